@@ -30,6 +30,7 @@ from accel_engine.events import (
     PhaseChanged,
     RunEnded,
     RunStarted,
+    TensorFlowDevice,
     Validated,
     Warned,
 )
@@ -106,7 +107,7 @@ class FakeEngine:
             self.writer._writer_lock.release()
 
     def build(self) -> "FakeEngine":
-        device = {"name": "CPU:0", "kind": "cpu", "description": "AMD EPYC 7B13", "device": "cpu:0"}
+        device = TensorFlowDevice("CPU:0", "cpu", "AMD EPYC 7B13", "cpu:0")
         self.say(DevicesFound, devices=(device,), strategy="OneDeviceStrategy")
         self.say(
             ModelBuilt,

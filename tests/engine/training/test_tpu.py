@@ -103,9 +103,9 @@ def test_the_connected_tpu_is_reported(gym: Gym, tpu: FakeTpu) -> None:
     ) in (trained.events)
     found, built = trained.only(DevicesFound), trained.only(ModelBuilt)
     assert found.address == address
-    assert [device["name"] for device in found.devices] == ["TPU:0", "TPU:1"]
-    assert [device["device"] for device in found.devices] == ["", ""]
-    assert found.devices[1]["description"] == "/job:worker/replica:0/task:0/device:TPU:1"
+    assert [device.name for device in found.devices] == ["TPU:0", "TPU:1"]
+    assert [device.device for device in found.devices] == ["", ""]
+    assert found.devices[1].description == "/job:worker/replica:0/task:0/device:TPU:1"
     assert (built.replicas, built.precision, built.xla, built.feed) == (2, "mixed_bfloat16", True, "streamed")
     assert trained.all(XlaTried) == []
 
@@ -183,8 +183,8 @@ def test_an_address_is_probed_before_tensorflow_connects(
 def test_local_cores_are_matched_to_chips_in_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
     cores = device_visibility.describe_devices(("TPU:0", "TPU:1"), here)
-    assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
+    assert [core.device for core in cores] == ["tpu:0", "tpu:0"]
+    assert [core.device for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
         "",
         "",
     ]

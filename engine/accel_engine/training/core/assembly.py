@@ -200,7 +200,7 @@ def assemble(
         unseeded = _unseeded()
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
-        devices = tuple(f"{device['kind'].upper()}:0" for device in worker_devices[:1]) or devices
+        devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
         feed: Feed = WorkerDataFeed(dataset.train, "training")
     else:
         feed = choose_feed(strategy, dataset.train, device_memory)

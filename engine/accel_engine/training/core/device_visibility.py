@@ -14,6 +14,7 @@ from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
+from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.strategies.placement import resolve_placement
 
@@ -62,7 +63,7 @@ def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
     return tuple(name.upper() for name in chosen)
 
 
-def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[TensorFlowDevice, ...]:
     """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
         return _describe_cores(names, inventory)
@@ -76,44 +77,39 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[dict
         bus = _BUS_ID.search(description)
         match = find_by_address(inventory, bus[1]) if bus else None
         same = match.id if match else "cpu:0" if kind == "cpu" else ""
-        devices.append({"name": name, "kind": kind, "description": description, "device": same})
+        devices.append(TensorFlowDevice(name, kind, description, same))
     return tuple(devices)
 
 
-def describe_worker_devices() -> tuple[dict[str, str], ...]:
+def describe_worker_devices() -> tuple[TensorFlowDevice, ...]:
     """Describe the devices of the workers, as their coordinator sees them: GPUs, or CPUs if there are none."""
     every = [tf.DeviceSpec.from_string(device.name) for device in tf.config.list_logical_devices()]
     remote = [device for device in every if device.job == "worker"]
     kind = "GPU" if any(device.device_type == "GPU" for device in remote) else "CPU"
     return tuple(
-        {
-            "name": f"worker {device.task} {kind}:{device.device_index}",
-            "kind": kind.lower(),
-            "description": device.to_string(),
-            "device": "",
-        }
+        TensorFlowDevice(f"worker {device.task} {kind}:{device.device_index}", kind.lower(), device.to_string())
         for device in remote
         if device.device_type == kind
     )
 
 
-def _describe_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[dict[str, str], ...]:
+def _describe_cores(names: tuple[str, ...], inventory: Inventory) -> tuple[TensorFlowDevice, ...]:
     """Describe the cores of a TPU; only those of this machine have a chip in the inventory."""
     cores, chips = [core.name for core in tf.config.list_logical_devices("TPU")], inventory.of_kind("tpu")
     per_chip = runtime_devices(chips[0]) if chips else 1
     local = len(cores) == len(chips) * per_chip and not any("/job:worker" in core for core in cores)
     return tuple(
-        {"name": name, "kind": "tpu", "description": core, "device": chips[index // per_chip].id if local else ""}
+        TensorFlowDevice(name, "tpu", core, chips[index // per_chip].id if local else "")
         for index, (name, core) in enumerate(zip(names, cores, strict=True))
     )
 
 
-def hardware_names(devices: tuple[dict[str, str], ...], inventory: Inventory) -> tuple[str, ...]:
+def hardware_names(devices: tuple[TensorFlowDevice, ...], inventory: Inventory) -> tuple[str, ...]:
     """The devices' product names; empty where neither the hardware nor TensorFlow reports one."""
     names = {device.id: device.name for device in inventory.devices}
-    reported = [_NAME.search(device["description"]) for device in devices]
+    reported = [_NAME.search(device.description) for device in devices]
     return tuple(
-        names.get(device["device"]) or (name[1] if name else "") for device, name in zip(devices, reported, strict=True)
+        names.get(device.device) or (name[1] if name else "") for device, name in zip(devices, reported, strict=True)
     )
 
 

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.events import WorkersMet
+from accel_engine.events import Worker, WorkersMet
 from accel_engine.run.worker_runs import link, path_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.distributed.worker_sync import WorkerSync
@@ -27,7 +27,7 @@ def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, re
         host, run = gathered[0]
         link(directory, run, host, cluster.index)
     workers = tuple(
-        {"name": f"worker {index}", "address": address, "host": host, "run": run}
+        Worker(f"worker {index}", address, host, run)
         for index, (address, (host, run)) in enumerate(zip(cluster.workers, gathered, strict=True))
     )
     return WorkersMet(time=clock.now(), workers=workers, reduction=reduction)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import PlanError
+from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
@@ -125,8 +126,8 @@ def test_a_coordinator_describes_its_workers_devices(
     there += [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in kinds]
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda: [SimpleNamespace(name=name) for name in there])
 
-    assert [device["name"] for device in device_visibility.describe_worker_devices()] == names
-    assert {device["kind"] for device in device_visibility.describe_worker_devices()} == {kinds[-1].lower()}
+    assert [device.name for device in device_visibility.describe_worker_devices()] == names
+    assert {device.kind for device in device_visibility.describe_worker_devices()} == {kinds[-1].lower()}
 
 
 @pytest.mark.parametrize(
@@ -150,9 +151,9 @@ def test_allocated_memory_is_added_to_the_driver_s_readings(monkeypatch: pytest.
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", known.__getitem__)
     allocated_memory = AllocatedMemory(
         [
-            {"name": "TPU:0", "kind": "tpu", "device": "tpu:0"},
-            {"name": "TPU:1", "kind": "tpu", "device": "tpu:0"},
-            {"name": "CPU:0", "kind": "cpu", "device": "cpu:0"},
+            TensorFlowDevice("TPU:0", "tpu", device="tpu:0"),
+            TensorFlowDevice("TPU:1", "tpu", device="tpu:0"),
+            TensorFlowDevice("CPU:0", "cpu", device="cpu:0"),
         ]
     )
     driver = {"memory_used": Reading(1000.0, "B")}
@@ -167,7 +168,7 @@ def test_a_missing_allocator_reading_has_a_reason(monkeypatch: pytest.MonkeyPatc
         raise ValueError(f"Allocator stats not available for device '{name}'\nmore")
 
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", refuse)
-    (sample,) = AllocatedMemory([{"name": "GPU:0", "kind": "gpu", "device": "gpu:0"}]).add_to((Sample(1.0, "gpu:0"),))
+    (sample,) = AllocatedMemory([TensorFlowDevice("GPU:0", "gpu", device="gpu:0")]).add_to((Sample(1.0, "gpu:0"),))
     assert sample.readings["allocated"] == Reading.missing(
         "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )
