@@ -21,7 +21,7 @@ from accel_engine.run import Annotations, RunSummary, Status, runs_directory
 from accel_engine.run.annotations import set_tags, write_annotations
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
@@ -286,17 +286,17 @@ class RunsScreen(Screen[None]):
             self.query_one("#found", Label).update("loading runs…")
             return
         everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
-        counts = [f"{shown:,} of " * bool(self.table.filter) + units.counted(everything, "run")]
+        counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
         self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
         self.refresh_bindings()
 
 
 def _deletion_detail(runs: Sequence[RunSummary], found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
-    size = units.long_size(sum(each.size for each in found))
+    size = numbers.long_size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
-        units.counted(number, word)
+        numbers.counted(number, word)
         for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
         if number
     ]

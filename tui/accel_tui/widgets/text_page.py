@@ -54,9 +54,7 @@ class TextPage(Widget, can_focus=True):
         self._lines_cache = None
         self.refresh()
 
-    def on_resize(self) -> None:
-        """Rebuild for the new size."""
-        self.rebuild()
+    on_resize = rebuild
 
     def notify_style_update(self) -> None:
         """Rebuild with the colours of another theme."""
@@ -100,8 +98,3 @@ class TextPage(Widget, can_focus=True):
         if background.ansi is not None or not isinstance(background, Color):
             return (0, 0, 0) if self.is_dark else (255, 255, 255)
         return background.r, background.g, background.b
-
-
-def fitted(text: str, width: int) -> str:
-    """Text cut with an ellipsis or padded to a width in cells."""
-    return text.ljust(width) if len(text) <= width else text[: max(width - 1, 0)] + "…"[:width]
