@@ -26,7 +26,7 @@ from accel_engine.errors import AccelError
 from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_fields, printable_line
-from accel_tui import screens, widgets
+from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host
@@ -36,7 +36,6 @@ from accel_tui.run_state.device_meter import Meter, record
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
-from accel_tui.settings import keymap
 from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.incremental_app import IncrementalApp

@@ -136,8 +136,8 @@ def _load_checked() -> Settings:
     Raises:
         SettingsError: The file has errors.
     """
+    from accel_tui import keymap
     from accel_tui.app import key_bindings  # imports all screens
-    from accel_tui.settings import keymap
 
     loaded, errors = user.read(settings_paths.settings_path())
     if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded, key_bindings())]:

@@ -153,7 +153,7 @@ _TABLES = ("plan", "keys", "rates", "notify")
 def load() -> Settings:
     """Load the user settings, or the defaults if there is no file.
 
-    Themes and key bindings are validated by :mod:`accel_tui.settings.keymap`.
+    Themes and key bindings are validated by :mod:`accel_tui.keymap`.
 
     Raises:
         SettingsError: The file cannot be read or has errors; it lists all of them.

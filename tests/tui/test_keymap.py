@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from textual.theme import BUILTIN_THEMES
 
+from accel_tui import keymap
 from accel_tui.app import key_bindings
-from accel_tui.settings import keymap, user_settings
+from accel_tui.settings import user_settings
 from accel_tui.settings.old_key_ids import OLD_KEY_IDS
 from accel_tui.settings.user_settings import Settings, SettingSource
 
