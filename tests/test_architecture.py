@@ -5,7 +5,10 @@ import pkgutil
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 import accel_engine
 import accel_tui
@@ -21,8 +24,8 @@ SCREEN = ("textual", "rich", "click")
 
 ENGINE_ONLY = re.compile(
     r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
-    r"|accel_engine\.models\.(?!entry$|applications$).*"
-    r"|accel_engine\.data\.(?!entry$).*"
+    r"|accel_engine\.models\.(?!model_entry$|applications$).*"
+    r"|accel_engine\.data\.(?!dataset_entry$|pixel_scaling$).*"
     r"|accel_engine\.strategies\.(tpu_)?builders?"
 )
 """The modules that only engine processes import, and scripts that record their training."""
@@ -56,6 +59,11 @@ def test_nothing_that_the_dashboard_imports_imports_tensorflow() -> None:
 
 def test_no_engine_module_imports_the_screen() -> None:
     assert imported_with(LIGHT).isdisjoint({*SCREEN, "accel_tui"})
+
+
+def test_no_module_imports_itself_in_a_circle_even_for_types() -> None:
+    graph = grimp.build_graph("accel_engine", "accel_tui", cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 def test_help_needs_neither_textual_nor_tensorflow() -> None:

@@ -3,16 +3,13 @@
 :class:`RunRecorder` is a Keras callback that records a script's training as a run.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accel_engine.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from accel_engine.recording.recorder import RunRecorder as RunRecorder
-
 
 def __getattr__(name: str) -> Any:
-    """Import :class:`RunRecorder`, which needs Keras, on first use."""
+    """Import :class:`RunRecorder`, which needs Keras, on first use; type checkers read ``__init__.pyi``."""
     if name == "RunRecorder":
         from importlib import import_module
 

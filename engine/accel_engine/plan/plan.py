@@ -8,8 +8,6 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-import tomli_w
-
 from accel_engine import data, models, strategies
 from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import PlanError, UsageError
@@ -165,10 +163,12 @@ class Plan:
 
     def to_toml(self) -> str:
         """Format the plan as TOML, with each field's documentation as a comment."""
+        import tomlkit  # slow to import, and rarely needed
+
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
-            lines.append(tomli_w.dumps({name: AUTO if value is None else value}).strip())
+            lines.append(tomlkit.dumps({name: AUTO if value is None else value}).strip())
         return "\n".join(lines) + "\n"
 
     def changed(self) -> dict[str, Any]:

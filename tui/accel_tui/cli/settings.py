@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-import tomli_w
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
@@ -127,7 +126,9 @@ def _toml(value: Any) -> str:
         value = AUTO
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return tomli_w.dumps({"x": value}).removeprefix("x = ").strip()
+    import tomlkit  # slow to import
+
+    return tomlkit.dumps({"x": value}).removeprefix("x = ").strip()
 
 
 def _load_checked() -> Settings:

@@ -1,0 +1,2 @@
+from accel_engine.recording.recorder import RunRecorder as RunRecorder
+from accel_engine.version import __version__ as __version__
