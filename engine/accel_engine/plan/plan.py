@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from accel_engine import data, models, strategies
 from accel_engine.data.pixel_scaling import SCALES
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.text import shell_command
 
@@ -200,7 +200,7 @@ class Plan:
         changed = self.changed()
         for name, value in self.to_mapping().items():
             if name in changed or name in always:
-                words += [flag(name), _text(value)]
+                words += [str(FieldValue(name)), _text(value)]
         return shell_command(words)
 
     @property
@@ -216,11 +216,6 @@ class Plan:
 
 def _text(value: Any) -> str:
     return AUTO if value in (None, []) else ",".join(value) if isinstance(value, list) else str(value)
-
-
-def flag(name: str) -> str:
-    """The command-line flag of a field, e.g. ``--batch-size``."""
-    return "--" + name.replace("_", "-")
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from accel_engine.errors import PlanError
-from accel_engine.plan import DEFAULTS, Plan, flag
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.status import RunInfo, Status
 
 CHANGEABLE = frozenset(
@@ -50,12 +50,10 @@ def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
     for name, value in plan.to_mapping().items():
         trained = before.get(name, DEFAULTS[name])
         if name not in CHANGEABLE and value != trained:
-            changeable = ", ".join(flag(field) for field in DEFAULTS if field in CHANGEABLE)
-            raise PlanError(
-                name,
-                value,
-                f"the run's checkpoint was trained with {trained!r}; start a new run, or change only {changeable}",
-            )
+            words: list[str | FieldValue] = [f"the run's checkpoint was trained with {trained!r}; start a new run"]
+            for field in (field for field in DEFAULTS if field in CHANGEABLE):
+                words += [", or change only " if len(words) == 1 else ", ", FieldValue(field)]
+            raise PlanError(name, value, *words)
 
 
 def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
@@ -70,9 +68,8 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
         PlanError: The run has trained as many epochs, or more.
     """
     if info.status is Status.FINISHED and plan.epochs <= info.plan_values["epochs"]:
-        raise PlanError("epochs", plan.epochs, "already trained; increase --epochs to continue")
+        raise PlanError("epochs", plan.epochs, "already trained; increase ", FieldValue("epochs"), " to continue")
     if trained > plan.epochs:
         reached = math.ceil(trained)
-        raise PlanError(
-            "epochs", plan.epochs, f"already trained: the checkpoint is of epoch {reached}; increase --epochs"
-        )
+        reason = f"already trained: the checkpoint is of epoch {reached}; increase "
+        raise PlanError("epochs", plan.epochs, reason, FieldValue("epochs"))

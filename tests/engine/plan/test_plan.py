@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.errors import PlanError, UsageError
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, parse_toml, read_values
+from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.plan import DEFAULTS, SPECS, Plan, parse_toml, read_values
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_command_says_what_differs_and_can_be_pasted_into_a_shell(changed: Plan)
     assert given["--virtual-cpus"] == "2"
     assert given["--data"] == changed.data
     assert given["--name"] == "it's a try"
-    assert set(given) == {flag(name) for name in SPECS}
+    assert set(given) == {str(FieldValue(name)) for name in SPECS}
 
 
 def test_devices_may_be_given_as_text_or_as_a_list() -> None:
@@ -111,7 +111,7 @@ def test_what_is_left_out_can_be_said_to_be(name: str) -> None:
     with pytest.raises(PlanError):
         Plan.from_mapping({name: SPECS[name].parse(name, "")})
     assert getattr(Plan.from_mapping({name: "auto"}), name) is None
-    assert Plan().command(always=(name,)) == f"accel-tui train {flag(name)} auto"
+    assert Plan().command(always=(name,)) == f"accel-tui train {FieldValue(name)!s} auto"
 
 
 def test_no_names_can_be_said_too() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.errors import FieldValue
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
 from accel_engine.launch import engine_process
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag
+from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
 
@@ -41,7 +42,7 @@ def checkpoint(directory, step):
 def test_every_field_of_the_plan_has_a_flag_with_its_meaning(run_command):
     told = "".join(run_command("train --help").out.split())  # lines may end within a word
     for name, spec in SPECS.items():
-        assert flag(name) in told
+        assert str(FieldValue(name)) in told
         assert spec.doc.replace(" ", "") in told
         assert ",".join(spec.choices) in told or "|".join(spec.choices) in told
 

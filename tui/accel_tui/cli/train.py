@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from accel_engine.errors import PlanError
+from accel_engine.errors import FieldValue, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import continued_run, new_run
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
+from accel_engine.plan import DEFAULTS, SPECS, Plan, read_values
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, find
 from accel_tui.cli.choose_view import view_for
@@ -74,7 +74,7 @@ def plan_option(name: str, spec: FieldSpec, *, default: Any = None, hidden: bool
     elif spec.example:
         details.insert(0, f"e.g. {spec.example}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([flag(name)], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
+    return click.Option([str(FieldValue(name))], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
 
 
 _OUTPUTS = (

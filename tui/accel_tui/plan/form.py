@@ -93,9 +93,9 @@ def evaluate(
     plan, _ = _read(texts)
     relevant = resolve(plan)
     plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
-    if surveyed is not None and (surveyed.path is None or surveyed.path != data.find(plan.data).path):
-        surveyed = None
-    resolved = resolve(plan, devices, data=surveyed)
+    resolved = resolve(plan, devices)
+    if surveyed is not None and surveyed.path is not None and surveyed.path == resolved.data.path:
+        resolved = resolve(plan, devices, data=surveyed)
     return replace(resolved, errors={**resolved.errors, **errors})
 
 

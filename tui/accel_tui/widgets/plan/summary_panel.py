@@ -104,7 +104,7 @@ class SummaryPanel(Widget):
         if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
             return
         if filled.data.path is not None:
-            self._survey(filled.plan)
+            self._survey(filled)
         wanted = (engine, _subject(filled.plan))
         known = self._described is not None and self._described[0] == wanted[1]
         if engine and not known and wanted != self._asked:
@@ -112,13 +112,13 @@ class SummaryPanel(Widget):
             self._describe(engine, filled.plan)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
-    def _survey(self, plan: Plan) -> None:
+    def _survey(self, filled: ResolvedPlan) -> None:
         try:
-            entry = data.survey(data.find(plan.data), plan.image_size)
+            entry = data.survey(filled.data, filled.plan.image_size)
         except AccelError as error:
-            self.post_message(self.DataSurveyed(plan, None, str(error)))
+            self.post_message(self.DataSurveyed(filled.plan, None, str(error)))
         else:
-            self.post_message(self.DataSurveyed(plan, entry))
+            self.post_message(self.DataSurveyed(filled.plan, entry))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
     def _describe(self, engine: WarmEngine, plan: Plan) -> None:
