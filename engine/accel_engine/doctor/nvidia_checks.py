@@ -4,13 +4,14 @@ import shutil
 from functools import partial
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT, Driver
 from accel_engine.doctor.tensorflow_checks import PROBE_MARGIN, installed_packages
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
-from accel_engine.doctor.versions import satisfies
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -116,11 +117,7 @@ def check_libraries(machine: Machine) -> Finding:
     name = "tensorflow"
     if name not in installed:
         return passed(f"not used by {next(iter(installed))}" if installed else "skipped: TensorFlow is not installed")
-    requirements = [
-        requirement.partition(";")[0].strip()
-        for requirement in machine.requirements(name)
-        if "and-cuda" in requirement.partition(";")[2]
-    ]
+    requirements = [each for each in map(Requirement, machine.requirements(name)) if "and-cuda" in str(each.marker)]
     problems = [problem for requirement in requirements if (problem := _requirement_problem(machine, requirement))]
     if not problems:
         return passed(f"{len(requirements)} packages, as required by tensorflow {installed[name]}")
@@ -143,14 +140,13 @@ def _without_gpu(driver: Driver) -> Finding:
     return passed(NOT_NEEDED)
 
 
-def _requirement_problem(machine: Machine, requirement: str) -> str:
-    """The problem of a required package, such as ``nvidia-nccl-cu12<3.0,>=2.27.7``; empty if there is none."""
-    end = next((index for index, letter in enumerate(requirement) if letter in "<>=!~ ("), len(requirement))
-    name, ranges = requirement[:end], requirement[end:]
-    version = machine.version(name)
+def _requirement_problem(machine: Machine, requirement: Requirement) -> str:
+    """The problem of a required package; empty if there is none."""
+    version = machine.version(requirement.name)
     if not version:
-        return f"{name} is missing"
-    return "" if satisfies(version, ranges) else f"{name} is {version}, not {ranges.strip(' ()')}"
+        return f"{requirement.name} is missing"
+    fits = requirement.specifier.contains(version, prereleases=True)
+    return "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 
 def _has_compiler(machine: Machine) -> bool:

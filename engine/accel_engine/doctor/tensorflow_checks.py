@@ -4,10 +4,11 @@ import re
 from functools import partial
 from pathlib import Path
 
+from packaging.version import Version
+
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
-from accel_engine.doctor.versions import release_numbers
 from accel_engine.launch.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 
 UNSUPPORTED_DISTRIBUTIONS = (
@@ -72,11 +73,11 @@ def check_packages(machine: Machine) -> Finding:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
         return failed(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
     keras = machine.version("keras")
-    if release_numbers(keras) < (3,):
+    if Version(keras or "0").major < 3:
         summary += f", keras {keras}" if keras else ", no keras"
         return failed(summary, "this TensorFlow needs Keras 3", "run pip install 'keras>=3'")
     summary += f", keras {keras}"
-    if not OLDEST <= release_numbers(version)[:2] <= NEWEST:
+    if not OLDEST <= Version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
         return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
