@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
-from accel_engine.models.traits import has_custom_train_step
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
 from accel_engine.run.diagnostics import EvaluationReport
