@@ -6,6 +6,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
@@ -88,23 +89,17 @@ def find_pci_functions(root: Path) -> list[Path]:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
         return []
-    return [function for function in functions if _read_word(function / "vendor") == NVIDIA and _is_display(function)]
+    return list(filter(_is_gpu, functions))
 
 
-def _is_display(function: Path) -> bool:
-    return _read_word(function / "class").startswith(DISPLAY)
+def _is_gpu(function: Path) -> bool:
+    vendor, kind = read_word(function / "vendor"), read_word(function / "class")
+    return vendor.lower() == NVIDIA and kind.lower().startswith(DISPLAY)
 
 
 def _driver_of(function: Path) -> str:
     try:
         return (function / "driver").readlink().name
-    except OSError:
-        return ""
-
-
-def _read_word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip().lower()
     except OSError:
         return ""
 
