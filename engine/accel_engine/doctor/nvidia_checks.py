@@ -1,18 +1,16 @@
 """Checks NVIDIA GPUs: driver, CUDA libraries, visibility to TensorFlow, free memory."""
 
 import shutil
-from functools import partial
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 from accel_engine.devices.pci_address import read_word
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT, Driver
-from accel_engine.doctor.tensorflow_checks import PROBE_MARGIN, installed_packages
-from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
+from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.tensorflow_checks import installed_packages
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -30,16 +28,6 @@ FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
 
 NOT_NEEDED = "not needed: no NVIDIA GPU"
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of NVIDIA GPUs."""
-    return (
-        Check("nvidia.driver", partial(check_driver, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.libraries", partial(check_libraries, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.seen", partial(check_visible_gpus, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.memory", partial(check_memory, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
-    )
 
 
 def check_driver(machine: Machine) -> Finding:

@@ -1,12 +1,11 @@
 """Checks which TensorFlow is installed, and whether it can be imported."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 from packaging.version import Version
 
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
 from accel_engine.launch.installation import DISTRIBUTIONS, INSTALL_COMMANDS
@@ -28,9 +27,6 @@ UNSUPPORTED_DISTRIBUTIONS = (
 OLDEST, NEWEST = (2, 19), (2, 21)
 """The range of supported TensorFlow versions."""
 
-PROBE_MARGIN = 5.0
-"""Seconds that a check waits beyond the timeout of the probe process."""
-
 _PARTS_MISSING = re.compile(r"No module named 'tensorflow\b|module 'tensorflow\b.* has no attribute")
 
 _NEW_ENVIRONMENT = "create a new virtual environment and install only one of them"
@@ -42,14 +38,6 @@ _SIGNALS = {
     "SIGBUS": "a memory-mapped file was truncated, usually by a full disk or /dev/shm",
     "SIGKILL": "it was killed, usually by the system because memory ran out",
 }
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of TensorFlow."""
-    return (
-        Check("tensorflow.packages", partial(check_packages, machine)),
-        Check("tensorflow.import", partial(check_import, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-    )
 
 
 def installed_packages(machine: Machine | None = None) -> dict[str, str]:
