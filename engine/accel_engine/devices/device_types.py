@@ -1,8 +1,11 @@
 """The types of device metrics: devices, samples, and readings with a value or a reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+FIRST_READING = "available from the second reading on"
+"""Why a rate is missing at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class Reading:
     def missing(cls, reason: str, unit: str = "") -> "Reading":
         """Make a reading without a value."""
         return cls(None, unit, reason)
+
+    @classmethod
+    def all_missing(cls, names: Iterable[str], reason: str, unit: str = "") -> "dict[str, Reading]":
+        """Make readings without a value, by name."""
+        return dict.fromkeys(names, cls.missing(reason, unit))
 
     @classmethod
     def counted(cls, items: tuple[CountedItem, ...]) -> "Reading":

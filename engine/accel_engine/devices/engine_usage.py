@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import psutil
 
-from accel_engine.devices.device_types import Reading
+from accel_engine.devices.device_types import FIRST_READING, Reading
 
 CHILDREN_INTERVAL = 10.0
 """Seconds between searches for child processes, which scan all processes of the machine."""
@@ -55,7 +55,7 @@ class EngineUsage:
         self._cpu_seconds, self._last_read = cpu_seconds, now
         return {
             "engine_cpu": (
-                Reading.missing("available from the second reading on", "%")
+                Reading.missing(FIRST_READING, "%")
                 if first or elapsed <= 0
                 else Reading(100 * max(used, 0.0) / elapsed, "%")
             ),

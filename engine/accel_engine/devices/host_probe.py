@@ -4,17 +4,17 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from accel_engine import clock
-from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
+from accel_engine.devices.device_types import FIRST_READING, Device, Inventory, Reading, Sample
 from accel_engine.devices.engine_usage import EngineUsage
 from accel_engine.devices.host_traffic import HostTraffic
 
-_FIRST_SAMPLE = "available from the second reading on"
 _NO_TIME_COUNTED = "the system has counted no CPU time since the last sample"
 
 _NAME_KEYS = ("model name", "Model", "Hardware")
@@ -48,7 +48,7 @@ class HostProbe:
     def inventory(self) -> Inventory:
         """Describe the CPU."""
         cores = psutil.cpu_count() or os.cpu_count() or 0
-        memory = _memory().get("memory_total", Reading(None)).value
+        memory = _used_and_total("memory", _memory)["memory_total"].value
         name = processor_name(self._cpuinfo)
         return Inventory((Device("cpu:0", "cpu", name, None if memory is None else int(memory), cores),))
 
@@ -59,7 +59,8 @@ class HostProbe:
         ``swap_total`` (B), ``load`` (1-minute average), the readings of :class:`HostTraffic` and, with an engine,
         of :class:`EngineUsage`.
         """
-        readings = {**self._utilization(), **_memory(), **_swap(), "load": _load(), **self._traffic.read()}
+        memory, swap = _used_and_total("memory", _memory), _used_and_total("swap", _swap)
+        readings = {**self._utilization(), **memory, **swap, "load": _load(), **self._traffic.read()}
         if self._engine:
             readings |= self._engine.read()
         return (Sample(clock.now(), "cpu:0", readings),)
@@ -75,7 +76,7 @@ class HostProbe:
         before, self._before = self._before, now
         if len(before) != len(now):  # the first sample, or the number of cores has changed
             elapsed = [_Times(0.0, 0.0)] * len(now)
-            reason = _FIRST_SAMPLE
+            reason = FIRST_READING
         else:
             elapsed = [_Times(b.busy - a.busy, b.total - a.total) for a, b in zip(before, now, strict=True)]
             reason = _NO_TIME_COUNTED
@@ -104,24 +105,23 @@ def _utilization_of(elapsed: _Times, reason: str) -> Reading:
     return Reading(min(max(100 * elapsed.busy / elapsed.total, 0.0), 100.0), "%")
 
 
-def _memory() -> dict[str, Reading]:
+def _memory() -> tuple[float, float]:
     """Memory that is not available to new programs, and total memory."""
-    try:
-        memory = psutil.virtual_memory()
-    except (OSError, psutil.Error, ValueError) as error:
-        missing = Reading.missing(f"cannot read memory: {error}", "B")
-        return {"memory_used": missing, "memory_total": missing}
-    used, total = float(memory.total - memory.available), float(memory.total)
-    return {"memory_used": Reading(used, "B"), "memory_total": Reading(total, "B")}
+    memory = psutil.virtual_memory()
+    return memory.total - memory.available, memory.total
 
 
-def _swap() -> dict[str, Reading]:
+def _swap() -> tuple[float, float]:
+    swap = psutil.swap_memory()
+    return swap.used, swap.total
+
+
+def _used_and_total(source: str, read: Callable[[], tuple[float, float]]) -> dict[str, Reading]:
+    names = (f"{source}_used", f"{source}_total")
     try:
-        swap = psutil.swap_memory()
+        return {name: Reading(float(size), "B") for name, size in zip(names, read(), strict=True)}
     except (OSError, psutil.Error, ValueError, RuntimeError) as error:
-        missing = Reading.missing(f"cannot read swap: {error}", "B")
-        return {"swap_used": missing, "swap_total": missing}
-    return {"swap_used": Reading(float(swap.used), "B"), "swap_total": Reading(float(swap.total), "B")}
+        return Reading.all_missing(names, f"cannot read {source}: {error}", "B")
 
 
 def _load() -> Reading:

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.devices.device_types import Reading
-
-_FIRST_SAMPLE = "available from the second reading on"
+from accel_engine.devices.device_types import FIRST_READING, Reading
 
 _LOOPBACKS = ("lo", "lo0")
 
@@ -39,9 +37,9 @@ class HostTraffic:
         try:
             totals = count()
         except (OSError, psutil.Error, ValueError) as error:
-            return _missing(names, f"cannot read {source} traffic: {error}")
+            return Reading.all_missing(names, f"cannot read {source} traffic: {error}", "B/s")
         if totals is None:
-            return _missing(names, f"the system reports no {source}")
+            return Reading.all_missing(names, f"the system reports no {source}", "B/s")
         now = self._clock()
         return {name: self._rate(name, now, total) for name, total in zip(names, totals, strict=True)}
 
@@ -49,7 +47,7 @@ class HostTraffic:
         then, before = self._before.get(name, (now, total))
         self._before[name] = now, total
         if now <= then:
-            return Reading.missing(_FIRST_SAMPLE, "B/s")
+            return Reading.missing(FIRST_READING, "B/s")
         return Reading(max(total - before, 0) / (now - then), "B/s")  # the total shrinks when a disk is removed
 
     def _disks(self) -> tuple[int, int] | None:
@@ -67,7 +65,3 @@ class HostTraffic:
         if not chosen:
             return None
         return sum(card.bytes_recv for card in chosen), sum(card.bytes_sent for card in chosen)
-
-
-def _missing(names: tuple[str, str], reason: str) -> Mapping[str, Reading]:
-    return {name: Reading.missing(reason, "B/s") for name in names}

@@ -1,6 +1,7 @@
-"""Normalizes PCI bus ids, which drivers, the kernel and TensorFlow format differently."""
+"""Normalizes PCI bus ids, which drivers, the kernel and TensorFlow format differently; reads files of the kernel."""
 
 import re
+from pathlib import Path
 
 from accel_engine.devices.device_types import Device, Inventory
 
@@ -26,3 +27,11 @@ def find_by_address(inventory: Inventory, address: str) -> Device | None:
     if not wanted:
         return None
     return next((device for device in inventory.devices if normalize_bus_id(device.address) == wanted), None)
+
+
+def read_word(path: Path) -> str:
+    """Read a file of ``/sys`` or ``/proc``; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

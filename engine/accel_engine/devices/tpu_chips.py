@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.devices.device_types import CountedItem, Device
-from accel_engine.devices.pci_address import normalize_bus_id
+from accel_engine.devices.pci_address import normalize_bus_id, read_word
 
 GOOGLE = "0x1ae0"
 """Google's PCI vendor id."""
@@ -124,7 +124,7 @@ def find_holders(root: Path = Path("/")) -> Holders:
             continue
         for node in links:
             if node.startswith((f"{root / 'dev/accel'}", f"{root / 'dev/vfio'}/")):
-                holder = CountedItem(_read_word(process / "comm") or "a program", process.name)
+                holder = CountedItem(read_word(process / "comm") or "a program", process.name)
                 by_node[node] = (*by_node.get(node, ()), holder)
     return Holders(by_node, complete)
 
@@ -158,17 +158,10 @@ def _chip(root: Path, index: int, generation: Generation, functions: list[Path])
 
 
 def _generation(function: Path) -> Generation | None:
-    if _read_word(function / "vendor").lower() != GOOGLE:
+    if read_word(function / "vendor").lower() != GOOGLE:
         return None
-    device = _read_word(function / "device").lower()
-    return GENERATIONS.get((device, "")) or GENERATIONS.get((device, _read_word(function / "subsystem_device").lower()))
-
-
-def _read_word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
+    device = read_word(function / "device").lower()
+    return GENERATIONS.get((device, "")) or GENERATIONS.get((device, read_word(function / "subsystem_device").lower()))
 
 
 def _vfio_nodes(root: Path, functions: list[Path]) -> tuple[Path, ...]:

@@ -3,14 +3,12 @@
 import contextlib
 import fcntl
 import os
-import struct
 import sys
 from pathlib import Path
 
 import psutil
 
-_FLOCK = "hhqqi0q"
-"""Linux' ``struct flock``: type, whence, start, length, process id."""
+from accel_engine.run.lock import FLOCK, WHOLE_FILE
 
 
 def lock_holder(file: Path) -> int | None:
@@ -26,8 +24,7 @@ def lock_holder(file: Path) -> int | None:
     with file.open("r+b") as opened:
         if sys.platform != "linux":
             return None
-        answer = fcntl.fcntl(opened, fcntl.F_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        kind, _, _, _, holder = struct.unpack(_FLOCK, answer)
+        kind, _, _, _, holder = FLOCK.unpack(fcntl.fcntl(opened, fcntl.F_GETLK, WHOLE_FILE))
         return None if kind == fcntl.F_UNLCK or is_child_process(holder) else max(0, int(holder))
 
 

@@ -1,16 +1,16 @@
 """Checks NVIDIA GPUs: driver, CUDA libraries, visibility to TensorFlow, free memory."""
 
 import shutil
-from functools import partial
 from pathlib import Path
 
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from packaging.requirements import Requirement
+
+from accel_engine.devices.pci_address import read_word
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT, Driver
-from accel_engine.doctor.tensorflow_checks import PROBE_MARGIN, installed_packages
-from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
-from accel_engine.doctor.versions import satisfies
+from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.tensorflow_checks import installed_packages
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -28,16 +28,6 @@ FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
 
 NOT_NEEDED = "not needed: no NVIDIA GPU"
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of NVIDIA GPUs."""
-    return (
-        Check("nvidia.driver", partial(check_driver, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.libraries", partial(check_libraries, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.seen", partial(check_visible_gpus, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-        Check("nvidia.memory", partial(check_memory, machine), DRIVER_TIMEOUT + PROBE_MARGIN),
-    )
 
 
 def check_driver(machine: Machine) -> Finding:
@@ -87,23 +77,17 @@ def find_pci_functions(root: Path) -> list[Path]:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
         return []
-    return [function for function in functions if _read_word(function / "vendor") == NVIDIA and _is_display(function)]
+    return list(filter(_is_gpu, functions))
 
 
-def _is_display(function: Path) -> bool:
-    return _read_word(function / "class").startswith(DISPLAY)
+def _is_gpu(function: Path) -> bool:
+    vendor, kind = read_word(function / "vendor"), read_word(function / "class")
+    return vendor.lower() == NVIDIA and kind.lower().startswith(DISPLAY)
 
 
 def _driver_of(function: Path) -> str:
     try:
         return (function / "driver").readlink().name
-    except OSError:
-        return ""
-
-
-def _read_word(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip().lower()
     except OSError:
         return ""
 
@@ -116,11 +100,7 @@ def check_libraries(machine: Machine) -> Finding:
     name = "tensorflow"
     if name not in installed:
         return passed(f"not used by {next(iter(installed))}" if installed else "skipped: TensorFlow is not installed")
-    requirements = [
-        requirement.partition(";")[0].strip()
-        for requirement in machine.requirements(name)
-        if "and-cuda" in requirement.partition(";")[2]
-    ]
+    requirements = [each for each in map(Requirement, machine.requirements(name)) if "and-cuda" in str(each.marker)]
     problems = [problem for requirement in requirements if (problem := _requirement_problem(machine, requirement))]
     if not problems:
         return passed(f"{len(requirements)} packages, as required by tensorflow {installed[name]}")
@@ -143,14 +123,13 @@ def _without_gpu(driver: Driver) -> Finding:
     return passed(NOT_NEEDED)
 
 
-def _requirement_problem(machine: Machine, requirement: str) -> str:
-    """The problem of a required package, such as ``nvidia-nccl-cu12<3.0,>=2.27.7``; empty if there is none."""
-    end = next((index for index, letter in enumerate(requirement) if letter in "<>=!~ ("), len(requirement))
-    name, ranges = requirement[:end], requirement[end:]
-    version = machine.version(name)
+def _requirement_problem(machine: Machine, requirement: Requirement) -> str:
+    """The problem of a required package; empty if there is none."""
+    version = machine.version(requirement.name)
     if not version:
-        return f"{name} is missing"
-    return "" if satisfies(version, ranges) else f"{name} is {version}, not {ranges.strip(' ()')}"
+        return f"{requirement.name} is missing"
+    fits = requirement.specifier.contains(version, prereleases=True)
+    return "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 
 def _has_compiler(machine: Machine) -> bool:

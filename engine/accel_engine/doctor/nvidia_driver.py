@@ -1,12 +1,11 @@
 """Queries the NVIDIA driver for its version and GPUs."""
 
 import contextlib
-import queue
-import threading
 from dataclasses import dataclass
 
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.nvidia_probe import NvidiaProbe
+from accel_engine.doctor.time_limit import call_in_thread
 
 DRIVER_TIMEOUT = 20.0
 """Timeout in seconds: waking eight GPUs takes several."""
@@ -39,22 +38,10 @@ def query_driver(timeout: float = DRIVER_TIMEOUT) -> Driver:
     Args:
         timeout: Seconds to wait; if the driver hangs, its thread is abandoned.
     """
-    results: queue.SimpleQueue[Driver | Exception] = queue.SimpleQueue()
-
-    def query() -> None:
-        try:
-            results.put(_query())
-        except Exception as error:  # noqa: BLE001 (raised again by the caller)
-            results.put(error)
-
-    threading.Thread(target=query, name="query-driver", daemon=True).start()
     try:
-        result = results.get(timeout=timeout)
-    except queue.Empty:
+        return call_in_thread(_query, "query-driver").result(timeout)
+    except TimeoutError:
         return Driver(problem=f"the NVIDIA driver does not respond within {timeout:g} s", timed_out=True)
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def _query() -> Driver:

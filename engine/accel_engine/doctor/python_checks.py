@@ -5,10 +5,8 @@ import struct
 import sys
 import sysconfig
 from dataclasses import dataclass
-from functools import partial
 
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.check import Finding, failed, passed, warned
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 """The range of Python versions with TensorFlow packages."""
@@ -50,11 +48,6 @@ class Interpreter:
             system=f"{platform.system()} {platform.machine()}",
             musl="musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or ""),
         )
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:  # noqa: ARG001 (all modules with checks have this signature)
-    """The check of the interpreter."""
-    return (Check("python", partial(check_python, Interpreter.here())),)
 
 
 def check_python(python: Interpreter) -> Finding:

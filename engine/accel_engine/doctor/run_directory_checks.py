@@ -6,12 +6,11 @@ import stat
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import psutil
 
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.lock import WriterLock, is_held
@@ -27,16 +26,6 @@ _UNSHARED_LOCKS = frozenset({"nolock", "local_lock=all", "local_lock=posix", "lo
 """Mount options with which locks are local to a machine."""
 
 _ELSEWHERE = "set ACCEL_TUI_HOME to a directory on a local disk"
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of the run directory."""
-    return (
-        Check("runs.directory", partial(check_directory, machine)),
-        Check("runs.space", partial(check_space, machine)),
-        Check("runs.database", partial(check_database, machine)),
-        Check("runs.lock", partial(check_lock, machine)),
-    )
 
 
 def _nearest(path: Path) -> Path:

@@ -1,13 +1,13 @@
 """Checks which TensorFlow is installed, and whether it can be imported."""
 
 import re
-from functools import partial
 from pathlib import Path
 
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from packaging.version import Version
+
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
-from accel_engine.doctor.versions import release_numbers
 from accel_engine.launch.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 
 UNSUPPORTED_DISTRIBUTIONS = (
@@ -27,9 +27,6 @@ UNSUPPORTED_DISTRIBUTIONS = (
 OLDEST, NEWEST = (2, 19), (2, 21)
 """The range of supported TensorFlow versions."""
 
-PROBE_MARGIN = 5.0
-"""Seconds that a check waits beyond the timeout of the probe process."""
-
 _PARTS_MISSING = re.compile(r"No module named 'tensorflow\b|module 'tensorflow\b.* has no attribute")
 
 _NEW_ENVIRONMENT = "create a new virtual environment and install only one of them"
@@ -41,14 +38,6 @@ _SIGNALS = {
     "SIGBUS": "a memory-mapped file was truncated, usually by a full disk or /dev/shm",
     "SIGKILL": "it was killed, usually by the system because memory ran out",
 }
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of TensorFlow."""
-    return (
-        Check("tensorflow.packages", partial(check_packages, machine)),
-        Check("tensorflow.import", partial(check_import, machine), PROBE_TIMEOUT + PROBE_MARGIN),
-    )
 
 
 def installed_packages(machine: Machine | None = None) -> dict[str, str]:
@@ -72,11 +61,11 @@ def check_packages(machine: Machine) -> Finding:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
         return failed(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
     keras = machine.version("keras")
-    if release_numbers(keras) < (3,):
+    if Version(keras or "0").major < 3:
         summary += f", keras {keras}" if keras else ", no keras"
         return failed(summary, "this TensorFlow needs Keras 3", "run pip install 'keras>=3'")
     summary += f", keras {keras}"
-    if not OLDEST <= release_numbers(version)[:2] <= NEWEST:
+    if not OLDEST <= Version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
         return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")

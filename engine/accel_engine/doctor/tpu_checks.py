@@ -2,16 +2,16 @@
 
 import os
 import time
-from functools import partial
 from pathlib import Path
+
+from packaging.version import Version
 
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
-from accel_engine.doctor.check import Check, Finding, failed, passed, warned
+from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
 from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.versions import release_numbers
-from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS, VARIABLES, TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
 """The first libtpu version that works with tensorflow-tpu 2.20, and the first that aborts its import."""
@@ -25,17 +25,6 @@ RETRY_SECONDS = 1.5
 NOT_NEEDED = "not needed: no TPU chip, and no TPU in the environment"
 
 _INSTALL = "run pip install 'accel-tui[tpu]' in a new virtual environment"
-
-
-def checks(machine: Machine) -> tuple[Check, ...]:
-    """The checks of TPUs."""
-    return (
-        Check("tpu.library", partial(check_library, machine)),
-        Check("tpu.chips", partial(check_chips, machine)),
-        Check("tpu.lock", partial(check_lock, machine)),
-        Check("tpu.address", partial(check_address, machine), 4 * PROBE_TIMEOUT_SECONDS),
-        Check("tpu.metrics", partial(check_metrics, machine)),
-    )
 
 
 def _is_local(machine: Machine) -> bool:
@@ -54,8 +43,9 @@ def check_library(machine: Machine) -> Finding:
     summary = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
     if not libtpu:
         return failed(summary, "libtpu, the chips' driver, is missing", f"run pip install 'libtpu{_span()}'")
-    if not LIBTPU[0] <= release_numbers(libtpu) < LIBTPU[1]:
-        newer = release_numbers(libtpu) >= LIBTPU[1]
+    release = Version(libtpu).release
+    if not LIBTPU[0] <= release < LIBTPU[1]:
+        newer = release >= LIBTPU[1]
         cause = "this libtpu is too new: it aborts the import (SIGABRT)" if newer else "this libtpu is old and untested"
         return (failed if newer else warned)(summary, cause, f"run pip install 'libtpu{_span()}'")
     if machine.environment.get("TPU_LOAD_LIBRARY") == "0":

@@ -25,7 +25,11 @@ from accel_engine.run.run_paths import LOCK
 _SET: int | None = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
 _GET: int | None = getattr(fcntl, "F_OFD_GETLK", None) if sys.platform == "linux" else None
 
-_WHOLE_FILE = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # struct flock: type, whence, start, len, pid
+FLOCK = struct.Struct("hhqqi0q")
+"""Linux' ``struct flock``: type, whence, start, length, process id."""
+
+WHOLE_FILE = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+"""A lock for writing the whole file."""
 
 _LOCKED_ERRORS = (errno.EAGAIN, errno.EACCES)
 
@@ -95,8 +99,8 @@ def is_held(directory: Path) -> bool:
         return False  # the run was never written, or is deleted
     try:
         if _GET is not None:
-            lock = fcntl.fcntl(descriptor, _GET, _WHOLE_FILE)
-            return bool(struct.unpack_from("h", lock)[0] != fcntl.F_UNLCK)
+            lock = fcntl.fcntl(descriptor, _GET, WHOLE_FILE)
+            return bool(FLOCK.unpack(lock)[0] != fcntl.F_UNLCK)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno in _LOCKED_ERRORS
@@ -109,7 +113,7 @@ def _lock(descriptor: int) -> None:
     """Lock the whole file, or raise :exc:`BlockingIOError`."""
     if _SET is not None:
         try:
-            fcntl.fcntl(descriptor, _SET, _WHOLE_FILE)
+            fcntl.fcntl(descriptor, _SET, WHOLE_FILE)
         except PermissionError as error:  # POSIX leaves the choice between EAGAIN and EACCES
             raise BlockingIOError(*error.args) from error
     else:

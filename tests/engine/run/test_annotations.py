@@ -7,7 +7,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, RunReader, RunWriter, create, find, list_runs, reopen
 from accel_engine.run.annotations import apply_tag_changes, rename, set_note, set_tags
-from accel_engine.run.schema import connect
+from recorded_run import execute
 
 
 def labels(directory: Path) -> Annotations:
@@ -81,8 +81,7 @@ def test_what_is_no_run_takes_no_labels(tmp_path: Path) -> None:
 
 def test_damaged_labels_are_said_to_be_damaged() -> None:
     directory = create(Plan())
-    with closing(connect(directory)) as connection:
-        connection.execute("INSERT INTO meta VALUES ('tags', '{')")
+    execute(directory, "INSERT INTO meta VALUES ('tags', '{')")
     assert "damaged" in list_runs()[0].problem
     with pytest.raises(RunError, match="cannot write"):
         rename(directory, "x")

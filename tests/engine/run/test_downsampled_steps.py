@@ -1,6 +1,5 @@
 """Reading any step_range of a run in buckets: the same as from its steps one by one."""
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.events import RunStarted
 from accel_engine.run import Chunk, RunReader, RunWriter
 from accel_engine.run.buckets import downsample, merge
 from accel_engine.run.database import SPANS
@@ -19,6 +17,7 @@ from accel_engine.run.downsampled_steps import WIDTHS, StepRange
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import connect
 from accel_engine.run.steps import THROUGHPUT, TIME
+from recorded_run import execute, started
 
 
 class Recorder:
@@ -135,8 +134,7 @@ def test_of_a_stretch_only_those_series_are_read_that_are_asked_for(
 
 def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reader: RunReader, directory: Path) -> None:
     recorder.record(150_000)
-    with closing(connect(directory)) as connection:
-        connection.execute("UPDATE chunk SET loss = zeroblob(length(loss)) WHERE first_step + count <= 131072")
+    execute(directory, "UPDATE chunk SET loss = zeroblob(length(loss)) WHERE first_step + count <= 131072")
     recorder.check(reader.step_range(0, 131_072, 1024))
     recorder.check(reader.step_range(5_000, 59_968, 64))
 
@@ -273,12 +271,6 @@ def test_buckets_of_buckets_are_buckets_of_their_steps() -> None:
     assert np.array_equal(merged["low"], wanted["low"])
     assert np.array_equal(merged["finite"], wanted["finite"])
     assert np.allclose(merged["total"], wanted["total"])
-
-
-def started(first_step: int) -> RunStarted:
-    return RunStarted(
-        time=0.0, run="k7m2", name="", plan={}, first_step=first_step, pid=os.getpid(), host="h", versions={}
-    )
 
 
 def together(chunks: tuple[Chunk, ...]) -> Any:

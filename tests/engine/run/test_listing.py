@@ -1,22 +1,21 @@
 import math
 import os
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
+from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
 from accel_engine.run.annotations import rename
-from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.schema import DATABASE
+from recorded_run import execute, started
 
 
 def created(directory: Path, at: float) -> Path:
-    with closing(connect(directory)) as connection:
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (at,))
+    execute(directory, "UPDATE meta SET value = ? WHERE key = 'created'", at)
     return directory
 
 
@@ -36,10 +35,6 @@ def test_no_runs_is_an_empty_list() -> None:
 
 def test_newest_run_comes_first(three: tuple[Path, Path, Path]) -> None:
     assert [run.directory for run in list_runs()] == list(reversed(three))
-
-
-def started(time: float) -> RunStarted:
-    return RunStarted(time=time, run="", name="", plan={}, first_step=0, pid=1, host="", versions={})
 
 
 def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
@@ -103,8 +98,7 @@ def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: Ru
     ],
 )
 def test_damaged_run_says_so_and_hides_no_other(three: tuple[Path, Path, Path], damage: str) -> None:
-    with closing(connect(three[1])) as connection:
-        connection.execute(damage)
+    execute(three[1], damage)
     runs = {run.directory: run for run in list_runs()}
     assert set(runs) == set(three)
     assert runs[three[1]].problem
@@ -120,8 +114,7 @@ def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> Non
 
 
 def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
-    with closing(connect(three[0])) as connection:
-        connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    execute(three[0], "UPDATE meta SET value = 99 WHERE key = 'schema'")
     assert [run.problem for run in list_runs() if run.problem] == [
         f"run {three[0].name} was created by a newer accel-tui (format 99; this version reads up to {SCHEMA_VERSION}): "
         "upgrade accel-tui to open it"
@@ -180,8 +173,7 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
     monkeypatch.setattr(listing, "summarize", summarize)
     monkeypatch.setattr(listing, "_SETTLED", 600 * listing._SETTLED)
     for directory in three:
-        with closing(connect(directory)) as connection:
-            connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")
+        execute(directory, "UPDATE meta SET value = 0 WHERE key = 'pending'")
         aged(directory)
     runs = RunList()
     assert runs.refresh()

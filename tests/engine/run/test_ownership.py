@@ -17,6 +17,7 @@ from accel_engine.run.creation import assign_process, reopen
 from accel_engine.run.removal import remove
 from accel_engine.run.run_paths import LOCK
 from accel_engine.run.schema import connect
+from recorded_run import execute, put
 
 ENGINE = """
 import sys
@@ -80,11 +81,6 @@ def beating(directory: Path, writer: RunWriter) -> Iterator[Path]:
     yield directory
     over.set()
     thread.join()
-
-
-def put(directory: Path, **values: object) -> None:
-    with closing(connect(directory)) as connection:
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
 def test_a_second_process_cannot_take_up_a_run(directory: Path, writer: RunWriter, reader: RunReader) -> None:
@@ -174,8 +170,7 @@ def test_a_run_of_version_1_is_read_and_taken_up(
     directory: Path, writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accel_engine.run.ownership.WATCH_SECONDS", 0.01)
-    with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM meta WHERE key IN ('pending', 'machine', 'process')")
+    execute(directory, "DELETE FROM meta WHERE key IN ('pending', 'machine', 'process')")
     put(directory, schema=1, pid=os.getpid(), pid_started=1763800000.0, heartbeat=time.time())
     assert reader.info().status is Status.RUNNING, "an older program writes it"
     put(directory, heartbeat=1763800001.0)

@@ -14,6 +14,7 @@ from accel_engine.run.commands import COMMANDS, current_user, read_answer
 from accel_engine.run.reader import RECENT_CHUNKS
 from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.steps import THROUGHPUT, TIME
+from recorded_run import execute
 
 
 def test_nothing_new_is_an_empty_update(reader: RunReader) -> None:
@@ -81,8 +82,7 @@ def test_phases_that_are_over_are_left_out_where_that_is_asked(directory: Path, 
 def test_event_that_only_a_later_program_knows_is_passed_over(
     directory: Path, writer: RunWriter, reader: RunReader
 ) -> None:
-    with closing(connect(directory)) as connection:
-        connection.execute("INSERT INTO event (time, kind, body) VALUES (1.0, 'moon_landed', '{}')")
+    execute(directory, "INSERT INTO event (time, kind, body) VALUES (1.0, 'moon_landed', '{}')")
     writer.write_event(Warned(time=2.0, message="known"))
     assert [event.time for event in reader.poll().events] == [2.0]
 
@@ -127,8 +127,7 @@ def test_plan_that_no_longer_holds_here_is_told_by_its_values(tmp_path: Path) ->
 
 
 def test_run_without_its_plan_is_an_error_in_words(directory: Path, reader: RunReader) -> None:
-    with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'plan'")
+    execute(directory, "DELETE FROM meta WHERE key = 'plan'")
     with pytest.raises(RunError, match="cannot be read"):
         reader.info()
 

@@ -12,6 +12,7 @@ from accel_engine.run import RunWriter, create, list_runs, removal
 from accel_engine.run.creation import create_worker
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.run.schema import DATABASE, connect, initialize
+from recorded_run import execute
 
 
 def fill(directory: Path) -> None:
@@ -60,8 +61,7 @@ def test_what_is_only_linked_into_a_run_stays(ended: Path) -> None:
 
 
 def test_a_damaged_run_is_left_to_its_owner(ended: Path) -> None:
-    with closing(connect(ended)) as connection:
-        connection.execute("DROP TABLE event")
+    execute(ended, "DROP TABLE event")
     with pytest.raises(RunError, match=f"delete {ended} yourself"):
         remove(ended)
     assert ended.is_dir()
@@ -114,8 +114,7 @@ def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> 
     try:
         for _ in range(30):
             directory = create(Plan())
-            with closing(connect(directory)) as connection:
-                connection.execute("UPDATE meta SET value = -1e9 WHERE key = 'pending'")  # nobody is to train it
+            execute(directory, "UPDATE meta SET value = -1e9 WHERE key = 'pending'")  # nobody is to train it
             remove(directory)
             problems += [directory.name] if directory.exists() else []
     finally:

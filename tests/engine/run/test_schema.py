@@ -8,6 +8,7 @@ from accel_engine.errors import RunError
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter
 from accel_engine.run.database import Database
 from accel_engine.run.schema import DATABASE, connect
+from recorded_run import execute
 
 
 def test_runs_are_kept_in_wal_mode(directory: Path) -> None:
@@ -21,8 +22,7 @@ def test_directory_without_a_run_is_said(tmp_path: Path) -> None:
 
 
 def test_newer_format_is_refused_with_what_to_do(directory: Path) -> None:
-    with closing(connect(directory)) as connection:
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
+    execute(directory, "UPDATE meta SET value = ? WHERE key = 'schema'", SCHEMA_VERSION + 1)
     for opening in (RunReader, RunWriter, connect):
         with pytest.raises(RunError, match=r"newer accel-tui.*upgrade accel-tui"):
             opening(directory)

@@ -13,13 +13,13 @@ import pytest
 
 from accel_engine import clock
 from accel_engine.clock import boot_seconds
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
 from accel_engine.run.creation import assign_process
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
-from accel_engine.run.schema import connect
 from accel_engine.run.status import START_SECONDS
+from recorded_run import put, started
 
 ENGINE = """
 import signal, sys
@@ -49,18 +49,6 @@ def ended(outcome: Outcome, at: float = 9.0) -> RunEnded:
     return RunEnded(time=at, outcome=outcome, steps=1, epochs=0, seconds=1.0, steps_per_second=0.0, metrics={})
 
 
-def started(directory: Path) -> RunStarted:
-    return RunStarted(
-        time=1.0, run=directory.name, name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={}
-    )
-
-
-def put(directory: Path, **values: object) -> None:
-    with closing(connect(directory)) as connection:
-        for key, value in values.items():
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
 def test_run_waits_for_an_engine_for_a_while_and_then_counts_as_lost(directory: Path, reader: RunReader) -> None:
     assert reader.info().status is Status.STARTING
     put(directory, pending=boot_seconds() - START_SECONDS - 1)
@@ -85,7 +73,7 @@ def test_ended_run_tells_its_outcome_though_its_process_lives(
     directory: Path, writer: RunWriter, reader: RunReader, outcome: Outcome
 ) -> None:
     writer.begin()
-    writer.write_event(started(directory))
+    writer.write_event(started(run=directory.name))
     writer.write_event(ended(outcome))
     assert reader.info().status == outcome
     assert not reader.info().status.live
@@ -94,7 +82,7 @@ def test_ended_run_tells_its_outcome_though_its_process_lives(
 def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     writer.begin()
     writer.write_event(ended(Outcome.STOPPED))
-    writer.write_event(started(directory))
+    writer.write_event(started(run=directory.name))
     assert reader.info().status is Status.RUNNING
     assert reader.info().status.live
 
@@ -103,7 +91,7 @@ def test_a_paused_run_is_paused_until_it_goes_on_ends_or_is_lost(
     directory: Path, writer: RunWriter, reader: RunReader
 ) -> None:
     writer.begin()
-    writer.write_event(started(directory))
+    writer.write_event(started(run=directory.name))
     writer.write_event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
     assert reader.info().status is Status.PAUSED
     assert reader.info().status.live
@@ -112,7 +100,7 @@ def test_a_paused_run_is_paused_until_it_goes_on_ends_or_is_lost(
     writer.write_event(PhaseChanged(time=4.0, phase=Phase.PAUSED))
     writer.write_event(ended(Outcome.STOPPED))
     assert reader.info().status is Status.STOPPED
-    writer.write_event(started(directory))
+    writer.write_event(started(run=directory.name))
     assert reader.info().status is Status.RUNNING
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.events import RunStarted, Worker, WorkersMet
+from accel_engine.events import Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
 from accel_engine.run.creation import create_worker
 from accel_engine.run.worker_runs import link, path_of, run_to_continue, worker_runs_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
+from recorded_run import started
 
 PLAN = Plan(strategy="multi-worker")
 ADDRESSES = ("node1:2222", "node2:2222")
@@ -23,17 +24,7 @@ def begin(directory: Path, worker: str = "", chief: str = "") -> Path:
     """Let this process take a run up, as a worker of a chief's run that it may have met."""
     with closing(RunWriter(directory)) as writer:
         writer.begin(
-            RunStarted(
-                time=1.0,
-                run=directory.name,
-                name="",
-                plan={},
-                first_step=0,
-                pid=1,
-                host="h",
-                versions={},
-                worker=worker,
-            ),
+            started(run=directory.name, worker=worker),
         )
         if chief:
             runs = zip(("worker 0", "worker 1"), ADDRESSES, (chief, directory.name), strict=True)

@@ -21,6 +21,7 @@ from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, re
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import assign_process, reopen
 from accel_engine.run.schema import DATABASE, connect
+from recorded_run import started
 
 
 def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
@@ -260,12 +261,6 @@ def test_not_a_number_in_an_event_is_null_in_the_file(directory: Path, writer: R
     with closing(connect(directory)) as connection:
         (body,) = connection.execute("SELECT body FROM event").fetchone()
     assert json.loads(body)["metrics"] == {"loss": None}
-
-
-def started(first_step: int = 0) -> RunStarted:
-    return RunStarted(
-        time=1.0, run="r", name="", plan={}, first_step=first_step, pid=os.getpid(), host="here", versions={}
-    )
 
 
 def test_a_run_taken_up_again_never_looks_ended(ended: Path, writer: RunWriter) -> None:

@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -7,20 +6,17 @@ import numpy as np
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
-from accel_engine.events import LearningRateChanged, RunStarted, Validated
+from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.tensorboard.live import DIRECTORY, LiveLog
 from accel_engine.tensorboard.run_log import RunLog
+from recorded_run import started
 from tensorboard_loader import scalars, timed
 
 
 def begin(writer: RunWriter, first_step: int = 0) -> None:
-    id_ = writer.directory.name
-    started = RunStarted(
-        time=1.0, run=id_, name="", plan={}, first_step=first_step, pid=os.getpid(), host="h", versions={}
-    )
-    writer.begin(started)
+    writer.begin(started(first_step, run=writer.directory.name))
 
 
 def train(writer: RunWriter, first: int, last: int, level: float = 0.0) -> None:

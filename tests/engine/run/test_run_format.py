@@ -1,0 +1,92 @@
+"""The document of the format, by its own examples."""
+
+import re
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.devices.device_types import Sample
+from accel_engine.events import KINDS, RunEnded
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, RunWriter, Status, create
+from accel_engine.run.commands import COMMANDS
+from accel_engine.run.database import FIXED_CHUNK_COLUMNS
+from accel_engine.run.schema import connect
+
+DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
+
+SETUP = "import sqlite3, struct, time\nfrom contextlib import closing"
+
+READ, COMMAND, ANSWER, WRITE = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+def execute(*examples: str, run: Path) -> dict[str, Any]:
+    """Run examples of the document as one program, and return its variables."""
+    names: dict[str, Any] = {"run": str(run)}
+    exec("\n".join(examples), names)
+    return names
+
+
+def section(title: str) -> str:
+    return DOCUMENT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_example_reads_losses(directory: Path, writer: RunWriter) -> None:
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0.5, 0.25]})
+    writer.write_chunk(2, 1.0, 2.0, {"other": [1.0]})
+    writer.write_chunk(4, 2.0, 3.0, {"loss": [0.125]})
+
+    assert execute(READ, run=directory)["losses"] == {0: 0.5, 1: 0.25, 4: 0.125}
+
+
+def test_the_example_sends_a_command_and_reads_its_answer(directory: Path, writer: RunWriter) -> None:
+    sent = execute(SETUP, COMMAND, run=directory)["command"]
+    (command,) = writer.commands()
+    assert (command.id, command.name, command.argument) == (sent, "learning_rate", 0.01)
+    writer.answer(command, obeyed=True, answer="as you wish")
+
+    names = execute(SETUP, f"command = {sent}", ANSWER, run=directory)
+
+    assert names["answered"]
+    assert (names["obeyed"], names["answer"]) == (1, "as you wish")
+
+
+@pytest.mark.skipif("not hasattr(__import__('fcntl'), 'F_OFD_SETLK')", reason="locks of Linux")
+def test_the_example_writes_a_run() -> None:
+    directory = create(Plan())
+
+    execute(SETUP, WRITE, run=directory)
+
+    with closing(RunReader(directory)) as reader:
+        update = reader.poll()
+        assert reader.info().status is Status.FINISHED
+    assert update.chunks[0].series["loss"].tolist() == pytest.approx([0.9, 0.5, 0.4])
+    assert isinstance(update.events[-1], RunEnded)
+
+
+def test_every_table_and_column_is_described(directory: Path, writer: RunWriter) -> None:
+    writer.write_samples([Sample(0.0, "cpu:0")])
+    with closing(connect(directory)) as database:
+        tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in set(tables) - {"sqlite_sequence"}:
+            for row in database.execute(f"PRAGMA table_info({table})"):
+                assert f"`{row[1]}`" in section(table), (table, row[1])
+        assert all(f"`{column}`" in section("chunk") for column in FIXED_CHUNK_COLUMNS)
+
+
+def test_every_key_event_field_and_command_is_described(directory: Path, writer: RunWriter) -> None:
+    with closing(connect(directory)) as database:
+        before = database.meta()
+    writer.begin()
+    with closing(connect(directory)) as database:
+        for key in before | database.meta():
+            assert f"`{key}`" in section("meta"), key
+    events = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("event"), re.MULTILINE))
+    assert list(events) == list(KINDS)
+    for name, kind in KINDS.items():
+        for field in set(kind.__dataclass_fields__) - {"time"}:
+            assert f"`{field}`" in events[name], (name, field)
+    commands = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("command"), re.MULTILINE))
+    assert {name: text.removesuffix(" to `argument`") for name, text in commands.items()} == COMMANDS
