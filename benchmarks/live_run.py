@@ -26,6 +26,7 @@ from accel_engine.events import (
     Phase,
     PhaseChanged,
     RunStarted,
+    TensorFlowDevice,
     Validated,
 )
 from accel_engine.launch import engine_process
@@ -127,7 +128,7 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
         versions=engine_process.versions(),
     )
     writer.begin(started)
-    device = {"name": "CPU:0", "kind": "cpu", "description": "", "device": "cpu:0"}
+    device = TensorFlowDevice("CPU:0", "cpu", device="cpu:0")
     writer.write_event(DevicesFound(time=now, devices=(device,), strategy="OneDeviceStrategy"))
     writer.write_event(
         ModelBuilt(

@@ -19,9 +19,11 @@ from accel_engine.events import (
     PhaseChanged,
     RunEnded,
     RunStarted,
+    TensorFlowDevice,
     Validated,
     Warned,
     WorkCounted,
+    Worker,
     WorkersMet,
     XlaTried,
     from_stored,
@@ -44,12 +46,12 @@ EXAMPLES: tuple[Event, ...] = (
     WorkersMet(
         time=2.2,
         workers=(
-            {"name": "worker 0", "address": "a:1", "host": "a", "run": "abcd-cnn-digits"},
-            {"name": "worker 1", "address": "b:1", "host": "b", "run": "efgh-cnn-digits"},
+            Worker("worker 0", "a:1", "a", "abcd-cnn-digits"),
+            Worker("worker 1", "b:1", "b", "efgh-cnn-digits"),
         ),
         reduction="ring",
     ),
-    DevicesFound(time=2.5, devices=({"name": "CPU:0", "kind": "cpu"},), strategy="OneDeviceStrategy"),
+    DevicesFound(time=2.5, devices=(TensorFlowDevice("CPU:0", "cpu"),), strategy="OneDeviceStrategy"),
     ModelBuilt(
         time=3.0,
         parameters=10,

@@ -30,12 +30,12 @@ from accel_engine.events import (
     PhaseChanged,
     RunEnded,
     RunStarted,
+    TensorFlowDevice,
     Validated,
     Warned,
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
-from accel_engine.run.creation import set_meta
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
 
@@ -100,13 +100,13 @@ class FakeEngine:
     def pretend(self) -> None:
         """Let the run be that of :attr:`pid`, and lost if that process has ended."""
         with closing(connect(self.directory)) as connection:
-            set_meta(connection, pid=self.pid)
+            connection.set_meta(pid=self.pid)
         if not psutil.pid_exists(self.pid):
             assert self.writer._writer_lock
             self.writer._writer_lock.release()
 
     def build(self) -> "FakeEngine":
-        device = {"name": "CPU:0", "kind": "cpu", "description": "AMD EPYC 7B13", "device": "cpu:0"}
+        device = TensorFlowDevice("CPU:0", "cpu", "AMD EPYC 7B13", "cpu:0")
         self.say(DevicesFound, devices=(device,), strategy="OneDeviceStrategy")
         self.say(
             ModelBuilt,

@@ -6,6 +6,7 @@ import time
 import types
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -24,8 +25,6 @@ HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[
 """A title, the screen cleared, the clipboard, text from right to left, markup that acts, a line of its own, tags."""
 
 _KEYS = {
-    "workers": ("name", "address", "host", "run"),
-    "devices": ("name", "kind", "description", "device"),
     "metrics": ("loss", "accuracy", HOSTILE),
     "plan": ("model", "data", "strategy", HOSTILE),
     "versions": ("tensorflow", HOSTILE),
@@ -44,6 +43,8 @@ def value_of(kind: Any, name: str = "") -> Any:
         return {key: value_of(inner[1]) for key in _KEYS[name]}
     if kind in (str, Any):
         return HOSTILE
+    if is_dataclass(kind):
+        return kind(**{field.name: HOSTILE for field in fields(kind)})
     if issubclass(kind, Enum):
         return next(iter(kind))
     if name == "time":

@@ -4,7 +4,7 @@ import socket
 import time
 from contextlib import closing
 
-from accel_engine.events import RunStarted, WorkersMet
+from accel_engine import events
 from accel_engine.plan import Plan
 from accel_engine.run.creation import create_worker
 from accel_engine.run.schema import connect
@@ -31,7 +31,7 @@ class Worker(FakeEngine):
     def begin(self, first_step: int = 0) -> "Worker":
         super().begin(first_step)
         self.say(
-            RunStarted,
+            events.RunStarted,
             run=self.directory.name,
             name="",
             plan=self.plan.to_mapping(),
@@ -52,12 +52,12 @@ def meet(chief: FakeEngine, *hosts: str, reduction: str = "ring") -> None:
     """Let the chief say that it trains with workers on these machines."""
     everyone = (socket.gethostname(), *hosts)
     workers = tuple(
-        {
-            "name": f"worker {index}",
-            "address": f"10.0.0.{index}:2222",
-            "host": host,
-            "run": f"k3f{index}-mlp-digits" if index else chief.directory.name,
-        }
+        events.Worker(
+            f"worker {index}",
+            f"10.0.0.{index}:2222",
+            host,
+            f"k3f{index}-mlp-digits" if index else chief.directory.name,
+        )
         for index, host in enumerate(everyone)
     )
-    chief.say(WorkersMet, workers=workers, reduction=reduction)
+    chief.say(events.WorkersMet, workers=workers, reduction=reduction)

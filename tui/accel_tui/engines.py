@@ -88,9 +88,9 @@ class EngineApp(SamplingApp):
         devices = self.inventory.devices if self.inventory else None
 
         def start(engine: WarmEngine | None) -> Path:
-            from accel_tui.plan import starting  # here, in a thread: its imports are slow
+            from accel_engine.launch import start_run  # here, in a thread: its imports are slow
 
-            return starting.start_run(plan, devices, engine)
+            return start_run.hand_over(start_run.new_run(plan, devices), engine)
 
         self._begin(start)
 
@@ -98,9 +98,9 @@ class EngineApp(SamplingApp):
         """Continue an ended run from its last checkpoint, and open it."""
 
         def resume(engine: WarmEngine | None) -> Path:
-            from accel_tui.plan import starting  # see start_run
+            from accel_engine.launch import start_run  # see start_run
 
-            return starting.continue_run(directory, engine)
+            return start_run.hand_over(start_run.continued_run(directory), engine)
 
         self._begin(resume)
 

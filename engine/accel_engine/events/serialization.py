@@ -23,7 +23,9 @@ from accel_engine.events.setup_events import (
     MicroBatchesTried,
     ModelBuilt,
     RunStarted,
+    TensorFlowDevice,
     WorkCounted,
+    Worker,
     WorkersMet,
     XlaTried,
 )
@@ -50,6 +52,8 @@ KINDS: dict[str, type[Event]] = {
 }
 
 _ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
+
+_RECORDS: dict[str, type[TensorFlowDevice | Worker]] = {"devices": TensorFlowDevice, "workers": Worker}
 
 
 def to_stored(event: Event) -> str:
@@ -110,7 +114,10 @@ def _finite(value: Any) -> Any:
 def _restore(values: dict[str, Any]) -> None:
     """Convert JSON values to the types of events, in place."""
     for name, value in values.items():
-        if isinstance(value, list):
+        if record := _RECORDS.get(name):
+            known = record.__dataclass_fields__
+            values[name] = tuple(record(**{key: each[key] for key in known if key in each}) for each in value)
+        elif isinstance(value, list):
             values[name] = tuple(value)
         elif isinstance(value, dict) and name == "metrics" and None in value.values():
             values[name] = {key: math.nan if number is None else number for key, number in value.items()}

@@ -31,17 +31,50 @@ class RunStarted(Event):
     worker: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker of a cluster.
+
+    Attributes:
+        name: E.g. ``worker 1``.
+        address: Its address.
+        host: Its host name.
+        run: Id of its run, or its path within the chief's run.
+    """
+
+    name: str
+    address: str = ""
+    host: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFlowDevice:
+    """A device that trains.
+
+    Attributes:
+        name: TensorFlow's name, e.g. ``GPU:0``.
+        kind: ``cpu``, ``gpu`` or ``tpu``.
+        description: TensorFlow's description.
+        device: Id of the matching device in :mod:`accel_engine.devices`; empty if there is none.
+    """
+
+    name: str
+    kind: str = ""
+    description: str = ""
+    device: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersMet(Event):
     """All workers of a cluster are connected; written to each worker's run.
 
     Attributes:
-        workers: One mapping each, the chief first: ``name``, ``address``, ``host`` (its host name), and ``run``,
-            the id of its run, or its path within the chief's run.
+        workers: The workers, the chief first.
         reduction: How gradients are all-reduced over them: ``ring`` or ``nccl``.
     """
 
-    workers: tuple[dict[str, str], ...]
+    workers: tuple[Worker, ...]
     reduction: str
 
 
@@ -50,14 +83,12 @@ class DevicesFound(Event):
     """The TensorFlow devices that train.
 
     Attributes:
-        devices: One mapping per device: ``name`` (TensorFlow's, ``GPU:0``), ``kind`` (``cpu``, ``gpu``,
-            ``tpu``), ``description``, and ``device``, the id of the matching device in
-            :mod:`accel_engine.devices`, empty if there is none.
+        devices: The devices, in TensorFlow's order.
         strategy: Class name of the ``tf.distribute`` strategy.
         address: Address of a remote TPU.
     """
 
-    devices: tuple[dict[str, str], ...]
+    devices: tuple[TensorFlowDevice, ...]
     strategy: str
     address: str = ""
 

@@ -34,6 +34,16 @@ def versions() -> dict[str, str]:
     return by_name
 
 
+def require_installation() -> None:
+    """Raise an error if TensorFlow is missing.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+    if problem := find_installation().problem:
+        raise EngineMissingError(problem)
+
+
 def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
     """Start a new engine process on a run.
 
@@ -74,8 +84,7 @@ def spawn(
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
-    if problem := find_installation().problem:
-        raise EngineMissingError(problem)
+    require_installation()
     return subprocess.Popen(
         [sys.executable, "-m", "accel_engine.process", *arguments],
         stdin=stdin,

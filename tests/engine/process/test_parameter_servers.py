@@ -59,7 +59,7 @@ def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]
         assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
     assert (served / "model.keras").is_file()
     (found,) = said(served, DevicesFound)
-    assert [device["name"] for device in found.devices] == ["worker 0 CPU:0"]
+    assert [device.name for device in found.devices] == ["worker 0 CPU:0"]
     assert list(worker_runs_of(served)) == ["worker 0", "parameter server 0"]
     for part in worker_runs_of(served).values():
         assert last(part).outcome is Outcome.FINISHED

@@ -121,7 +121,7 @@ def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Pope
 
     np.testing.assert_array_equal(*(read(directory)[1] for directory in directories))
     (met,) = (event for event in read(directories[0])[0] if isinstance(event, WorkersMet))
-    assert [worker["run"] for worker in met.workers] == [directory.name for directory in directories]
+    assert [worker.run for worker in met.workers] == [directory.name for directory in directories]
 
 
 def test_a_worker_that_never_starts_is_named(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.events import RunStarted, WorkersMet
+from accel_engine.events import RunStarted, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
 from accel_engine.run.creation import create_worker
@@ -37,7 +37,7 @@ def begin(directory: Path, worker: str = "", chief: str = "") -> Path:
         )
         if chief:
             runs = zip(("worker 0", "worker 1"), ADDRESSES, (chief, directory.name), strict=True)
-            workers = tuple({"name": name, "address": at, "host": at[:5], "run": run} for name, at, run in runs)
+            workers = tuple(Worker(name, at, at[:5], run) for name, at, run in runs)
             writer.write_event(WorkersMet(time=2.0, workers=workers, reduction="ring"))
     return directory
 

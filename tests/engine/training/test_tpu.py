@@ -12,6 +12,7 @@ import tensorflow as tf
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 from accel_engine.training.core import device_visibility, feed
@@ -103,9 +104,9 @@ def test_the_connected_tpu_is_reported(gym: Gym, tpu: FakeTpu) -> None:
     ) in (trained.events)
     found, built = trained.only(DevicesFound), trained.only(ModelBuilt)
     assert found.address == address
-    assert [device["name"] for device in found.devices] == ["TPU:0", "TPU:1"]
-    assert [device["device"] for device in found.devices] == ["", ""]
-    assert found.devices[1]["description"] == "/job:worker/replica:0/task:0/device:TPU:1"
+    assert [device.name for device in found.devices] == ["TPU:0", "TPU:1"]
+    assert [device.device for device in found.devices] == ["", ""]
+    assert found.devices[1].description == "/job:worker/replica:0/task:0/device:TPU:1"
     assert (built.replicas, built.precision, built.xla, built.feed) == (2, "mixed_bfloat16", True, "streamed")
     assert trained.all(XlaTried) == []
 
@@ -183,9 +184,9 @@ def test_an_address_is_probed_before_tensorflow_connects(
 def test_local_cores_are_matched_to_chips_in_order() -> None:
     here = Inventory((Device("cpu:0", "cpu", "a processor"), Device("tpu:0", "tpu", "TPU v3")))
     cores = device_visibility.describe_devices(("TPU:0", "TPU:1"), here)
-    assert [core["device"] for core in cores] == ["tpu:0", "tpu:0"]
-    assert [core["device"] for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
+    assert [core.device for core in cores] == ["tpu:0", "tpu:0"]
+    assert [core.device for core in device_visibility.describe_devices(("TPU:0", "TPU:1"), Inventory(()))] == [
         "",
         "",
     ]
-    assert device_visibility.device_memory(("TPU:0",), Plan(), here) == 0
+    assert device_visibility.device_memory(("TPU:0",), resolve(Plan()), here) == 0

@@ -3,7 +3,7 @@ from contextlib import closing
 
 import pytest
 
-from accel_engine.events import Outcome, RunStarted, WorkersMet
+from accel_engine.events import Outcome, RunStarted, Worker, WorkersMet
 from accel_engine.run import RunWriter
 from accel_engine.run.schema import connect
 
@@ -66,7 +66,7 @@ def test_a_worker_s_own_run_is_listed_as_what_it_is(run_command, new_run):
     assert run_command("runs").lines[-1] == f"{worker.directory.name} is worker 1"
 
     workers = tuple(
-        {"name": name, "address": "", "host": "h", "run": engine.directory.name}
+        Worker(name, host="h", run=engine.directory.name)
         for name, engine in (("worker 0", chief), ("worker 1", worker))
     )
     with closing(RunWriter(worker.directory)) as writer:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.plan import DEFAULTS, Plan, preflight
+from accel_engine.plan import DEFAULTS, Plan, resolved_plan
 from accel_tui.cli import main
 from accel_tui.settings import keymap, user_settings
 from accel_tui.settings.user_settings import Settings
@@ -97,7 +97,7 @@ def test_the_command_line_goes_before_a_plan_file_and_that_before_settings(
         asked.append(plan)
         raise UsageError("enough is known")
 
-    monkeypatch.setattr(preflight, "check", refuse)
+    monkeypatch.setattr(resolved_plan, "check", refuse)
     assert main(["train", str(plan_file), "--seed", "4"]) == 2
     assert asked == [Plan(epochs=2, batch_size=3, seed=4)]
 

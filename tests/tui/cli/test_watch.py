@@ -1,9 +1,10 @@
 import json
 import threading
+from dataclasses import asdict
 
 import pytest
 
-from accel_engine.events import Outcome, WorkersMet
+from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_tui.cli.event_text import means
 
@@ -117,14 +118,14 @@ def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
 )
 def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_run, hosts, said):
     engine = new_run()
-    workers = tuple({"name": f"worker {n}", "address": "", "host": host, "run": ""} for n, host in enumerate(hosts))
+    workers = tuple(Worker(f"worker {n}", host=host) for n, host in enumerate(hosts))
     engine.begin()
     engine.say(WorkersMet, workers=workers, reduction="ring")
     engine.end()
     assert said in run_command("watch last").out
     lines = [json.loads(line) for line in run_command("watch last --json").lines]
     (met,) = [line for line in lines if line["event"] == "workers_met"]
-    assert (met["workers"], met["reduction"]) == (list(workers), "ring")
+    assert (met["workers"], met["reduction"]) == (list(map(asdict, workers)), "ring")
 
 
 def test_the_loss_comes_first_whatever_order_a_script_has_its_metrics_in() -> None:

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accel_engine.events import DevicesFound
+from accel_engine.events import DevicesFound, TensorFlowDevice
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
@@ -76,9 +76,9 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
 
 
 def test_devices_of_one_kind_are_counted() -> None:
-    gpu = {"name": "GPU:0", "kind": "gpu", "description": "H100", "device": ""}
+    gpu = TensorFlowDevice("GPU:0", "gpu", "H100")
     many = RunState(devices=DevicesFound(time=0.0, devices=(gpu, gpu), strategy="Mirrored"))
-    bare = RunState(devices=DevicesFound(time=0.0, devices=({"name": "CPU:0"},), strategy="Default"))
+    bare = RunState(devices=DevicesFound(time=0.0, devices=(TensorFlowDevice("CPU:0"),), strategy="Default"))
     assert [side("a", state=state).devices for state in (many, bare, RunState())] == ["2 x H100", "CPU:0", ""]
 
 

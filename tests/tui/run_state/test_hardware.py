@@ -1,7 +1,7 @@
 """The devices of a run."""
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
-from accel_engine.events import DevicesFound
+from accel_engine.events import DevicesFound, TensorFlowDevice
 from accel_engine.run import Update
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.hardware import inventory_of
@@ -14,8 +14,7 @@ def found(*devices: tuple[str, str, str]) -> DevicesFound:
     return DevicesFound(
         time=0.0,
         devices=tuple(
-            {"name": name, "kind": name[:3].lower(), "description": description, "device": device}
-            for name, description, device in devices
+            TensorFlowDevice(name, name[:3].lower(), description, device) for name, description, device in devices
         ),
         strategy="Strategy",
     )

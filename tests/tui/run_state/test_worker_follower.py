@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from tui.run.test_run_follower import following
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
@@ -12,6 +11,7 @@ from accel_engine.run.schema import SCHEMA_VERSION, connect
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.worker_follower import WorkerFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid
+from tui.run_state.test_run_follower import following
 from tui.stand_in_workers import PLAN, Worker, meet
 
 Wait = Callable[..., None]

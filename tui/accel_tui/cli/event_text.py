@@ -52,7 +52,7 @@ def format_event(event: Event, state: RunState) -> str:
         case WorkersMet():
             return f"workers: {worker_locations(event)}; all-reduce: {reduction_name(event)}"
         case DevicesFound():
-            names = ", ".join(device["name"] for device in event.devices)
+            names = ", ".join(device.name for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"

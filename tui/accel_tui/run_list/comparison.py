@@ -63,8 +63,8 @@ class ComparedRun:
         """Its devices, e.g. ``2 x NVIDIA H100``."""
         if self.state.devices is None:
             return ""
-        counts = Counter(each.get("description") or each["name"] for each in self.state.devices.devices)
-        return ", ".join(f"{count} x {name}" if count > 1 else str(name) for name, count in counts.items())
+        counts = Counter(each.description or each.name for each in self.state.devices.devices)
+        return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counts.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
         This machine's devices until the run lists its own; ``None`` while nothing is known.
     """
     found = state.devices.devices if state.devices else ()
-    described = {device["device"]: device["description"] for device in found if device.get("device")}
+    described = {device.device: device.description for device in found if device.device}
     known = {device.id: device for device in here.devices} if here else {}
     # A CPU split into several logical devices is one device.
     ids = dict.fromkeys([*described, *sorted(state.meters, key=_order)])

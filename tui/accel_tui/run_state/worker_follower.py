@@ -112,13 +112,16 @@ def workers_of(state: RunState) -> tuple[WorkerStatus, ...]:
     own_name = (state.started and state.started.worker) or chief
     states = {**state.workers, own_name: state}
     if state.workers_met:
-        return tuple(WorkerStatus(state=states.get(worker["name"]), **worker) for worker in state.workers_met.workers)
+        return tuple(
+            WorkerStatus(each.name, states.get(each.name), each.host, each.address, each.run)
+            for each in state.workers_met.workers
+        )
     return tuple(WorkerStatus(name, states[name], _host(states[name])) for name in (own_name, *state.workers))
 
 
 def worker_locations(met: WorkersMet) -> str:
     """Number of workers and their machines: ``4 on node1, node2``."""
-    hosts = dict.fromkeys(worker["host"] for worker in met.workers)
+    hosts = dict.fromkeys(worker.host for worker in met.workers)
     where = ", ".join(hosts) if len(hosts) <= _HOSTS else f"{len(hosts)} machines"
     return f"{len(met.workers)} on {where}"
 

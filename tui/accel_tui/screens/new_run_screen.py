@@ -15,9 +15,10 @@ from textual.widgets import Button, Static
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.palette import PlanCommands
-from accel_tui.plan.form import FormResult
+from accel_tui.plan.form import word
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.plan_preview_screen import PlanPreviewScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
@@ -101,7 +102,7 @@ class NewRunScreen(PlanPreviewScreen):
     def __init__(self, plan: Plan | None = None) -> None:
         super().__init__()
         self._plan = plan
-        self._filled: FormResult | None = None
+        self._filled: ResolvedPlan | None = None
         self._was_shown = False
         self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
@@ -249,7 +250,7 @@ class NewRunScreen(PlanPreviewScreen):
     def _changed(self, event: PlanForm.Changed) -> None:
         self._update(event.filled)
 
-    def _update(self, filled: FormResult) -> None:
+    def _update(self, filled: ResolvedPlan) -> None:
         if filled == self._filled:
             return
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
@@ -260,7 +261,7 @@ class NewRunScreen(PlanPreviewScreen):
         self._show_status()
         self.preview(filled)
 
-    def _command(self, filled: FormResult) -> Content:
+    def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:
             name = next(name for name in SPECS if name in filled.errors)
             return Content.styled(f"$ fix {field_labels.label(name)} first", "$text-disabled")
@@ -277,7 +278,7 @@ class NewRunScreen(PlanPreviewScreen):
         elif self.start_problem:
             status.update(Content.styled(self.start_problem, "$text-error"))
         elif filled and filled.errors:
-            name, reason = next((name, filled.errors[name]) for name in SPECS if name in filled.errors)
+            name, reason = next((name, word(filled.errors[name])) for name in SPECS if name in filled.errors)
             status.update(Content.styled(f"{field_labels.label(name)}: {reason}", "$text-error"))
         else:
             status.update(Content.styled(self.engine_status, "$text-muted"))

@@ -13,9 +13,9 @@ from accel_engine.data import DatasetEntry
 from accel_engine.errors import AccelError
 from accel_engine.launch.warm_engine import Description, WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields
 from accel_tui.plan import plan_preview
-from accel_tui.plan.form import FormResult
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
@@ -58,12 +58,12 @@ class PlanPreviewScreen(DirtyRegionScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._previewed: FormResult | None = None
+        self._previewed: ResolvedPlan | None = None
         self._described: tuple[Subject, Description] | None = None
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
 
-    def preview(self, filled: FormResult) -> None:
+    def preview(self, filled: ResolvedPlan) -> None:
         """Update the summary; request missing details once the user stops typing."""
         self._previewed = filled
         self._update_summary()
@@ -90,7 +90,7 @@ class PlanPreviewScreen(DirtyRegionScreen):
         filled = self._previewed
         if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
             return
-        if filled.entry.path is not None:
+        if filled.data.path is not None:
             self._survey(filled.plan)
         wanted = (self.ready_engine, _subject(filled.plan))
         known = self._described is not None and self._described[0] == wanted[1]

@@ -11,8 +11,8 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 
 from accel_engine.errors import RunError
+from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import request
-from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen

@@ -16,13 +16,13 @@ from textual.screen import Screen
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import AccelError
+from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import Annotations, RunSummary, Status, runs_directory
 from accel_engine.run.annotations import set_tags, write_annotations
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import units
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen

@@ -1,6 +1,5 @@
 """Changes one setting in the settings file and preserves the rest of it."""
 
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import tomli_w
 
 from accel_engine.errors import UsageError
+from accel_engine.files import replacing
 from accel_tui.settings.user_settings import lines_of, read
 
 
@@ -34,9 +34,8 @@ def save_setting(file: Path, name: str, value: str) -> None:
         if not _has_values(changed, tomllib.loads(text) | {name: value}):
             raise UsageError(f"{file}: {name} cannot be changed automatically here; {advice}")
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f".{file.name}.{os.getpid()}")
-        temporary.write_text(changed, encoding="utf-8")
-        temporary.replace(file)
+        with replacing(file) as temporary:
+            temporary.write_text(changed, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}; {advice}") from error
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import __version__, models
+from accel_engine import __version__
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
@@ -188,7 +188,7 @@ def _cached(key: str) -> TrialSpeeds | None:
 
 def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
-    plan, model = assembly.plan, models.find(assembly.plan.model)
+    plan, model = assembly.plan, assembly.resolved.model
     modified = None
     if isinstance(model, UserModel) and model.kind != "module":
         modified = Path(model.target).expanduser().stat().st_mtime

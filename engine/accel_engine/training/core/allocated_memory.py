@@ -10,6 +10,7 @@ from dataclasses import replace
 import tensorflow as tf
 
 from accel_engine.devices.device_types import Reading, Sample
+from accel_engine.events import TensorFlowDevice
 
 
 class AllocatedMemory:
@@ -19,14 +20,14 @@ class AllocatedMemory:
     none: TensorFlow does not count their memory.
 
     Args:
-        devices: TensorFlow's devices: ``name``, ``kind`` and the ``device`` id of the hardware.
+        devices: TensorFlow's devices.
     """
 
-    def __init__(self, devices: Iterable[dict[str, str]]) -> None:
+    def __init__(self, devices: Iterable[TensorFlowDevice]) -> None:
         self._names: dict[str, list[str]] = {}
         for device in devices:
-            if device["device"] and device["kind"] != "cpu":
-                self._names.setdefault(device["device"], []).append(device["name"])
+            if device.device and device.kind != "cpu":
+                self._names.setdefault(device.device, []).append(device.name)
 
     def add_to(self, samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
         """Return the samples, with the two readings added where the device is known."""

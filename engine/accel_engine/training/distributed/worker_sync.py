@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
-from accel_engine.events import WorkersMet
+from accel_engine.events import Worker, WorkersMet
 from accel_engine.run.commands import COMMANDS, Command
 from accel_engine.run.worker_runs import link, path_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -89,7 +89,7 @@ def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, re
         host, run = gathered[0]
         link(directory, run, host, cluster.index)
     workers = tuple(
-        {"name": f"worker {index}", "address": address, "host": host, "run": run}
+        Worker(f"worker {index}", address, host, run)
         for index, (address, (host, run)) in enumerate(zip(cluster.workers, gathered, strict=True))
     )
     return WorkersMet(time=clock.now(), workers=workers, reduction=reduction)

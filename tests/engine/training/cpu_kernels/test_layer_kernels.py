@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import epoch_order
 from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -57,7 +58,7 @@ def changed(graph: Any) -> bool:
 
 
 def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
-    assembly = assemble(Plan(model=f"{models}:convolved", batch_size=64, validation="off"), ("CPU:0",), None)
+    assembly = assemble(resolve(Plan(model=f"{models}:convolved", batch_size=64, validation="off")), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
 
@@ -70,7 +71,7 @@ def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
 
 def test_flops_belong_to_the_layer_with_either_kernel() -> None:
     plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
-    assembly = assemble(plan, ("CPU:0",), None)
+    assembly = assemble(resolve(plan), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
 
@@ -85,7 +86,7 @@ def test_flops_belong_to_the_layer_with_either_kernel() -> None:
 )
 def test_xla_custom_train_steps_and_the_plan_use_keras(models: str, model: str, xla: bool, cpu_kernels: str) -> None:
     plan = Plan(model=f"{models}:{model}", batch_size=64, validation="off", cpu_kernels=cpu_kernels)
-    assembly = assemble(plan, ("CPU:0",), None)
+    assembly = assemble(resolve(plan), ("CPU:0",), None)
 
     assert not changed(
         Loop(assembly, ExecutionMode(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
@@ -100,7 +101,7 @@ def test_results_are_the_same_under_strategies(models: str, strategy: str) -> No
 
     def learnt(cpu_kernels: str) -> tuple[bool, list[np.ndarray]]:
         assembly = assemble(
-            plan.replace(cpu_kernels=cpu_kernels), tuple(f"CPU:{index}" for index in range(replicas)), None
+            resolve(plan.replace(cpu_kernels=cpu_kernels)), tuple(f"CPU:{index}" for index in range(replicas)), None
         )
         loop, order = Loop(assembly, ExecutionMode()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
         graph = loop.trace(order)

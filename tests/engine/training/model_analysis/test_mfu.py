@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
-from accel_engine.events import RunEnded, WorkCounted
+from accel_engine.events import RunEnded, TensorFlowDevice, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import home
 from accel_engine.training.core import device_visibility
@@ -167,8 +167,7 @@ def test_hardware_names_fall_back_to_tensorflows() -> None:
     inventory = Inventory((Device("gpu:0", "gpu", "NVIDIA H200"),))
     described = "device: 1, name: Tesla T4, pci bus id: 0000:00:04.0, compute capability: 7.5"
     devices = tuple(
-        {"name": "GPU:0", "kind": "gpu", "description": words, "device": device}
-        for words, device in (("", "gpu:0"), (described, ""), ("", ""))
+        TensorFlowDevice("GPU:0", "gpu", words, device) for words, device in (("", "gpu:0"), (described, ""), ("", ""))
     )
 
     assert device_visibility.hardware_names(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")

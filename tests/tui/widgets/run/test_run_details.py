@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.events import DevicesFound, MicroBatchesTried, WorkCounted
+from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, WorkCounted
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
@@ -31,7 +31,7 @@ def test_what_a_step_computes_and_what_the_devices_could() -> None:
 
 
 def test_where_a_tpu_is() -> None:
-    cores = tuple({"name": f"TPU:{index}", "kind": "tpu", "description": "", "device": ""} for index in range(2))
+    cores = tuple(TensorFlowDevice(f"TPU:{index}", "tpu") for index in range(2))
     found = DevicesFound(time=1.0, devices=cores, strategy="TPUStrategy", address="grpc://10.0.0.2:8470")
     state = RunState(devices=found)
     lines = [" ".join(line.split()) for line in RunDetails().build(state).plain.splitlines()]

@@ -154,7 +154,7 @@ def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:
-    names = ", ".join(device["name"] for device in found.devices)
+    names = ", ".join(device.name for device in found.devices)
     strategy = str(state.info.plan_values.get("strategy", "")) if state.info else ""
     facts = [("strategy", strategy), ("devices", names)]
     return [*facts, ("address", found.address)] if found.address else facts
