@@ -49,10 +49,10 @@ async def test_whatever_keeps_a_run_from_being_started_the_next_can_be(
         with monkeypatch.context() as patch:
             patch.setattr(start_run, "new_run", refuse)
             await pilot.press("s")
-            await until(pilot, lambda: app.start_problem, "the refusal")
-        assert "no more processes" in app.start_problem
+            await until(pilot, lambda: app.launch.problem, "the refusal")
+        assert "no more processes" in app.launch.problem
         await shows(pilot, "no more processes")
-        assert not app.is_starting
+        assert not app.launch.is_starting
         await pilot.press("s")
         await until(pilot, lambda: app.engines[0].handed, "the next start")
     assert cold == []

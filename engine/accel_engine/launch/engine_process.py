@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_engine import __version__
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch.installation import Installation as Installation
 from accel_engine.launch.installation import find_installation as find_installation
+from accel_engine.version import __version__
 
 
 def versions() -> dict[str, str]:

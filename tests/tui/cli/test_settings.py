@@ -7,8 +7,9 @@ import pytest
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import DEFAULTS, Plan, resolved_plan
+from accel_tui.app import key_bindings
 from accel_tui.cli import main
-from accel_tui.settings import keymap, user_settings
+from accel_tui.settings import user_settings
 from accel_tui.settings.user_settings import Settings
 
 
@@ -37,7 +38,7 @@ def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys:
     file.write_text("\n".join(uncommented))
     values = tomllib.loads(file.read_text())
     assert values["keys"] == {
-        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in keymap.keys().values()
+        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in key_bindings().values()
     }
     assert values["plan"] == {
         name: "auto" if value is None else list(value) if isinstance(value, tuple) else value

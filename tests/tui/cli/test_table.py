@@ -1,4 +1,4 @@
-from accel_tui.cli.table import shortened, table
+from accel_tui.cli.table import table
 
 
 def test_columns_are_as_wide_as_their_text_and_the_last_one_wraps():
@@ -14,8 +14,3 @@ def test_columns_are_as_wide_as_their_text_and_the_last_one_wraps():
 
 def test_a_narrow_terminal_gets_longer_lines_rather_than_a_column_of_letters():
     assert table(("A", "B"), [("x" * 20, "some words")], width=10).splitlines()[1] == "x" * 20 + "  some words"
-
-
-def test_shortened():
-    assert shortened("abcdef", 6) == "abcdef"
-    assert shortened("abcdef", 4) == "abc\u2026"

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.events import CheckpointSaved, EpochEnded
 from accel_engine.plan import Plan
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions
+from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until

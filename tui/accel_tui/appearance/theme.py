@@ -5,115 +5,128 @@ The hues of series can be distinguished with colour blindness, as the tests comp
 
 from textual.theme import Theme
 
-DARK = Theme(
-    name="accel-dark",
-    dark=True,
-    primary="#60b4bb",
-    secondary="#e3a02c",
-    accent="#60b4bb",
-    success="#93bb76",
-    warning="#e1c759",
-    error="#da717e",
-    foreground="#c8d0d8",
-    background="#11151a",
-    surface="#1a2027",
-    panel="#1a2027",
-    variables={
-        # Textual's variables are relative to a background that inline styles do not know, and come out white.
-        "text-muted": "#8b97a3",
-        "text-disabled": "#687480",
-        "border": "#2b343d",
-        "border-blurred": "#2b343d",
-        "block-cursor-background": "#24464f",
-        "block-cursor-foreground": "#eaf2f5",
+
+def _theme(
+    name: str,
+    *,
+    dark: bool,
+    hues: tuple[str, str, str, str, str],
+    surfaces: tuple[str, str, str],
+    muted: str,
+    disabled: str,
+    border: str,
+    cursor: str,
+    cursor_text: str,
+    blurred: str,
+    bar_hover: str,
+    **variables: str,
+) -> Theme:
+    """A theme whose variables follow from a few colours.
+
+    Textual's own variables are relative to a background that inline styles do not know, and come out white.
+
+    Args:
+        name: Its name.
+        dark: Whether its background is dark.
+        hues: Primary, secondary, success, warning and error.
+        surfaces: Foreground, background and surface.
+        muted: Quiet text.
+        disabled: Text of what cannot be used.
+        border: Borders and scroll bars.
+        cursor: Background of the cursor and of selected text.
+        cursor_text: Text on the cursor.
+        blurred: Background of the cursor without the focus, and under the mouse.
+        bar_hover: A scroll bar under the mouse.
+        variables: Exceptions, with underscores in place of hyphens.
+    """
+    primary, secondary, success, warning, error = hues
+    foreground, background, surface = surfaces
+    derived = {
+        "text-muted": muted,
+        "text-disabled": disabled,
+        "border": border,
+        "border-blurred": border,
+        "block-cursor-background": cursor,
+        "block-cursor-foreground": cursor_text,
         "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": "#1f2a31",
-        "block-hover-background": "#1f2a31",
-        "footer-background": "#11151a",
-        "footer-key-foreground": "#60b4bb",
-        "footer-description-foreground": "#8b97a3",
-        "input-cursor-background": "#60b4bb",
-        "input-selection-background": "#24464f",
-        "scrollbar": "#2b343d",
-        "scrollbar-hover": "#3a4651",
-        "scrollbar-background": "#11151a",
-        "scrollbar-background-hover": "#11151a",
-        "scrollbar-background-active": "#11151a",
-    },
+        "block-cursor-blurred-background": blurred,
+        "block-hover-background": blurred,
+        "footer-background": background,
+        "footer-key-foreground": primary,
+        "footer-description-foreground": muted,
+        "input-cursor-background": primary,
+        "input-selection-background": cursor,
+        "scrollbar": border,
+        "scrollbar-hover": bar_hover,
+        "scrollbar-background": background,
+        "scrollbar-background-hover": background,
+        "scrollbar-background-active": background,
+    }
+    return Theme(
+        name=name,
+        dark=dark,
+        primary=primary,
+        secondary=secondary,
+        accent=primary,
+        success=success,
+        warning=warning,
+        error=error,
+        foreground=foreground,
+        background=background,
+        surface=surface,
+        panel=surface,
+        variables=derived | {key.replace("_", "-"): value for key, value in variables.items()},
+    )
+
+
+DARK = _theme(
+    "accel-dark",
+    dark=True,
+    hues=("#60b4bb", "#e3a02c", "#93bb76", "#e1c759", "#da717e"),
+    surfaces=("#c8d0d8", "#11151a", "#1a2027"),
+    muted="#8b97a3",
+    disabled="#687480",
+    border="#2b343d",
+    cursor="#24464f",
+    cursor_text="#eaf2f5",
+    blurred="#1f2a31",
+    bar_hover="#3a4651",
 )
 
-LIGHT = Theme(
-    name="accel-light",
+LIGHT = _theme(
+    "accel-light",
     dark=False,
-    primary="#0979a1",
-    secondary="#844d1d",
-    accent="#0979a1",
-    success="#207054",
-    warning="#826a07",
-    error="#c23457",
-    foreground="#2a323a",
-    background="#fbfaf7",
-    surface="#efeee9",
-    panel="#efeee9",
-    variables={
-        "text-muted": "#69737c",
-        "text-disabled": "#848d95",
-        "border": "#d3d2cb",
-        "border-blurred": "#d3d2cb",
-        "block-cursor-background": "#c6e2e7",
-        "block-cursor-foreground": "#12262b",
-        "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": "#e4e9e8",
-        "block-hover-background": "#e4e9e8",
-        "footer-background": "#fbfaf7",
-        "footer-key-foreground": "#0979a1",
-        "footer-description-foreground": "#69737c",
-        "input-cursor-background": "#0979a1",
-        "input-selection-background": "#c6e2e7",
-        "scrollbar": "#d3d2cb",
-        "scrollbar-hover": "#bbbab3",
-        "scrollbar-background": "#fbfaf7",
-        "scrollbar-background-hover": "#fbfaf7",
-        "scrollbar-background-active": "#fbfaf7",
-    },
+    hues=("#0979a1", "#844d1d", "#207054", "#826a07", "#c23457"),
+    surfaces=("#2a323a", "#fbfaf7", "#efeee9"),
+    muted="#69737c",
+    disabled="#848d95",
+    border="#d3d2cb",
+    cursor="#c6e2e7",
+    cursor_text="#12262b",
+    blurred="#e4e9e8",
+    bar_hover="#bbbab3",
 )
 
-CONTRAST = Theme(
-    name="accel-contrast",
+CONTRAST = _theme(
+    "accel-contrast",
     dark=True,
-    primary="#a4d7e5",
-    secondary="#fead3b",
-    accent="#a4d7e5",
-    success="#55f48d",
-    warning="#fff03c",
-    error="#ff7d8a",
-    foreground="#ffffff",
-    background="#000000",
-    surface="#000000",
-    panel="#000000",
-    variables={
-        "text-muted": "#e0e0e0",
-        "text-disabled": "#b8b8b8",
-        "border": "#ffffff",
-        "border-blurred": "#b8b8b8",
-        "block-cursor-background": "#fff03c",
-        "block-cursor-foreground": "#000000",
-        "block-cursor-text-style": "bold",
-        "block-cursor-blurred-background": "#3c3c3c",
-        "block-cursor-blurred-foreground": "#ffffff",
-        "block-hover-background": "#3c3c3c",
-        "footer-background": "#000000",
-        "footer-key-foreground": "#fff03c",
-        "footer-description-foreground": "#ffffff",
-        "input-cursor-background": "#fff03c",
-        "input-cursor-foreground": "#000000",
-        "input-selection-background": "#004b8d",
-        "scrollbar": "#ffffff",
-        "scrollbar-hover": "#fff03c",
-        "scrollbar-background": "#000000",
-        "scrollbar-background-hover": "#000000",
-        "scrollbar-background-active": "#000000",
-    },
+    hues=("#a4d7e5", "#fead3b", "#55f48d", "#fff03c", "#ff7d8a"),
+    surfaces=("#ffffff", "#000000", "#000000"),
+    muted="#e0e0e0",
+    disabled="#b8b8b8",
+    border="#ffffff",
+    cursor="#fff03c",
+    cursor_text="#000000",
+    blurred="#3c3c3c",
+    bar_hover="#fff03c",
+    border_blurred="#b8b8b8",
+    block_cursor_text_style="bold",
+    block_cursor_blurred_foreground="#ffffff",
+    footer_key_foreground="#fff03c",
+    footer_description_foreground="#ffffff",
+    input_cursor_background="#fff03c",
+    input_cursor_foreground="#000000",
+    input_selection_background="#004b8d",
 )
 
 ANSI = Theme(

@@ -11,8 +11,10 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
+from accel_engine.text import printable_line
 from accel_tui.cli.output import write
-from accel_tui.cli.table import shortened, table
+from accel_tui.cli.table import table
+from accel_tui.formatting.text import shorten
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison
 from accel_tui.run_list.comparison import compare as compare_runs
 from accel_tui.run_state.curve import CAPACITY
@@ -44,7 +46,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         write(json.dumps(_to_json(comparison), default=list))
         return
-    titles = [shortened(compared.title, TITLE_WIDTH) for compared in comparison.runs]
+    titles = [shorten(printable_line(compared.title), TITLE_WIDTH) for compared in comparison.runs]
     write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))
     if not comparison.plan:
         write("\nThe plans are equal.")

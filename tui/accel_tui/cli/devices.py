@@ -16,7 +16,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
 from accel_tui.cli.output import write
 from accel_tui.cli.table import table
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:
@@ -198,7 +198,7 @@ def _process_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
     uses: dict[tuple[str, str], list[str]] = {}
     for device, known in readings.items():
         for part in _parts(known, "processes"):
-            memory = "" if part.memory is None else f" {units.size(part.memory)}"
+            memory = "" if part.memory is None else f" {numbers.size(part.memory)}"
             uses.setdefault((part.id, part.name), []).append(device + memory)
     return [f"process {pid} {name}: {', '.join(having)}" for (pid, name), having in uses.items()]
 
@@ -223,8 +223,8 @@ def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
 
 
 def _part_memory(part: CountedItem) -> str:
-    used = "-" if part.memory is None else units.size(part.memory)
-    return used if part.total is None else f"{used} / {units.size(part.total)}"
+    used = "-" if part.memory is None else numbers.size(part.memory)
+    return used if part.total is None else f"{used} / {numbers.size(part.total)}"
 
 
 def _format(reading: Reading | None) -> str:
@@ -232,7 +232,7 @@ def _format(reading: Reading | None) -> str:
     if reading is None or reading.value is None:
         return "-"
     if reading.unit == "B/s":
-        return f"{units.size(reading.value)}/s"
+        return f"{numbers.size(reading.value)}/s"
     unit = {"C": "\N{DEGREE SIGN}C"}.get(reading.unit, reading.unit)
     return f"{reading.value:.0f}{unit if unit == '%' else f' {unit}'}".rstrip()
 

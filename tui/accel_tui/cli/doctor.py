@@ -16,7 +16,7 @@ from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.output import write
 from accel_tui.cli.table import MIN_WIDTH
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:
@@ -120,7 +120,11 @@ class _Text:
             verdicts[report.finding.verdict] += 1
             yield report
         failed, warned, passed = (verdicts[each] for each in (Verdict.FAIL, Verdict.WARN, Verdict.PASS))
-        texts = ((failed, f"{failed} failed"), (warned, units.counted(warned, "warning")), (passed, f"{passed} passed"))
+        texts = (
+            (failed, f"{failed} failed"),
+            (warned, numbers.counted(warned, "warning")),
+            (passed, f"{passed} passed"),
+        )
         counts = ", ".join(text for number, text in texts if number)
         write(f"\n{counts}")
 

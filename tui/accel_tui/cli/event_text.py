@@ -2,28 +2,11 @@
 
 from collections.abc import Mapping
 
-from accel_engine.events import (
-    CommandAnswered,
-    DevicesFound,
-    EpochEnded,
-    Event,
-    LearningRateChanged,
-    MicroBatchesTried,
-    ModelBuilt,
-    Outcome,
-    Phase,
-    PhaseChanged,
-    RunEnded,
-    RunStarted,
-    Validated,
-    Warned,
-    WorkCounted,
-    WorkersMet,
-    XlaTried,
-)
+from accel_engine import events
+from accel_engine.events import Event, Outcome, Phase
 from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -40,62 +23,62 @@ def format_event(event: Event, state: RunState) -> str:
         state: The run after the event, and perhaps after later ones.
     """
     match event:
-        case RunStarted():
+        case events.RunStarted():
             title = event.name or f"{event.plan.get('model')} on {event.plan.get('data')}"
             onwards = f", from step {event.first_step:,}" if event.first_step else ""
             worker = f", {event.worker}" if event.worker else ""
             return f"run {event.run}: {title}{worker}{onwards}"
-        case PhaseChanged(phase=phase) if phase in OPENING:
+        case events.PhaseChanged(phase=phase) if phase in OPENING:
             return f"{phase} {event.detail}".rstrip()
-        case PhaseChanged(phase=Phase.TRAINING) if event.detail:  # a parameter server, which trains nothing itself
-            return event.detail
-        case WorkersMet():
+        case events.PhaseChanged(phase=Phase.TRAINING) if event.detail:
+            return event.detail  # of a parameter server, which trains nothing itself
+        case events.WorkersMet():
             return f"workers: {worker_locations(event)}; all-reduce: {reduction_name(event)}"
-        case DevicesFound():
+        case events.DevicesFound():
             names = ", ".join(device.name for device in event.devices)
             strategy = state.started.plan.get("strategy") if state.started else event.strategy
             where = f" at {event.address}" if event.address else ""
             return f"training on {names}{where} ({strategy})"
-        case ModelBuilt():
-            dropped = units.counted(event.dropped_examples, "example")
+        case events.ModelBuilt():
+            dropped = numbers.counted(event.dropped_examples, "example")
             drops = f"\ndrops the last partial batch: {dropped} per epoch" if event.dropped_examples else ""
-            steps = f" of {units.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
+            steps = f" of {numbers.counted(event.steps_per_epoch, 'step')}" if event.steps_per_epoch else ""
             batch = f", batch size {event.global_batch}" if event.global_batch else ""
             scaling = f"\n{event.scaling}" if event.scaling else ""
             count = event.parameters
-            parameters = "parameters unknown" if count is None else units.counted(count, "parameter")
+            parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = units.counted(event.epochs, "epoch")
+            epochs = numbers.counted(event.epochs, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
-        case EpochEnded() if not _is_validated(state):
+        case events.EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
-        case Validated():
+        case events.Validated():
             own = state.epoch if _is_validated(state) and state.epoch and state.epoch.epoch == event.epoch else None
             trained = f"{means(own.metrics)}  " if own else ""
             return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
-        case LearningRateChanged():
+        case events.LearningRateChanged():
             schedule = f", then {event.schedule}" if event.schedule else ""
             return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
-        case XlaTried():
+        case events.XlaTried():
             source = " (measured by an earlier run)" if event.remembered else ""
             mode = "on" if event.xla else "off"
             with_xla, without = numbers.compact(event.compiled), numbers.compact(event.plain)
             return f"XLA {mode}: {with_xla} steps/s with it, {without} without{source}"
-        case MicroBatchesTried():
+        case events.MicroBatchesTried():
             source = " (measured by an earlier run)" if event.remembered else ""
             mode = f"{event.micro_batches} per step" if event.micro_batches > 1 else "off"
             split, whole = numbers.compact(event.split), numbers.compact(event.whole)
             return f"micro-batches {mode}: {split} steps/s with {event.tried}, {whole} without{source}"
-        case WorkCounted(flops=None):
+        case events.WorkCounted(flops=None):
             return f"FLOPs per step unknown: {event.reason}"
-        case WorkCounted(flops=float(flops)):
-            peak = event.reason if event.peak is None else f"peak {units.flops(event.peak)}/s ({event.source})"
-            return f"FLOPs per step {units.flops(flops)}; {peak}"
-        case CommandAnswered():
+        case events.WorkCounted(flops=float(flops)):
+            peak = event.reason if event.peak is None else f"peak {numbers.flops(event.peak)}/s ({event.source})"
+            return f"FLOPs per step {numbers.flops(flops)}; {peak}"
+        case events.CommandAnswered():
             return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
-        case Warned():
+        case events.Warned():
             return f"warning: {event.message}"
-        case RunEnded():
+        case events.RunEnded():
             return _format_end(event, state)
     return ""
 
@@ -120,11 +103,11 @@ def _is_validated(state: RunState) -> bool:
     return mode == "epoch" and bool(state.built and state.built.validation_examples)
 
 
-def _format_end(event: RunEnded, state: RunState) -> str:
+def _format_end(event: events.RunEnded, state: RunState) -> str:
     speed = f"{numbers.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
     duration = numbers.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
-    flops = units.speed(event.flops_per_second, event.mfu)
+    flops = numbers.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
     model = state.info and trained_model(state.info.directory)
     return f"{line}\ntrained model: {shell_command([str(model)])}" if model else line

@@ -13,7 +13,7 @@ from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import epoch_of, format_event, means
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 
@@ -138,7 +138,7 @@ def progress(state: RunState, width: float = math.inf) -> str:
         if state.remaining is not None:
             parts.append(f"{numbers.duration(state.remaining)} left")
     text = printable_line("  ".join(filter(None, parts)))
-    mfu = f"  MFU {units.percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
+    mfu = f"  MFU {numbers.percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
     return text + mfu if len(text + mfu) <= width else text
 
 

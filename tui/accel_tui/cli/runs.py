@@ -12,10 +12,11 @@ import click
 
 from accel_engine.errors import UsageError
 from accel_engine.run import RunSummary, list_runs, runs_directory
-from accel_engine.text import suggestion
+from accel_engine.text import printable_line, suggestion
 from accel_tui.cli.output import write
-from accel_tui.cli.table import shortened, table
-from accel_tui.formatting import numbers, units
+from accel_tui.cli.table import table
+from accel_tui.formatting import numbers
+from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import TITLES, SortOrder, ordered, title_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
 
@@ -71,7 +72,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
             write(json.dumps(_wire(run)))
         return
     if everything and not found:
-        write(f"No matching runs: {text!r} matches none of {units.counted(len(everything), 'run')}.")
+        write(f"No matching runs: {text!r} matches none of {numbers.counted(len(everything), 'run')}.")
         return
     if not found:
         write(_no_runs())
@@ -96,9 +97,9 @@ def _no_runs() -> str:
 def _row(run: RunSummary, width: int) -> tuple[str, ...]:
     metrics = run.metrics or {}
     return (
-        shortened(title_of(run), width),
+        shorten(printable_line(title_of(run)), width),
         str(run.status or "unreadable"),
-        units.ago(time.time() - run.info.created) if run.info else "",
+        numbers.ago(time.time() - run.info.created) if run.info else "",
         numbers.duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
         *(_metric(metrics, name) for name in ("loss", "accuracy", "validation_accuracy")),

@@ -34,9 +34,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         lines.append(f"{first}{GAP}{wrapped[0]}".rstrip())
         lines += [" " * lead + line for line in wrapped[1:]]
     return "\n".join(lines)
-
-
-def shortened(text: str, width: int) -> str:
-    """Shorten a text to ``width`` columns, with an ellipsis; control characters are escaped."""
-    text = printable_line(text)
-    return text if len(text) <= width else text[: width - 1] + "\u2026"

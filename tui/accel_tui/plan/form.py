@@ -16,7 +16,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.strategies.placement import incompatibility
-from accel_tui.formatting import field_labels, units
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
@@ -154,9 +154,9 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
 def describe_dataset(entry: DatasetEntry) -> str:
     """The known shape, classes and examples of a dataset."""
     parts = [
-        units.shape(entry.shape) if entry.shape is not None else "",
-        units.counted(entry.classes, "class") if entry.classes else "",
-        units.counted(entry.examples, "example") if entry.examples else "",
+        numbers.shape(entry.shape) if entry.shape is not None else "",
+        numbers.counted(entry.classes, "class") if entry.classes else "",
+        numbers.counted(entry.examples, "example") if entry.examples else "",
     ]
     return ", ".join(part for part in parts if part)
 

@@ -8,7 +8,7 @@ from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.placement import Placement
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 from accel_tui.plan import form
 
 
@@ -101,12 +101,12 @@ def _model(filled: ResolvedPlan, description: Description | None, pending: str) 
     elif description.problem:
         parameters = PreviewRow("parameters", "—")
     else:
-        layers = units.counted(description.layers, "layer")
-        parameters = PreviewRow("parameters", f"{units.count(description.parameters)} in {layers}")
+        layers = numbers.counted(description.layers, "layer")
+        parameters = PreviewRow("parameters", f"{numbers.count(description.parameters)} in {layers}")
     shape, classes = filled.data.shape, filled.data.classes
     if shape is None or classes is None:
         return [parameters, PreviewRow("input", "reading the data…", pending=True)]
-    return [parameters, PreviewRow("input", f"{units.shape(shape)} → {units.counted(classes, 'class')}")]
+    return [parameters, PreviewRow("input", f"{numbers.shape(shape)} → {numbers.counted(classes, 'class')}")]
 
 
 def _scaling(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
@@ -116,19 +116,19 @@ def _scaling(filled: ResolvedPlan, description: Description | None, pending: str
 
 def _resolve_scaling(filled: ResolvedPlan, description: Description | None) -> Scaling | None:
     """The scaling of the inputs; ``None`` while unknown or invalid."""
-    numbers, model = filled.data.value_range, filled.model
+    values, model = filled.data.value_range, filled.model
     known = description is not None or (isinstance(model, ModelEntry) and not model.preprocesses)
-    if numbers is None or "scale" in filled.errors or (numbers.pixels and filled.plan.scale == "auto" and not known):
+    if values is None or "scale" in filled.errors or (values.pixels and filled.plan.scale == "auto" and not known):
         return None
-    return choose_scaling(filled.plan.scale, numbers, description.preprocessing if description else "")
+    return choose_scaling(filled.plan.scale, values, description.preprocessing if description else "")
 
 
 def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
     counts, entry = filled.step_counts, filled.data
     if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
-    validation = f" + {units.count(entry.validation_examples)} validation" if entry.validation_examples else ""
-    examples = PreviewRow("examples", units.count(entry.examples) + validation)
+    validation = f" + {numbers.count(entry.validation_examples)} validation" if entry.validation_examples else ""
+    examples = PreviewRow("examples", numbers.count(entry.examples) + validation)
     if counts is None:
         batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
@@ -142,10 +142,10 @@ def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
         examples,
         PreviewRow(
             "dropped",
-            f"{units.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
+            f"{numbers.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
         ),
         PreviewRow(
-            "steps", f"{units.count(counts.steps_per_epoch)} per epoch, {units.count(counts.total_steps)} total"
+            "steps", f"{numbers.count(counts.steps_per_epoch)} per epoch, {numbers.count(counts.total_steps)} total"
         ),
         PreviewRow("batch", f"{counts.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
     ]
@@ -177,4 +177,4 @@ def _memory(filled: ResolvedPlan, description: Description | None, pending: str)
         description.activations,
     )
     each = " per device" if filled.step_counts.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {units.size(needed)}{each}, without data")]
+    return [PreviewRow("memory", f"about {numbers.size(needed)}{each}, without data")]

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
-from accel_tui.formatting import names, numbers, units
+from accel_tui.formatting import names, numbers
+from accel_tui.formatting.text import shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
@@ -108,7 +109,7 @@ def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descen
 
 def _plan(title: str, width: int, drop_priority: int) -> Column:
     def text(run: RunSummary, _: float) -> str:
-        return names.shorten_start(names.base_name(plan_value(run, title)), width)
+        return shorten_start(names.base_name(plan_value(run, title)), width)
 
     return Column(
         title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), drop_priority=drop_priority
@@ -165,7 +166,7 @@ COLUMNS = (
     Column(
         "created",
         8,
-        lambda run, now: units.ago(now - run.info.created) if run.info else "",
+        lambda run, now: numbers.ago(now - run.info.created) if run.info else "",
         lambda run: (run.info.created, "") if run.info else None,
         right=True,
         descending=True,

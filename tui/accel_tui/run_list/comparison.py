@@ -9,7 +9,7 @@ from typing import Any
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.schema import LEARNING_RATE
-from accel_tui.formatting import field_labels, names, numbers, units
+from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.run_state.state import RunState
 
 MAX_COMPARED_RUNS = 8
@@ -106,7 +106,7 @@ class Comparison:
     def summary(self) -> str:
         """The equal fields in a sentence."""
         equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
-        rest = f"{units.counted(self.defaults, 'field')} at default"
+        rest = f"{numbers.counted(self.defaults, 'field')} at default"
         return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 
 

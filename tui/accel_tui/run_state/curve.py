@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.buckets import Buckets
+from accel_engine.run.buckets import Buckets, Statistics, statistics
 
 CAPACITY = 4096
 """Maximum number of buckets of a curve; it has at least half as many, several per dot of the widest terminal."""
@@ -58,6 +59,16 @@ class Curve:
         return cls(end_step, width, _latest(divide(total, finite)), low, high, total, finite, first_step)
 
     @property
+    def buckets(self) -> Statistics:
+        """Its buckets."""
+        return Statistics(self.low, self.high, self.total, self.finite)
+
+    def with_buckets(self, buckets: Statistics, **changes: Any) -> "Curve":
+        """The curve with other buckets, and other fields changed."""
+        low, high, total, finite = buckets
+        return replace(self, low=low, high=high, total=total, finite=finite, **changes)
+
+    @property
     def gaps(self) -> int:
         """Number of steps whose value was not finite."""
         return self.end_step - self.first_step - int(self.finite.sum())
@@ -85,19 +96,11 @@ class Curve:
             return self
         step = max(step, self.first_step)
         kept = -(-(step - self.first_step) // self.width)
-        means = self.means[:kept]
-        total, finite = self.total[:kept].copy(), self.finite[:kept].copy()
+        cut = Statistics(*(field[:kept].copy() for field in self.buckets))
         rest = (step - self.first_step) % self.width
-        if rest and finite[-1] > rest:
-            total[-1], finite[-1] = means[-1] * rest, rest
-        low, high = self.low[:kept], self.high[:kept]
-        return Curve(step, self.width, _latest(means), low, high, total, finite, self.first_step)
-
-    def extremes(self, first: float, last: float) -> tuple[float, float]:
-        """Minimum and maximum of the buckets with steps from ``first`` to before ``last``; NaN if there is none."""
-        start, stop = self.span(first, last)
-        low, high = self.low[start:stop], self.high[start:stop]
-        return float(np.fmin.reduce(low, initial=math.nan)), float(np.fmax.reduce(high, initial=math.nan))
+        if rest and cut.finite[-1] > rest:
+            cut.total[-1], cut.finite[-1] = cut.total[-1] / cut.finite[-1] * rest, rest
+        return self.with_buckets(cut, end_step=step, last_value=_latest(divide(cut.total, cut.finite)))
 
     def at(self, step: int) -> tuple[float, float, float] | None:
         """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
@@ -117,8 +120,9 @@ class Curve:
         if (self.first_step, self.width) != (other.first_step, other.width):
             return 0
         count = (min(self.end_step, other.end_step) - self.first_step) // self.width
-        pairs = ((self.total, other.total), (self.finite, other.finite), (self.low, other.low), (self.high, other.high))
-        for own, others in pairs:  # compared as bytes or integers, since NaN is not equal to itself
+        for own, others in zip(
+            self.buckets, other.buckets, strict=True
+        ):  # compared as bytes or integers, since NaN is not equal to itself
             if own[:count].tobytes() != others[:count].tobytes():
                 count = int((own[:count].view(np.int64) != others[:count].view(np.int64)).argmax())
         return count
@@ -154,9 +158,8 @@ class Curve:
         column = np.floor(position).astype(np.int64)
         heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
-        low = np.fmin.reduceat(self.low[start:stop], heads)
-        high = np.fmax.reduceat(self.high[start:stop], heads)
-        mean = divide(np.add.reduceat(self.total[start:stop], heads), np.add.reduceat(self.finite[start:stop], heads))
+        low, high, total, finite = Statistics(*(field[start:stop] for field in self.buckets)).merge_from(heads)
+        mean = divide(total, finite)
         # Rounding may put a mean outside its bounds: a constant would look like a band.
         mean = np.minimum(np.maximum(mean, low), high)
         begin = max(int(column[0]), skip)
@@ -184,16 +187,7 @@ class Curve:
         if width == self.width or not self.end_step:
             return self
         starts = np.arange(0, len(self.low), width // self.width)
-        return Curve(
-            self.end_step,
-            width,
-            self.last_value,
-            np.fmin.reduceat(self.low, starts),
-            np.fmax.reduceat(self.high, starts),
-            np.add.reduceat(self.total, starts),
-            np.add.reduceat(self.finite, starts),
-            self.first_step,
-        )
+        return self.with_buckets(self.buckets.merge_from(starts), width=width)
 
 
 def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[Curve]:
@@ -212,38 +206,23 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     width = max(curve.width for curve in curves)
     while end_step - first > width * CAPACITY:
         width *= 2
-    finite = np.isfinite(values)
-    all_finite = bool(finite.all())
-    clean = values if all_finite else np.where(finite, values, np.nan)
     # The first values may complete the incomplete bucket; it is joined with its earlier part below.
     head = (first - previous_end) % width
     starts = np.maximum(np.arange(head - width if head else 0, values.shape[1], width), 0)
-    lows = np.fmin.reduceat(clean, starts, axis=1).astype(np.float64)
-    highs = np.fmax.reduceat(clean, starts, axis=1).astype(np.float64)
-    totals = np.add.reduceat(values if all_finite else np.where(finite, values, 0), starts, axis=1, dtype=np.float64)
-    filled = np.add.reduceat(finite, starts, axis=1, dtype=np.int64)
+    added = statistics(values.astype(np.float64, copy=False), starts)
     longer = []
-    for index, curve in enumerate(curves):
-        old = curve.widened(width)
-        low, high, total, number = lows[index], highs[index], totals[index], filled[index]
+    for row, curve, *new in zip(values, curves, *added, strict=True):
+        old = curve.widened(width).buckets
         if head:
+            low, high, total, finite = new
             low[0], high[0] = np.fmin(old.low[-1], low[0]), np.fmax(old.high[-1], high[0])
             total[0] += old.total[-1]
-            number[0] += old.finite[-1]
+            finite[0] += old.finite[-1]
         kept = len(old.low) - bool(head)
-        known = values[index] if all_finite else values[index][finite[index]]
-        longer.append(
-            Curve(
-                end_step,
-                width,
-                float(known[-1]) if known.size else curve.last_value,
-                np.concatenate((old.low[:kept], low)),
-                np.concatenate((old.high[:kept], high)),
-                np.concatenate((old.total[:kept], total)),
-                np.concatenate((old.finite[:kept], number)),
-                first,
-            )
-        )
+        joined = Statistics(*(np.concatenate((before[:kept], after)) for before, after in zip(old, new, strict=True)))
+        known = row[np.isfinite(row)]
+        last_value = float(known[-1]) if known.size else curve.last_value
+        longer.append(curve.with_buckets(joined, end_step=end_step, width=width, last_value=last_value))
     return longer
 
 

@@ -10,25 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import (
-    CheckpointSaved,
-    CommandAnswered,
-    DevicesFound,
-    EpochEnded,
-    Event,
-    LearningRateChanged,
-    MicroBatchesTried,
-    ModelBuilt,
-    Phase,
-    PhaseChanged,
-    RunEnded,
-    RunStarted,
-    Validated,
-    Warned,
-    WorkCounted,
-    WorkersMet,
-    XlaTried,
-)
+from accel_engine import events
+from accel_engine.events import Event, Phase, RunStarted
 from accel_engine.run import Chunk, Update
 from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.schema import LEARNING_RATE
@@ -45,12 +28,23 @@ from accel_tui.run_state.state import RunState
 NOTICES = 200
 """Maximum number of warnings and answers in a state."""
 
-_PAUSED_AFTER = {
-    "pause": True,
-    "resume": False,
-    "stop": False,
-    "stop_now": False,
-}  # whether the run is paused after each command
+_PAUSED_AFTER = {"pause": True, "resume": False, "stop": False, "stop_now": False}
+"""Whether the run is paused after each command."""
+
+_LATEST: dict[type[Event], str] = {
+    events.PhaseChanged: "phase",
+    events.WorkersMet: "workers_met",
+    events.DevicesFound: "devices",
+    events.ModelBuilt: "built",
+    events.EpochEnded: "epoch",
+    events.Validated: "validated",
+    events.CheckpointSaved: "checkpoint",
+    events.XlaTried: "xla",
+    events.MicroBatchesTried: "micro_batches",
+    events.WorkCounted: "work",
+    events.RunEnded: "ended",
+}
+"""The state's field for the latest event of a kind."""
 
 
 def apply_update(state: RunState, update: Update) -> RunState:
@@ -65,12 +59,12 @@ def apply_update(state: RunState, update: Update) -> RunState:
     return state
 
 
-def _after_events(state: RunState, events: Sequence[Event]) -> RunState:
+def _after_events(state: RunState, new: Sequence[Event]) -> RunState:
     """Apply events to one mutable draft, since a long run has thousands of them."""
-    if not events:
+    if not new:
         return state
     draft = _draft(state)
-    for event in events:
+    for event in new:
         if isinstance(event, RunStarted):
             draft = _draft(_after_start(_build(draft), event))
         else:
@@ -123,47 +117,25 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
     if mark := mark_of(event, draft.learning_rate):
         kind, step = mark
         draft.marked.setdefault(kind, []).append(step)
+    if name := _LATEST.get(type(event)):
+        setattr(draft, name, event)
     match event:
-        case PhaseChanged():
-            draft.phase = event
-            if event.phase in (Phase.PAUSED, Phase.TRAINING):
-                draft.training_paused = event.phase is Phase.PAUSED
-        case WorkersMet():
-            draft.workers_met = event
-        case DevicesFound():
-            draft.devices = event
-        case ModelBuilt():
-            draft.built = event
-        case EpochEnded():
-            draft.epoch = event
-        case Validated():
-            draft.validated = event
-            for name, value in zip(_series_of(tuple(event.metrics)), event.metrics.values(), strict=True):
+        case events.PhaseChanged(phase=Phase.PAUSED | Phase.TRAINING as phase):
+            draft.training_paused = phase is Phase.PAUSED
+        case events.Validated(step=step, metrics=metrics):
+            for name, value in zip(_series_of(tuple(metrics)), metrics.values(), strict=True):
                 points = draft.validation.get(name, ())
                 if not isinstance(points, list):
                     points = draft.validation[name] = [*points]
-                points.append((event.step, value))
-        case CheckpointSaved():
-            draft.checkpoint = event
-        case LearningRateChanged():
-            earlier = tuple(point for point in draft.learning_rates if point[0] < event.step)
-            draft.learning_rate, draft.learning_rates = (
-                event.learning_rate,
-                (*earlier, (event.step, event.learning_rate)),
-            )
-            draft.schedule = event.schedule
-        case XlaTried():
-            draft.xla = event
-        case MicroBatchesTried():
-            draft.micro_batches = event
-        case WorkCounted():
-            draft.work = event
-        case Warned() | CommandAnswered():
+                points.append((step, value))
+        case events.LearningRateChanged(step=step, learning_rate=rate, schedule=schedule):
+            earlier = (point for point in draft.learning_rates if point[0] < step)
+            draft.learning_rate, draft.learning_rates = rate, (*earlier, (step, rate))
+            draft.schedule = schedule
+        case events.Warned() | events.CommandAnswered():
             draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
-            if isinstance(event, CommandAnswered) and event.obeyed and event.command in _PAUSED_AFTER:
-                draft.training_paused = _PAUSED_AFTER[event.command]
-        case RunEnded():
-            draft.ended = event
+            if isinstance(event, events.CommandAnswered) and event.obeyed:
+                draft.training_paused = _PAUSED_AFTER.get(event.command, draft.training_paused)
 
 
 @lru_cache(maxsize=16)

@@ -1,8 +1,8 @@
 """The learning rate over the steps of a run."""
 
 import math
-from dataclasses import replace
 
+from accel_engine.run.buckets import Statistics
 from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.forward_fill import constant_between
@@ -52,8 +52,8 @@ def _with_beginning(recorded: Curve, rates: Points) -> Curve:
     filled = constant_between(rates, recorded.first_step + unknown * recorded.width, recorded.width)
     if not filled.end_step:
         return recorded
-    parts = {name: getattr(recorded, name).copy() for name in ("low", "high", "total", "finite")}
     apart = (filled.first_step - recorded.first_step) // recorded.width
-    for name, values in parts.items():
-        values[max(apart, 0) : unknown] = getattr(filled, name)[max(-apart, 0) :]
-    return replace(recorded, **parts)
+    parts = Statistics(*(values.copy() for values in recorded.buckets))
+    for values, known in zip(parts, filled.buckets, strict=True):
+        values[max(apart, 0) : unknown] = known[max(-apart, 0) :]
+    return recorded.with_buckets(parts)

@@ -6,16 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import isclose
 
-from accel_engine.events import (
-    CheckpointSaved,
-    CommandAnswered,
-    EpochEnded,
-    Event,
-    LearningRateChanged,
-    MicroBatchesTried,
-    Validated,
-    XlaTried,
-)
+from accel_engine import events
+from accel_engine.events import Event
 
 _RELATIVE_TOLERANCE = 1e-6  # relative; float32 precision, and rounding where replicas' rates are averaged
 
@@ -88,20 +80,20 @@ def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] |
         learning_rate: The learning rate before it, if known.
     """
     match event:
-        case EpochEnded(step=step):
+        case events.EpochEnded(step=step):
             return MarkKind.EPOCH, step
-        case Validated(step=step):
+        case events.Validated(step=step):
             return MarkKind.VALIDATION, step
-        case CheckpointSaved(step=step):
+        case events.CheckpointSaved(step=step):
             return MarkKind.CHECKPOINT, step
-        case LearningRateChanged(step=step, learning_rate=new, schedule="") if learning_rate and not isclose(
+        case events.LearningRateChanged(step=step, learning_rate=new, schedule="") if learning_rate and not isclose(
             new, learning_rate, rel_tol=_RELATIVE_TOLERANCE
         ):
             return (MarkKind.LEARNING_RATE_DOWN if new < learning_rate else MarkKind.LEARNING_RATE_UP), step
-        case XlaTried(step=step, remembered=False):
+        case events.XlaTried(step=step, remembered=False):
             return MarkKind.XLA, step
-        case MicroBatchesTried(step=step, remembered=False):
+        case events.MicroBatchesTried(step=step, remembered=False):
             return MarkKind.MICRO_BATCHES, step
-        case CommandAnswered(command="pause", obeyed=True, step=step):
+        case events.CommandAnswered(command="pause", obeyed=True, step=step):
             return MarkKind.PAUSED, step
     return None

@@ -4,23 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accel_engine import clock
-from accel_engine.events import (
-    CheckpointSaved,
-    CommandAnswered,
-    DevicesFound,
-    EpochEnded,
-    MicroBatchesTried,
-    ModelBuilt,
-    PhaseChanged,
-    RunEnded,
-    RunStarted,
-    Validated,
-    Warned,
-    WorkCounted,
-    WorkersMet,
-    XlaTried,
-)
+from accel_engine import clock, events
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.series_names import MEAN_PREFIXES
 from accel_tui.run_state.curve import Curve
@@ -29,7 +13,7 @@ from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.step_rate import StepRate
 
-Notice = Warned | CommandAnswered
+Notice = events.Warned | events.CommandAnswered
 Points = tuple[tuple[int, float], ...]
 
 
@@ -75,11 +59,11 @@ class RunState:
     """
 
     info: RunInfo | None = None
-    started: RunStarted | None = None
-    devices: DevicesFound | None = None
-    built: ModelBuilt | None = None
-    ended: RunEnded | None = None
-    phase: PhaseChanged | None = None
+    started: events.RunStarted | None = None
+    devices: events.DevicesFound | None = None
+    built: events.ModelBuilt | None = None
+    ended: events.RunEnded | None = None
+    phase: events.PhaseChanged | None = None
     training_paused: bool = False
     step: int = 0
     curves: Mapping[str, Curve] = field(default_factory=dict)
@@ -90,21 +74,21 @@ class RunState:
     device_curves: DeviceCurves = field(default_factory=dict)
     visible_series: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
-    epoch: EpochEnded | None = None
-    xla: XlaTried | None = None
-    micro_batches: MicroBatchesTried | None = None
-    work: WorkCounted | None = None
+    epoch: events.EpochEnded | None = None
+    xla: events.XlaTried | None = None
+    micro_batches: events.MicroBatchesTried | None = None
+    work: events.WorkCounted | None = None
     learning_rate: float | None = None
     schedule: str = ""
-    checkpoint: CheckpointSaved | None = None
-    validated: Validated | None = None
+    checkpoint: events.CheckpointSaved | None = None
+    validated: events.Validated | None = None
     notices: tuple[Notice, ...] = ()
     notice_count: int = 0
     meters: Mapping[str, Meter] = field(default_factory=dict)
     step_rate: StepRate = field(default_factory=StepRate)
     earlier_seconds: float | None = None
     last_event_time: float = 0.0
-    workers_met: WorkersMet | None = None
+    workers_met: events.WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
     model: Path | None = None
 

@@ -12,8 +12,8 @@ import sys
 import termios
 import tty
 
-from accel_engine import __version__
 from accel_engine.files import replacing
+from accel_engine.version import __version__
 from accel_tui.settings.settings_paths import SETTINGS, first_frame_path, settings_path
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"

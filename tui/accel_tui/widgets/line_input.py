@@ -1,10 +1,12 @@
 """A single-line input that handles keys in the order in which they are typed."""
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Key
 from textual.strip import Strip
 from textual.widgets import Input
+
+from accel_tui.formatting.text import shorten
 
 
 class LineInput(Input):
@@ -19,7 +21,7 @@ class LineInput(Input):
         width = self.size.width
         if y or self.has_focus or cell_len(self.value) <= width:
             return super().render_line(y)
-        return Strip([Segment(set_cell_size(self.value, width - 1) + "…", self.rich_style)], width)
+        return Strip([Segment(shorten(self.value, width), self.rich_style)], width)
 
     async def _on_key(self, event: Key) -> None:
         for binding in () if event.is_printable else self._bindings.key_to_bindings.get(event.key, ()):

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import __version__
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
@@ -27,6 +26,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.micro_batches import candidate_count, supports_micro_batches
 from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.version import __version__
 
 SETTLED_SECONDS = 1.0
 """Seconds of training before a trial, so that the rate of the default mode is known."""

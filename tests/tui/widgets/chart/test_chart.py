@@ -15,11 +15,9 @@ from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart
-from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, ChartView, Series
 from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.scale import epochs
-from accel_tui.widgets.chart.series import Series
 from tui.stand_ins import until
 
 

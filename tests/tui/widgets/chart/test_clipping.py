@@ -7,12 +7,10 @@ import pytest
 
 from accel_engine.run.buckets import downsample
 from accel_tui.run_state.curve import Curve
-from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.chart.clipping import Hidden, describe_hidden, fence, hidden_points, hidden_steps
-from accel_tui.widgets.chart.log_axis import LogAxis
-from accel_tui.widgets.chart.ranges import axis_of
-from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.axes import Axis, LogAxis
+from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps
+from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.value_axis import axis_of, fence
 
 
 def series(values: np.ndarray, width: int = 1) -> Series:

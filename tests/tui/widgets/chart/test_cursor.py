@@ -8,11 +8,10 @@ import pytest
 from accel_tui.run_state.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.scale import epochs
-from accel_tui.widgets.chart.series import Series
 
 
 def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> ChartView:

@@ -9,12 +9,10 @@ from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
-from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import ChartOptions, ChartView, Series
 from accel_tui.widgets.chart.draw import Picture, draw, render
-from accel_tui.widgets.chart.ranges import axis_of
 from accel_tui.widgets.chart.scale import epochs
-from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.value_axis import axis_of
 
 GAP = math.nan
 

@@ -6,9 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.log_axis import LogAxis, log_axis
-from accel_tui.widgets.chart.value_axis import max_ticks
+from accel_tui.widgets.chart.axes import Axis, LogAxis
+from accel_tui.widgets.chart.value_axis import log_axis, max_ticks
 
 
 def test_equal_ratios_are_equally_far_apart_and_what_is_not_positive_is_nowhere() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.run.buckets import downsample
 from accel_tui.run_state.curve import Curve
-from accel_tui.widgets.chart.chart_options import SMOOTHINGS
+from accel_tui.widgets.chart.chart_view import SMOOTHINGS
 from accel_tui.widgets.chart.smoothing import smooth, smoothed
 
 

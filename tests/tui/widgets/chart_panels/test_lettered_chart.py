@@ -4,9 +4,8 @@ import numpy as np
 
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart_panels.lettered_chart import with_letters
 
 

@@ -7,7 +7,7 @@ from accel_engine.events import EpochEnded
 from accel_engine.run import Chunk, Update
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.chart.series import Series
+from accel_tui.widgets.chart.chart_view import Series
 from accel_tui.widgets.chart_panels.shared_axis import TICKS, SharedAxis
 
 

@@ -1,14 +1,18 @@
-"""Axes: ranges, round ticks, and number formats."""
+"""Axes: linear and logarithmic ranges, round ticks, and number formats."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from accel_tui.run_state.curve import Floats
 
+NARROW = 2.0
+"""Ratio of the ends of a logarithmic axis below which evenly spaced labels are rounder."""
+
+_LOG_DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
+_MIN_TICKS = 3
 _ROUND_ENDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a chart stays empty
 _MIN_STEPS = 10
 _EXACT = 1e-3  # rows, or units in the last place: tolerance for rounding
@@ -67,6 +71,56 @@ class Axis:
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """Labels of ticks."""
         return labels(ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis(Axis):
+    """A logarithmic range of positive numbers."""
+
+    def fraction(self, values: Floats) -> Floats:
+        """Positions of numbers: 0 at the beginning, 1 at the end; NaN for numbers that are not positive."""
+        logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
+        return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+
+    def ticks(self, max_count: int) -> list[float]:
+        """Round numbers on the axis, at most ``max_count``: powers of ten, and digits in between if they fit."""
+        if max_count < 1:
+            return []
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        for digits in _LOG_DIGITS:
+            found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+            found = [tick for tick in found if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
+            if digits is _LOG_DIGITS[0] and len(found) < _MIN_TICKS:
+                return Axis.ticks(self, max_count)
+            if len(found) <= max_count:
+                return found
+        return found[:: math.ceil(len(found) / max_count)]
+
+    def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
+        """Powers of ten on evenly spaced rows if possible, and digits on the nearest rows."""
+        ticks = self.ticks(max_count)
+        if not self._are_on_rows([tick for tick in ticks if math.isclose(tick, 10.0 ** round(math.log10(tick)))], rows):
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            for stride in range(2, last - first + 1):
+                powers = [10.0**power for power in range(first, last + 1) if power % stride == 0]
+                if 2 <= len(powers) <= max_count and self._are_on_rows(powers, rows):
+                    ticks = powers
+                    break
+        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # at most one per row
+        return [(tick, round(row)) for row, tick in found.items()][::-1]
+
+    def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
+        positions: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
+        return positions
+
+    def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
+        exact = (1 - self.fraction(np.array(ticks))) * rows
+        return bool(np.allclose(exact, np.rint(exact), rtol=0, atol=1e-3))
+
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """Each number as short as possible."""
+        evenly = len(ticks) > 1 and ticks[-1] < NARROW * ticks[0]
+        return labels(ticks) if evenly else [text for tick in ticks for text in labels([tick])]
 
 
 def step_axis(count: int, end: int | None = None) -> Axis:
@@ -142,3 +196,9 @@ def round_up(value: float) -> float:
     """The next 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value) + 1e-9)
     return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= value * (1 - 1e-9))
+
+
+def round_down(value: float) -> float:
+    """The next lower 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+    return next(digit * power for digit in (5, 2, 1) if digit * power <= value * (1 + 1e-9))

@@ -1,78 +1,92 @@
-"""The background of a chart: axes, labels, grid and marks."""
+"""The background of a chart: its layout, axes, labels, grid and marks."""
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from textual.geometry import Region
 
+from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.widgets.chart.axes import Axis, labels
-from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView
-from accel_tui.widgets.chart.draw_marks import draw_marks
 from accel_tui.widgets.chart.value_axis import max_ticks
 
+GLYPHS = {
+    MarkKind.EPOCH: "┴",
+    MarkKind.VALIDATION: "●",
+    MarkKind.CHECKPOINT: "◆",
+    MarkKind.XLA: "×",  # noqa: RUF001 - its letter, and x in ASCII
+    MarkKind.MICRO_BATCHES: "÷",
+    MarkKind.LEARNING_RATE_DOWN: "▼",
+    MarkKind.LEARNING_RATE_UP: "▲",
+    MarkKind.RESUMED: "►",
+    MarkKind.PAUSED: "║",
+}
+"""Signs of marks; of two in one cell, the later in this order stays and the other moves one cell to the left."""
+
+VALIDATED = "┻"
+"""Sign of an epoch that ends with a validation."""
+
+_STYLES = {MarkKind.EPOCH: "axis", MarkKind.VALIDATION: "note", MarkKind.CHECKPOINT: "note"}
+_LINED = (
+    MarkKind.LEARNING_RATE_DOWN,
+    MarkKind.LEARNING_RATE_UP,
+    MarkKind.RESUMED,
+    MarkKind.PAUSED,
+)  # rare, and often the cause of a change
+_TICKS = {GLYPHS[MarkKind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
+_CELLS_APART = 8
 _MIN_ROWS_WITH_AXIS = 6  # rows from which a chart has an axis and labels below its plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scaffold:
+class Layout:
     """The parts of a background that change only with axes and size. Cached and shared, so never drawn on.
 
     Attributes:
         frame: Axes, labels and grid.
-        label_width: Width of the longest value label.
-        gutter: Columns left of the plot.
-        height: Rows of the plot, which begins in the second row.
-        has_axis: Whether there is an axis with labels below it.
+        plot: The rectangle of the plot; empty if there is no room.
+        label_width: Width of the longest value label, whether it fits or not.
     """
 
     frame: Frame
+    plot: Region
     label_width: int
-    gutter: int
-    height: int
-    has_axis: bool
 
 
-def draw_background(view: ChartView) -> Frame:
-    """Draw the background. What does not fit is left out: step labels first, then value labels, then the plot."""
-    scaffold = _scaffold_of(view)
-    frame = scaffold.frame.copy()
-    width = view.columns - scaffold.gutter
-    if scaffold.has_axis and width > 0:
-        if view.scale:
-            name = view.scale.name if scaffold.gutter else ""
-            _ticks(frame, view.scale.ticks(view.x, width), scaffold.height + 1, scaffold.gutter, name)
-        draw_marks(frame, view.marks, view.x, (scaffold.gutter, width, scaffold.height + 1))
-    return frame
+def layout_of(view: ChartView) -> Layout:
+    """The layout of a chart. What does not fit is left out: step labels first, then value labels, then the plot."""
+    return _layout(view.columns, view.rows, view.x, view.y, view.min_label_width, steps=view.scale is None)
 
 
 def plot_region(view: ChartView) -> Region:
     """The rectangle of the plot; empty if there is no room."""
-    scaffold = _scaffold_of(view)
-    return Region(scaffold.gutter, 1, max(0, view.columns - scaffold.gutter), scaffold.height)
+    return layout_of(view).plot
 
 
 def value_axis_rows(rows: int) -> int:
     """Rows between the labels at the ends of the value axis; 0 if only the ends have labels."""
-    height, has_axis = _heights(rows)
-    return height if has_axis else 0
+    return rows - 3 if rows >= _MIN_ROWS_WITH_AXIS else 0
 
 
-def label_width(view: ChartView) -> int:
-    """Width of the longest value label, whether it fits or not."""
-    return _scaffold_of(view).label_width
-
-
-def _scaffold_of(view: ChartView) -> _Scaffold:
-    return _scaffold(view.columns, view.rows, view.x, view.y, view.min_label_width, steps=view.scale is None)
+def draw_background(view: ChartView, layout: Layout) -> Frame:
+    """Draw the background of a chart."""
+    frame, plot = layout.frame.copy(), layout.plot
+    if plot and value_axis_rows(view.rows):
+        if view.scale:
+            _ticks(frame, view.scale.ticks(view.x, plot.width), plot, view.scale.name if plot.x else "")
+        draw_marks(frame, view.marks, view.x, plot)
+    return frame
 
 
 @lru_cache(maxsize=32)
-def _scaffold(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> _Scaffold:
+def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> Layout:
     frame = Frame.blank(columns, rows)
-    height, has_axis = _heights(rows)
+    has_axis = value_axis_rows(rows) > 0
+    height = value_axis_rows(rows) or max(0, rows - 1)
     # Without an axis below the plot, the lower end has its label in the last row.
     found = y.ticks_on_rows(height, max_ticks(height)) if has_axis else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
@@ -80,49 +94,114 @@ def _scaffold(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *
     gutter = max(min_label_width, longest) + 2
     if columns < gutter + 12:
         gutter = 0
+    plot = Region(gutter, 1, max(0, columns - gutter), height)
     if gutter and height:
-        _value_axis(frame, height, gutter, [(row, text) for (_, row), text in zip(found, texts, strict=True)])
+        _value_axis(frame, plot, [(row + 1, text) for (_, row), text in zip(found, texts, strict=True)])
     if has_axis:
-        _foot(frame, height + 1, gutter)
+        frame.write(gutter, plot.bottom, "─" * plot.width, "axis")
+        if gutter:
+            frame.write(gutter - 1, plot.bottom, "└", "axis")
         if steps:
-            ticks = x.ticks(max(2, (columns - gutter) // 8))
-            columns_of_ticks = (x.fraction(np.array(ticks)) * (columns - gutter)).astype(np.int64).tolist()
-            _ticks(frame, zip(columns_of_ticks, labels(ticks), strict=True), height + 1, gutter)
-    return _Scaffold(frame, longest, gutter, height, has_axis)
+            ticks = x.ticks(max(2, plot.width // 8))
+            columns_of_ticks = (x.fraction(np.array(ticks)) * plot.width).astype(np.int64).tolist()
+            _ticks(frame, zip(columns_of_ticks, labels(ticks), strict=True), plot)
+    return Layout(frame, plot, longest)
 
 
-def _heights(rows: int) -> tuple[int, bool]:
-    """Rows of the plot in a chart of ``rows`` rows, and whether there is an axis below it."""
-    has_axis = rows >= _MIN_ROWS_WITH_AXIS
-    return max(0, rows - 1 - 2 * has_axis), has_axis
-
-
-def _value_axis(frame: Frame, height: int, gutter: int, ticks: Iterable[tuple[int, str]]) -> None:
+def _value_axis(frame: Frame, plot: Region, ticks: Iterable[tuple[int, str]]) -> None:
     """Write value labels at their rows, and grid lines across the plot."""
-    for y in range(1, height + 1):
-        frame.write(gutter - 1, y, "│", "axis")
-    for row, text in ticks:
-        frame.write(gutter - 2 - len(text), row + 1, text, "label")
-        frame.write(gutter - 1, row + 1, "┤", "axis")
-        if row < height:
-            frame.write(gutter, row + 1, "┈" * frame.characters.shape[1], "grid")
+    for y in range(plot.y, plot.bottom):
+        frame.write(plot.x - 1, y, "│", "axis")
+    for y, text in ticks:
+        frame.write(plot.x - 2 - len(text), y, text, "label")
+        frame.write(plot.x - 1, y, "┤", "axis")
+        if y < plot.bottom:
+            frame.write(plot.x, y, "┈" * plot.width, "grid")
 
 
-def _foot(frame: Frame, y: int, gutter: int) -> None:
-    frame.write(gutter, y, "─" * (frame.characters.shape[1] - gutter), "axis")
-    if gutter:
-        frame.write(gutter - 1, y, "└", "axis")
-
-
-def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], y: int, gutter: int, name: str = "") -> None:
+def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], plot: Region, name: str = "") -> None:
     """Write as many step labels as do not touch, and the axis title left of them."""
-    columns = frame.characters.shape[1]
-    frame.write(0, y + 1, name, "note")
+    frame.write(0, plot.bottom + 1, name, "note")
     free = first_free = len(name) + 1 if name else 0
     for column, text in ticks:
-        x = gutter + min(column, columns - gutter - 1)
-        start = max(first_free, min(x - len(text) // 2, columns - len(text)))
+        x = plot.x + min(column, plot.width - 1)
+        start = max(first_free, min(x - len(text) // 2, plot.right - len(text)))
         if start >= free:
-            frame.write(x, y, "┬", "axis")
-            frame.write(start, y + 1, text, "label")
+            frame.write(x, plot.bottom, "┬", "axis")
+            frame.write(start, plot.bottom + 1, text, "label")
             free = start + len(text) + 1
+
+
+def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: Region) -> None:
+    """Draw marks on the axis below a plot; rare ones also draw a vertical line where the plot is empty.
+
+    Args:
+        frame: The chart with its axes; drawn on.
+        marks: The marks.
+        x: Range of steps.
+        plot: The rectangle of the plot, above the axis.
+    """
+    row = plot.bottom
+    taken: set[int] = set()
+    for kind, glyph, _, cells in _seen(marks, x, plot.width):
+        for cell in cells:
+            free = next((each for each in (cell, cell - 1) if each >= 0 and each not in taken), None)
+            if free is None:
+                continue
+            taken.add(free)
+            column = plot.x + free
+            tick = kind is MarkKind.EPOCH and frame.characters[row, column] == ord("┬")
+            frame.write(column, row, _TICKS[glyph] if tick else glyph, _STYLES.get(kind, "title"))
+            if kind in _LINED:
+                line = frame.part(column, plot.y, 1, plot.height)
+                empty = np.isin(line.characters, (ord(" "), ord("┈")))
+                line.characters[empty] = ord("┊")
+                line.styles[empty] = STYLE_ID["axis"]
+
+
+def mark_legend(marks: Marks, x: Axis, width: int) -> list[str]:
+    """Legends of the visible marks.
+
+    Returns:
+        Legends from short to long; the most frequent marks are left out first.
+    """
+    legends: list[str] = []
+    for kind, glyph, stride, cells in _seen(marks, x, width):
+        if cells:
+            entry = f"{glyph} {kind}" if stride == 1 else f"{glyph} = {stride} {kind}s"
+            entry += ", validation" * (glyph == VALIDATED)
+            legends.append(f"{entry}  {legends[-1]}" if legends else entry)
+    return legends
+
+
+def _seen(marks: Marks, x: Axis, width: int) -> Iterator[tuple[MarkKind, str, int, list[int]]]:
+    """The visible marks, the rarest first: kind, sign, how many events a sign stands for, columns."""
+    found = {kind: _cells(marks[kind], x, width) for kind in reversed(GLYPHS) if kind in marks}
+    both: set[int] = set()
+    if MarkKind.EPOCH in found and MarkKind.VALIDATION in found:
+        both = set(found[MarkKind.EPOCH][1]).intersection(found[MarkKind.VALIDATION][1])
+    for kind, (stride, cells) in found.items():
+        if both and kind is MarkKind.EPOCH:
+            yield kind, VALIDATED, stride, sorted(both)
+        alone = [cell for cell in cells if cell not in both] if kind in (MarkKind.EPOCH, MarkKind.VALIDATION) else cells
+        yield kind, GLYPHS[kind], stride, alone
+
+
+def _cells(track: Track, x: Axis, width: int) -> tuple[int, list[int]]:
+    """How many events a sign stands for, and the columns of the signs."""
+    first, last = bisect_left(track.steps, x.low), bisect_right(track.steps, x.high)
+    stride = _stride((last - first) * track.stride, width, track.stride)
+    slice_step = stride // track.stride
+    columns_per_step = width / (x.high - x.low)
+    shown = track.steps[first + (-first - 1) % slice_step : last : slice_step]
+    return stride, [min(max(int((step - x.low) * columns_per_step), 0), width - 1) for step in shown]
+
+
+def _stride(events: int, width: int, kept_stride: int) -> int:
+    """How many events a sign may stand for: 1, 2 or 5 times a power of ten, or a multiple of ``kept_stride``."""
+    max_signs = max(1, width // _CELLS_APART)
+    if kept_stride > 1:
+        return next(kept_stride << doubled for doubled in range(64) if events <= max_signs * kept_stride << doubled)
+    step_sizes = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    stride: int = next(step_size for step_size in step_sizes if events <= max_signs * step_size)
+    return stride

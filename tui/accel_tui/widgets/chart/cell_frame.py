@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from textual.geometry import Region
 
-from accel_tui.widgets.chart.series import Colour
+from accel_tui.widgets.chart.chart_view import Colour
 from accel_tui.widgets.styled_text import TextSpan
 
 COLOURS: tuple[str, ...] = get_args(Colour)

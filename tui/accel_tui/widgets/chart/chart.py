@@ -15,17 +15,15 @@ from textual.strip import Strip
 
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
-from accel_tui.widgets.chart.background import label_width, plot_region, value_axis_rows
+from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage
 from accel_tui.widgets.chart.chart_header import chart_header
-from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
-from accel_tui.widgets.chart.chart_view import LABELS, ChartView
+from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartView, Series, only_grew, steps_of
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.mouse import ChartMouse
-from accel_tui.widgets.chart.ranges import axis_of, steps_of
 from accel_tui.widgets.chart.scale import XScale
-from accel_tui.widgets.chart.series import Series, only_grew
+from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
 from accel_tui.widgets.visibility import is_covered
 
@@ -281,9 +279,8 @@ class Chart(ChartMouse):
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view, self._drawing)
-        labels = label_width(view) if self._drawing.background else 0
-        if labels != self.label_width:
-            self.label_width = labels
+        if self.label_width != self._drawing.label_width:
+            self.label_width = self._drawing.label_width
             self.post_message(self.Labelled())
         self._head = self._drawing.header
         if self._waiting:

@@ -1,14 +1,20 @@
-"""The header of a chart: title, latest values, notes on hidden values, and the legend of marks."""
+"""The header of a chart: title, latest values, notes on hidden values, and the legend of marks.
+
+Hidden are outliers and values without a logarithm. Of a bucket only the extremes are known, so that with several steps
+per bucket the counts are lower bounds.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_tui.widgets.chart.chart_view import ChartView
-from accel_tui.widgets.chart.clipping import describe_hidden
-from accel_tui.widgets.chart.draw_marks import mark_legend
-from accel_tui.widgets.chart.draw_points import POINT, are_joined
-from accel_tui.widgets.chart.series import Series
+import numpy as np
+
+from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.background import mark_legend
+from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.draw_series import POINT, are_joined
+from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.styled_text import TextSpan
 
 _LINE = "━━"
@@ -108,3 +114,86 @@ def _latest(series: Series) -> float:
     if series.curve.end_step:
         return series.curve.last_value
     return series.points[-1][1] if series.points else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Number of values beyond an axis.
+
+    Attributes:
+        above: Values above it, at least.
+        below: Values below it, at least.
+        total: All values.
+        exact: Whether the counts are exact.
+    """
+
+    above: int = 0
+    below: int = 0
+    total: int = 0
+    exact: bool = True
+
+    def __add__(self, other: "Hidden") -> "Hidden":
+        """The sum of both."""
+        exact = self.exact and other.exact
+        return Hidden(self.above + other.above, self.below + other.below, self.total + other.total, exact)
+
+
+def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+    """Count the steps from ``first`` to before ``last`` whose value is beyond ``low`` to ``high``."""
+    curve = series.curve_in(first, last)
+    if not curve.end_step:
+        return Hidden()
+    span = slice(*curve.span(first, last))
+    lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
+    above = int(np.where(lows > high, finite, highs > high).sum())
+    below = int(np.where(highs < low, finite, lows < low).sum())
+    return Hidden(above, below, int(finite.sum()), curve.width == 1)
+
+
+def hidden_points(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+    """Count the points of those steps, such as validations, beyond ``low`` to ``high``."""
+    values = [value for _, value in series.within(first, last) if math.isfinite(value)]
+    return Hidden(sum(value > high for value in values), sum(value < low for value in values), len(values))
+
+
+def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+    """Notes on the number of hidden values, the longest first; empty if there are none.
+
+    Args:
+        series: The series.
+        x: Range of steps.
+        y: The value axis.
+        clipped: Whether outliers are hidden; else values without a logarithm.
+    """
+    tolerance = EDGE * (y.high - y.low)
+    low = min(y.low, max(y.low - tolerance, y.low * (1 - EDGE)))  # stays positive on a logarithmic axis
+    ends = (x.low, x.high, low, y.high + tolerance)
+    steps = sum((hidden_steps(one, *ends) for one in series), Hidden())
+    points = sum((hidden_points(one, *ends) for one in series), Hidden())
+    found = steps + points
+    beyond = {
+        f"above {_brief(y.high)}": found.above,
+        (f"below {_brief(y.low)}" if clipped else "at or below 0"): found.below,
+    }
+    sides = " or ".join(side for side, count in beyond.items() if count)
+    if not sides:
+        return []
+    if any(one.is_resampled for one in series):
+        return [f"some hidden {sides}", "some hidden"]
+    counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
+    many = " and ".join(f"{_number(each)} of {each.total:,} {_several(name, each.total)}" for each, name in counts)
+    few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
+    shortest = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
+    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", shortest]
+
+
+def _number(found: Hidden) -> str:
+    return f"{found.above + found.below:,}{'' if found.exact else '+'}"
+
+
+def _several(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}s"
+
+
+def _brief(value: float) -> str:
+    return labels([value])[0]

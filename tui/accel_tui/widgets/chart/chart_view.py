@@ -1,13 +1,109 @@
-"""All inputs of a chart's frame."""
+"""All inputs of a chart's frame: its series, options, axes and marks."""
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant
-from accel_tui.widgets.chart.chart_options import PLAIN, ChartOptions
 from accel_tui.widgets.chart.scale import XScale
-from accel_tui.widgets.chart.series import Series
+
+X = Literal["step", "epoch", "time"]
+"""Labels of the x-axis; curves are always spaced by step."""
+
+SMOOTHINGS = (0.0, 0.6, 0.9, 0.98)
+"""Smoothing weights that a key cycles through."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartOptions:
+    """Options of how curves are drawn. ``ChartOptions()`` draws them unchanged.
+
+    Attributes:
+        log: Whether the value axis is logarithmic.
+        smoothing: Weight of the exponential moving average; 0 for none.
+        clip: Whether the value axis ignores outliers.
+        x: Labels of the x-axis.
+    """
+
+    log: bool = False
+    smoothing: float = 0.0
+    clip: bool = False
+    x: X = "step"
+
+    @property
+    def exact(self) -> "ChartOptions":
+        """The same for exact values, such as the learning rate: without smoothing and clipping."""
+        return replace(self, smoothing=0.0, clip=False)
+
+    @property
+    def description(self) -> str:
+        """The options in words; empty for the defaults."""
+        smoothed = f"smoothed {self.smoothing:g}" if self.smoothing else ""
+        return ", ".join(filter(None, ("log" if self.log else "", smoothed, "clipped" if self.clip else "")))
+
+
+PLAIN = ChartOptions()
+"""The default options."""
+
+Colour = Literal["primary", "secondary", "success", "warning", "error"]
+"""Theme colours of series, which can be distinguished with colour blindness."""
+
+NOTHING = Curve()
+"""An empty curve; always the same object, so that it is not drawn again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A series of a chart: a line, points such as validations, or both.
+
+    Attributes:
+        name: Shown in the header if there are several series.
+        curve: A value per step.
+        points: Pairs of step and value, by rising step.
+        style: Colour of line, points and legend.
+        detail: A part of the curve at full resolution, drawn instead where it covers the visible steps.
+        is_resampled: Whether the curve is not by steps, so that its values cannot be counted.
+    """
+
+    name: str
+    curve: Curve = NOTHING
+    points: tuple[tuple[float, float], ...] = ()
+    style: Colour = "primary"
+    detail: Curve = NOTHING
+    is_resampled: bool = False
+
+    def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
+        """The points from step ``first`` to ``last``, both inclusive."""
+        return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
+
+    def curve_in(self, first: float, last: float) -> Curve:
+        """The curve to draw for the steps from ``first`` to before ``last``."""
+        covers = self.detail.first_step <= max(first, 0) and self.detail.end_step >= min(last, self.curve.end_step)
+        return self.detail if covers and self.detail.end_step else self.curve
+
+
+def steps_of(series: tuple[Series, ...]) -> int:
+    """Number of steps of the longest series."""
+    ends = [math.ceil(each.points[-1][0]) for each in series if each.points]
+    return max([*ends, *(each.curve.end_step for each in series)], default=0)
+
+
+def only_grew(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+    """Whether only new steps were added since a chart was drawn."""
+    return len(series) == len(drawn) and all(
+        new is old
+        or (
+            (new.name, new.points, new.style, new.detail) == (old.name, old.points, old.style, old.detail)
+            and new.curve.end_step >= old.curve.end_step
+            and (new.curve is old.curve or math.isfinite(old.curve.last_value))
+        )
+        for new, old in zip(series, drawn, strict=True)
+    )
+
 
 LABELS = 4
 """Default width of value labels."""

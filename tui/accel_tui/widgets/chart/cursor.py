@@ -7,9 +7,8 @@ import numpy as np
 
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
-from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.raster import BLANK
-from accel_tui.widgets.chart.series import Series
 
 
 def step_at(view: ChartView, x: int) -> float | None:

@@ -1,18 +1,24 @@
-"""A linear value axis whose ticks are on evenly spaced rows.
+"""The value axis of a chart: the range of its visible values, without outliers if clipped, and round ends.
 
-Every row of the plot is the same part of the axis. Ticks between rows would be drawn at uneven distances, which look
-like a logarithmic axis.
+Every row of the plot is the same part of a linear axis. Ticks between rows would be drawn at uneven distances, which
+look like a logarithmic axis.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from accel_tui.widgets.chart.axes import Axis, round_up
+import numpy as np
 
-DIGITS = (1.0, 2.0, 2.5, 5.0)
-"""First digits of the distance of two ticks on a linear axis."""
+from accel_tui.run_state.curve import Floats
+from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
+from accel_tui.widgets.chart.chart_view import ChartOptions, Series
 
+Bounds = tuple[float | None, float | None]
+"""Values that an axis includes."""
+
+_DIGITS = (1.0, 2.0, 2.5, 5.0)  # first digits of the distance of two ticks
+_DECADES = (1.0, 2.0, 3.0, 5.0)  # the same in powers of ten, on a logarithmic axis
 _SHRINK_BELOW = 0.5
 _FLAT = 1e-6  # float32 resolution is 1e-7 of a number
 _ROOM = 1.9  # length of the axis of a constant, relative to it
@@ -20,12 +26,74 @@ _ROUNDING = 1e-6  # rows
 _TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
 _QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
+_LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
+_QUANTILE = 0.05  # quantile on either side, a common choice
+_MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
+
+
+def axis_of(
+    series: tuple[Series, ...],
+    window: tuple[int, int] | None,
+    options: ChartOptions,
+    bounds: Bounds = (None, None),
+    previous: Axis | None = None,
+    rows: int = 0,
+) -> Axis:
+    """The value axis of a chart: of all visible values, except those that the options leave out.
+
+    Args:
+        series: The series.
+        window: First visible step, and the step after the last; ``None`` for all.
+        options: How curves are drawn.
+        bounds: Values to include.
+        previous: The axis until now, with the same options and as many rows.
+        rows: Rows between the labels at the ends; 0 if only the ends have labels.
+    """
+    lows, highs = _extremes(series, *(window or (0, math.inf)))
+    if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
+        lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
+    low = high = math.nan
+    if lows.size:
+        low, high = fence(lows, highs, log=options.log) if options.clip else (float(lows.min()), float(highs.max()))
+    return (log_axis if options.log else value_axis)(low, high, bounds, previous, rows)
+
+
+def _extremes(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
+    """Minima and maxima of all buckets in a range of steps, and the points."""
+    points = np.array([y for each in series for _, y in each.within(first, last) if math.isfinite(y)])
+    curves = [each.curve_in(first, last) for each in series]
+    spans = [slice(*curve.span(first, last)) for curve in curves]
+    low = np.concatenate([points, *(curve.low[span] for curve, span in zip(curves, spans, strict=True))])
+    high = np.concatenate([points, *(curve.high[span] for curve, span in zip(curves, spans, strict=True))])
+    known = ~np.isnan(low)
+    return low[known], high[known]
+
+
+def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
+    """Minimum and maximum without outliers.
+
+    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance.
+
+    Args:
+        lows: Minimum of each bucket, at least one, without NaN.
+        highs: Maximum of each bucket, without NaN.
+        log: Whether distances are logarithmic; all values must be positive then.
+    """
+    forth, back = (math.log, math.exp) if log else (float, float)
+    low, high = forth(_at(lows, _QUANTILE)), forth(_at(highs, 1 - _QUANTILE))
+    margin = _MARGIN * (high - low)
+    return max(float(lows.min()), back(low - margin)), min(float(highs.max()), back(high + margin))
+
+
+def _at(values: Floats, quantile: float) -> float:
+    index = round(quantile * (len(values) - 1))
+    return float(np.partition(values, index)[index])
 
 
 def value_axis(
     low: float,
     high: float,
-    bounds: tuple[float | None, float | None] = (None, None),
+    bounds: Bounds = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
 ) -> Axis:
@@ -52,7 +120,50 @@ def value_axis(
     high = high if bounds[1] is None else max(high, bounds[1])
     if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
         return previous
-    return Axis(*(ends_on_rows(low, high, rows, DIGITS) if rows else _round_ends(low, high)))
+    return Axis(*(ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)))
+
+
+def log_axis(
+    low: float,
+    high: float,
+    bounds: Bounds = (None, None),
+    previous: Axis | None = None,
+    rows: int = 0,
+) -> LogAxis:
+    """An axis that includes two positive extremes.
+
+    Like :func:`value_axis` it grows immediately and shrinks rarely. Powers of ten
+    are on evenly spaced rows.
+
+    Args:
+        low: The minimum positive value.
+        high: The maximum; NaN if there is none.
+        bounds: Values to include; ignored if not positive.
+        previous: The axis until now, of as many rows.
+        rows: Rows between the labels at the ends; 0 if only the ends have labels.
+    """
+    if math.isnan(low) or math.isnan(high) or low <= 0:
+        low, high = 0.1, 1.0
+    low = min(low, bounds[0]) if bounds[0] and bounds[0] > 0 else low
+    high = max(high, bounds[1]) if bounds[1] and bounds[1] > 0 else high
+    if high < NARROW * low:
+        # At most twice as far down, even for rounding: 0 has no place.
+        linear = value_axis(low, high)
+        low, high = max(linear.low, low / NARROW), max(linear.high, low * 1.01)
+    elif rows and high >= _LONG * low:
+        min_ticks = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
+        decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, min_ticks=min_ticks, min_step=1.0)
+        low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
+    else:
+        low, high = round_down(low), round_up(high)
+    if (
+        isinstance(previous, LogAxis)
+        and previous.low <= low
+        and high <= previous.high
+        and math.log(previous.high / previous.low) * _SHRINK_BELOW <= math.log(high / low)
+    ):
+        return previous
+    return LogAxis(low, high)
 
 
 def max_ticks(rows: int) -> int:

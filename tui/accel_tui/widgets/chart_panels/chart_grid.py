@@ -15,6 +15,7 @@ MIN_SIZE = Size(36, 6)
 COMFORTABLE = Size(72, 9)
 """Minimum size of charts that are shown by default."""
 
+_MIN_CHARTS = 2
 _ASPECT = 5.5  # best ratio of width to height, in cells
 _GAP = 2  # columns between two charts
 _TALL = 12  # rows from which a chart gets an empty row below
@@ -23,6 +24,11 @@ _TALL = 12  # rows from which a chart gets an empty row below
 def max_charts(size: Size, min_size: Size) -> int:
     """Maximum number of charts of a size that fit; at least one."""
     return _most(size.width, min_size.width) * _most(size.height, min_size.height)
+
+
+def default_charts(size: Size) -> int:
+    """Number of charts that are shown unless the user selects some: as many as are comfortable, and two if they fit."""
+    return max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
 
 
 def chart_regions(count: int, size: Size) -> list[Region]:

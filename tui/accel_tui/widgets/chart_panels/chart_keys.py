@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.reactive import reactive
 
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
+from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of the visible steps
@@ -130,12 +132,16 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     cursor: reactive[Cursor | None] = reactive(None, repaint=False, init=False)
     """The cursor."""
 
+    _bar = getters.query_one(ChartBar)
     _before_press: Cursor | None = None
 
     def _watch_is_full_screen(self) -> None:
         self.refresh_bindings()
 
     def _watch_cursor(self, before: Cursor | None, after: Cursor | None) -> None:
+        for chart in self.query(Chart):
+            chart.cursor = after.step if after else None
+        self._update_bar()
         if bool(before and before.is_pinned) != bool(after and after.is_pinned):
             self.refresh_bindings()
 
@@ -147,12 +153,58 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
     @property
     def stride(self) -> int:
         """Steps that the cursor moves at least: those of a bucket, or of a dot."""
-        raise NotImplementedError
+        low, high = self.window.bounds(self.steps) or (0, self.steps)
+        return max(self._bucket, round((high - low) / (2 * self._widest)))
 
     @property
     def chart_ids(self) -> Sequence[str]:
         """Ids of the charts that can be active."""
         raise NotImplementedError
+
+    @property
+    def _bucket(self) -> int:
+        """Steps per bucket of the visible steps."""
+        return 1
+
+    @property
+    def _widest(self) -> int:
+        """Width of the widest chart."""
+        return max((chart.size.width for chart in self.query(Chart) if chart.display), default=0) or max(
+            1, self.size.width
+        )
+
+    @property
+    def _room(self) -> Size:
+        """Size below the bar."""
+        return Size(self.size.width, self.size.height - 1)
+
+    def _update_bar(self) -> None:
+        """Show modes and keys."""
+        raise NotImplementedError
+
+    def _bar_items(self, cursor: str, visible: str, shown: int, available: int) -> tuple[BarItem, ...]:
+        """The items of the bar.
+
+        Args:
+            cursor: Text of the cursor; empty if there is none.
+            visible: The visible steps in words; empty to leave them out.
+            shown: Number of charts that are shown.
+            available: Number of charts.
+        """
+        return (
+            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
+            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
+            *([BarItem(visible, drop_first=True)] if visible else []),
+            BarItem(cursor or "cursor", "cursor", "v", is_active=self._pinned_step is not None),
+            BarItem(f"{shown} of {available} charts", "choose", "a", drop_first=True),
+            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
+            *self.option_items,
+        )
+
+    @on(ChartBar.Clicked)
+    async def _run_action(self, message: ChartBar.Clicked) -> None:
+        message.stop()
+        await self.run_action(message.action)
 
     @on(Chart.Labelled)
     def _take_labels(self, message: Chart.Labelled) -> None:

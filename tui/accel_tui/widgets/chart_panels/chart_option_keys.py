@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.reactive import reactive
 
-from accel_tui.widgets.chart.chart_options import PLAIN, SMOOTHINGS, ChartOptions, X
+from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, X
 from accel_tui.widgets.chart_panels.chart_bar import BarItem
 
 T = TypeVar("T")

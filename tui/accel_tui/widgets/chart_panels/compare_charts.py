@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from textual import getters, on
 from textual.app import ComposeResult
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
@@ -17,17 +15,14 @@ from accel_tui.run_list.comparison import ComparedRun, compared_series_names
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
-from accel_tui.widgets.chart.chart_options import ChartOptions
-from accel_tui.widgets.chart.ranges import steps_of
-from accel_tui.widgets.chart.series import NOTHING, Colour, Series
-from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
-from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, Colour, Series, steps_of
+from accel_tui.widgets.chart_panels.chart_bar import ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import ChartGrid, default_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.chart_panels.lettered_chart import LetteredChart
 from accel_tui.widgets.chart_panels.run_panels import points_of
 from accel_tui.widgets.chart_panels.shared_axis import SharedAxis
 
-_MIN_CHARTS = 2  # minimum number of charts
 _MAX_CHARTS = 6
 _MARK = "▸"
 _FORMATS = {THROUGHPUT: numbers.compact, LEARNING_RATE: numbers.learning_rate}
@@ -66,9 +61,6 @@ class CompareCharts(ChartKeys):
     """The steps to load for ``visible_series`` of the states."""
 
     _axis: SharedAxis | None = None  # unless the x-axis is steps
-
-    _bar = getters.query_one(ChartBar)
-    _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
         """Compose the line above the charts, and the charts."""
@@ -109,12 +101,6 @@ class CompareCharts(ChartKeys):
             self.window, self.cursor = StepWindow(), None
         self._draw()
 
-    def watch_cursor(self) -> None:
-        """Move the cursor in all charts."""
-        for chart in self._charts:
-            chart.cursor = self.cursor.step if self.cursor else None
-        self._update_bar()
-
     def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Request the steps."""
         self.post_message(self.VisibleStepsChanged(visible_steps))
@@ -144,12 +130,6 @@ class CompareCharts(ChartKeys):
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property
-    def stride(self) -> int:
-        """Steps of a bucket, or of a dot."""
-        low, high = self.window.bounds(self.steps) or (0, self.steps)
-        return max(1, round((high - low) / (2 * self._widest)))
-
-    @property
     def chart_ids(self) -> Sequence[str]:
         """The charts that are shown, or would be without full screen."""
         return [f"chart-{index}" for index in range(self._shown)]
@@ -160,15 +140,7 @@ class CompareCharts(ChartKeys):
 
     @property
     def _shown(self) -> int:
-        size = Size(self.size.width, self.size.height - 1)  # below the bar
-        if size.width < 1 or size.height < 1:
-            return 1
-        limit = max(min(max_charts(size, MIN_SIZE), _MIN_CHARTS), max_charts(size, COMFORTABLE))
-        return min(limit, _MAX_CHARTS, len(self.names))
-
-    @property
-    def _widest(self) -> int:
-        return max((chart.size.width for chart in self._charts), default=0) or max(1, self.size.width)
+        return min(default_charts(self._room), _MAX_CHARTS, len(self.names))
 
     def _draw(self) -> None:
         if not self.is_mounted:
@@ -204,20 +176,8 @@ class CompareCharts(ChartKeys):
 
     def _update_bar(self) -> None:
         at = self.cursor
-        label = at and (self._axis.label(at.step) if self._axis else f"step {at.step:,}")
-        self._bar.items = (
-            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
-            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
-            BarItem(label or "cursor", "cursor", "v", is_active=bool(at and at.is_pinned)),
-            BarItem(f"{self._shown} of {len(self.names)} charts", "choose", "a", drop_first=True),
-            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
-            *self.option_items,
-        )
-
-    @on(ChartBar.Clicked)
-    async def _do(self, message: ChartBar.Clicked) -> None:
-        message.stop()
-        await self.run_action(message.action)
+        label = "" if at is None else self._axis.label(at.step) if self._axis else f"step {at.step:,}"
+        self._bar.items = self._bar_items(label, "", self._shown, len(self.names))
 
     def action_choose(self) -> None:
         """Show the next series."""

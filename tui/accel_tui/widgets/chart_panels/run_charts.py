@@ -5,25 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 
 from accel_engine.run.schema import LEARNING_RATE
 from accel_tui.formatting import numbers
-from accel_tui.run_state import step_window
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.step_window import VisibleSteps, steps_to_load
+from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
-from accel_tui.widgets.chart_panels.chart_grid import COMFORTABLE, MIN_SIZE, ChartGrid, max_charts
+from accel_tui.widgets.chart_panels.chart_bar import ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
 from accel_tui.widgets.run.run_view import RunView
 
-_MIN_CHARTS = 2  # minimum number of charts
 _MARK = "▸"
 
 
@@ -59,7 +56,6 @@ class RunCharts(ChartKeys, RunView):
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
     """The charts that are shown."""
 
-    _bar = getters.query_one(ChartBar)
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
@@ -119,14 +115,6 @@ class RunCharts(ChartKeys, RunView):
         if self.window.span is not None or self.cursor:
             self._update_window()  # they follow the last steps
 
-    def watch_selected(self) -> None:
-        """Show the selected charts."""
-        self._update_shown()
-
-    def watch_is_full_screen(self) -> None:
-        """Toggle full screen."""
-        self._update_shown()
-
     def watch_active_chart(self) -> None:
         """Show the active chart."""
         if self.is_full_screen:
@@ -161,40 +149,28 @@ class RunCharts(ChartKeys, RunView):
         self._draw()
         self._update_window()
 
-    def watch_window(self) -> None:
-        """Draw what is loaded, and request the rest."""
-        self._update_window()
-
     def watch_visible_steps(self) -> None:
         """Request the steps."""
         self.post_message(self.VisibleStepsChanged(self.visible_steps, self.readings))
 
     watch_readings = watch_visible_steps
 
-    def watch_cursor(self) -> None:
-        """Move the cursor in all charts."""
-        step = self.cursor.step if self.cursor else None
-        for chart in self._charts_by_id.values():
-            chart.cursor = step
-        self._update_bar()
-
     def _update_shown(self) -> None:
         """Decide which charts are shown."""
-        size = Size(self.size.width, self.size.height - 1)  # below the bar
+        size = self._room
         if size.width < 1 or size.height < 1:
             return
         panels = self._panels
         if self.is_full_screen:
             self.shown = tuple(panel for panel in panels if panel.id == self.active_chart) or panels[:1]
             return
-        limit = max_charts(size, MIN_SIZE)
         if self.selected:
             panels = tuple(panel for panel in panels if panel.id in self.selected)
-        else:
-            limit = max(min(limit, _MIN_CHARTS), max_charts(size, COMFORTABLE))
-        self.shown = panels[:limit]
+        self.shown = panels[: max_charts(size, MIN_SIZE) if self.selected else default_charts(size)]
         if self.active_chart not in {panel.id for panel in self.shown}:
             self.active_chart = self.shown[0].id
+
+    watch_selected = watch_is_full_screen = _update_shown
 
     def watch_options(self) -> None:
         """Draw with the new options."""
@@ -240,21 +216,12 @@ class RunCharts(ChartKeys, RunView):
         self.visible_steps = steps_to_load(bounds, 2 * self._widest, self.state.throughput.width, series)
         self._update_bar()
 
+    watch_window = _update_window
+
     def _update_bar(self) -> None:
-        step = self.cursor and describe_step(self.cursor.step, self._bucket, self.state)
-        self._bar.items = (
-            BarItem("whole run", "whole", "0", is_active=self.window.span is None),
-            BarItem("follow", "end", "end", is_active=self.window.follows, drop_first=not self.window.follows),
-            *(
-                [BarItem(shown, drop_first=True)]
-                if (shown := step_window.describe_window(self.window, self.state.step))
-                else []
-            ),
-            BarItem(step or "cursor", "cursor", "v", is_active=bool(self.cursor and self.cursor.is_pinned)),
-            BarItem(f"{len(self.shown)} of {len(self._panels)} charts", "choose", "a", drop_first=True),
-            BarItem("full", "full_screen", "f", is_active=self.is_full_screen, drop_first=True),
-            *self.option_items,
-        )
+        step = describe_step(self.cursor.step, self._bucket, self.state) if self.cursor else ""
+        visible = describe_window(self.window, self.state.step)
+        self._bar.items = self._bar_items(step, visible, len(self.shown), len(self._panels))
 
     @property
     def steps(self) -> int:
@@ -262,22 +229,9 @@ class RunCharts(ChartKeys, RunView):
         return self.state.step
 
     @property
-    def stride(self) -> int:
-        """Steps of a bucket, or of a dot."""
-        low, high = self.window.bounds(self.steps) or (0, self.steps)
-        return max(1, self._bucket, round((high - low) / (2 * self._widest)))
-
-    @property
     def chart_ids(self) -> Sequence[str]:
         """The shown charts, or all in full screen."""
         return [panel.id for panel in (self._panels if self.is_full_screen else self.shown)]
-
-    @property
-    def _widest(self) -> int:
-        """Width of the widest chart."""
-        return max((self._charts_by_id[panel.id].size.width for panel in self.shown), default=0) or max(
-            1, self.size.width
-        )
 
     @property
     def _bucket(self) -> int:
@@ -287,11 +241,6 @@ class RunCharts(ChartKeys, RunView):
             if self.visible_steps and self.state.visible_series
             else self.state.throughput.width
         )
-
-    @on(ChartBar.Clicked)
-    async def _do(self, message: ChartBar.Clicked) -> None:
-        message.stop()
-        await self.run_action(message.action)
 
     def action_choose(self) -> None:
         """Ask which charts are shown."""

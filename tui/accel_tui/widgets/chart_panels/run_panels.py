@@ -13,9 +13,8 @@ from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.run_state.state import Points, RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.cell_frame import COLOURS
-from accel_tui.widgets.chart.chart_options import X
+from accel_tui.widgets.chart.chart_view import NOTHING, Colour, Series, X
 from accel_tui.widgets.chart.scale import XScale
-from accel_tui.widgets.chart.series import NOTHING, Colour, Series
 
 _TITLES = {
     THROUGHPUT: "steps/s",

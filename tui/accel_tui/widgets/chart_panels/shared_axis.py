@@ -13,9 +13,8 @@ import numpy as np
 
 from accel_tui.run_state.curve import Curve, divide
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.chart.chart_options import X
+from accel_tui.widgets.chart.chart_view import Series, X
 from accel_tui.widgets.chart.scale import XScale
-from accel_tui.widgets.chart.series import Series
 from accel_tui.widgets.chart_panels.run_panels import scale_of
 
 TICKS = 4096

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from textual.content import Content
 
 from accel_engine.devices.device_types import Device, Reading
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
+from accel_tui.formatting.sparkline import sparkline
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.widgets.chart.sparkline import sparkline
 
 ID_WIDTH = 6
 """Width of a device id on this machine."""
@@ -45,7 +45,7 @@ def line(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
     if meter is None:
-        return Content.assemble(prefix, "  ", ("reading…", "$text-muted"))
+        return Content.assemble(prefix, "  ", _without_readings(meter))
     bar = 6 if width < 100 else 12 if width < 160 else 20
     content = Content("").join(
         [prefix, Content("  "), _use(meter, bar), Content("  "), _memory(meter), *_extras(meter, width)]
@@ -70,27 +70,25 @@ def line(
 def cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 38 cells: utilization, memory, temperature, power."""
     prefix = (f"{device.id:<{ids}}", "$accent")
-    if meter is None:
-        return Content.assemble(prefix, " ", ("reading…", "$text-muted"))
-    if _has_no_readings(meter):
-        return Content.assemble(prefix, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
+    if meter is None or _has_no_readings(meter):
+        return Content.assemble(prefix, " ", _without_readings(meter))
     temperature, power = (
         _plain(meter, name, format_string) for name, format_string in (("temperature", "{:.0f}°"), ("power", "{:.0f}W"))
     )
-    return Content.assemble(prefix, " ", _use(meter, 4), " ", _amounts(meter), warning, f"{temperature:>4} {power:>4}")
+    return Content.assemble(
+        prefix, " ", _use(meter, 4), " ", _amounts(meter), _warning(meter), f"{temperature:>4} {power:>4}"
+    )
 
 
 def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
     """A device in 18 cells: utilization and memory."""
     prefix = (f"{device.id:<{ids - 1}}", "$accent")
-    if meter is None:
-        return Content.assemble(prefix, (" reading…", "$text-muted"))
-    if _has_no_readings(meter):
-        return Content.assemble(prefix, " ", _reasons(meter))
-    warning = ("!", "$text-warning") if _throttle_reasons(meter, include_normal=False) else " "
+    if meter is None or _has_no_readings(meter):
+        return Content.assemble(prefix, " ", _without_readings(meter))
     use = meter.reading("utilization")
-    return Content.assemble(prefix, warning, *_block(use), f" {_plain(meter, 'memory_used', '', units.size):>5}")
+    return Content.assemble(
+        prefix, _warning(meter), *_block(use), f" {_plain(meter, 'memory_used', '', numbers.size):>5}"
+    )
 
 
 def smallest_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Content:
@@ -116,7 +114,7 @@ def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> C
     if not memory:
         return content
     used = [meter.reading("memory_used").value if meter else None for meter in meters]
-    total = units.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
+    total = numbers.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
     return Content.assemble(content, f" {total:>5}")
 
 
@@ -143,23 +141,19 @@ def _details(meter: Meter) -> list[Content]:
 def _host_details(meter: Meter) -> list[Content]:
     parts = []
     if "engine_memory" in meter.sample.readings:
-        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", units.size)
+        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", numbers.size)
         parts.append(_labelled("engine", f"{cpu} {memory}"))
     if meter.reading("swap_total").value:
-        used, total = (_plain(meter, name, "", units.size) for name in ("swap_used", "swap_total"))
+        used, total = (_plain(meter, name, "", numbers.size) for name in ("swap_used", "swap_total"))
         parts.append(_labelled("swap", f"{used}/{total}"))
-    for label, names, arrows in (
-        ("disk", ("disk_read", "disk_written"), "rw"),
-        ("net", ("network_received", "network_sent"), "↓↑"),
-    ):
-        parts += _both(meter, label, names, arrows)
-    return parts
+    parts += _both(meter, "disk", ("disk_read", "disk_written"), "rw")
+    return parts + _both(meter, "net", ("network_received", "network_sent"), "↓↑")
 
 
 def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
     if meter.reading("allocated").value is not None:
-        now, peak = (_plain(meter, name, "", units.size) for name in ("allocated", "allocated_peak"))
+        now, peak = (_plain(meter, name, "", numbers.size) for name in ("allocated", "allocated_peak"))
         parts.append(_labelled("allocated", f"{now}, peak {peak}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
@@ -179,8 +173,8 @@ def _accelerator_details(meter: Meter) -> list[Content]:
         parts.append(Content.assemble(("ECC ", "$text-muted"), (text, style)))
     for name in ("processes", "instances"):
         for part in meter.reading(name).items:
-            memory = "" if part.memory is None else f" {units.size(part.memory)}"
-            total = "" if part.total is None else f"/{units.size(part.total)}"
+            memory = "" if part.memory is None else f" {numbers.size(part.memory)}"
+            total = "" if part.total is None else f"/{numbers.size(part.total)}"
             parts.append(
                 Content.assemble(
                     part.name, (f" {part.id}" if name == "processes" else "", "$text-muted"), memory + total
@@ -193,7 +187,7 @@ def _both(meter: Meter, label: str, names: tuple[str, str], marks: str) -> list[
     """Two rates, if either is known."""
     if all(meter.reading(name).value is None for name in names):
         return []
-    rates = (f"{mark} {_plain(meter, name, '', units.size)}/s" for name, mark in zip(names, marks, strict=True))
+    rates = (f"{mark} {_plain(meter, name, '', numbers.size)}/s" for name, mark in zip(names, marks, strict=True))
     return [_labelled(label, " ".join(rates))]
 
 
@@ -218,7 +212,7 @@ def _percent(reading: Reading) -> str:
 
 
 def _amounts(meter: Meter) -> str:
-    used, total = (_plain(meter, name, "", units.size) for name in ("memory_used", "memory_total"))
+    used, total = (_plain(meter, name, "", numbers.size) for name in ("memory_used", "memory_total"))
     return f"{f'{used}/{total}':<11}"
 
 
@@ -261,6 +255,16 @@ def _throttling(meter: Meter, width: int) -> Content:
         f"{'▼' if width < 100 else 'throttled:'} {', '.join(abnormal or words)}",
         "$text-warning" if abnormal else "$text-muted",
     )
+
+
+def _warning(meter: Meter) -> tuple[str, str]:
+    """A mark of a device that is throttled abnormally."""
+    return ("!" if _throttle_reasons(meter, include_normal=False) else " "), "$text-warning"
+
+
+def _without_readings(meter: Meter | None) -> Content:
+    """In place of readings: that they are awaited, or why there are none."""
+    return Content.styled("reading…", "$text-muted") if meter is None else _reasons(meter)
 
 
 def _has_no_readings(meter: Meter) -> bool:

@@ -16,10 +16,11 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import EvaluationReport
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
+from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.confused_pairs import confused, pair_name
 from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for
-from accel_tui.widgets.text_page import TextPage, fitted
+from accel_tui.widgets.text_page import TextPage
 
 _ROOM_FOR_BOTH = 76
 
@@ -88,17 +89,7 @@ class ConfusionMatrix(TextPage):
         del parameters
         return action not in ("shares", "list") or (self.report is not None and self.report.counts is not None)
 
-    def watch_cursor(self) -> None:
-        """Show the cursor."""
-        self.rebuild()
-
-    def watch_show_percent(self) -> None:
-        """Show counts or percentages."""
-        self.rebuild()
-
-    def watch_list_only(self) -> None:
-        """Show the list or the matrix."""
-        self.rebuild()
+    watch_cursor = watch_show_percent = watch_list_only = TextPage.rebuild
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
@@ -145,7 +136,7 @@ class ConfusionMatrix(TextPage):
         right = int(np.trace(counts))
         words = (
             f"accuracy {numbers.metric(right / max(report.examples, 1))} "
-            f"({units.count(right)} of {units.count(report.examples)}) after step {self.step:,}"
+            f"({numbers.count(right)} of {numbers.count(report.examples)}) after step {self.step:,}"
         )
         yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
         if self.list_only:
@@ -183,9 +174,9 @@ class ConfusionMatrix(TextPage):
 
     def _heads(self, report: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
         if shown.cell == HEAT_WIDTH:
-            name = fitted(report.names[self.cursor[1]], shown.cell * shown.columns)
+            name = fit(report.names[self.cursor[1]], shown.cell * shown.columns)
             return self.line((" " * shown.name, ""), (name, "faint"), (" recall", "faint"))
-        heads = [shown.placed(fitted(report.names[column], shown.cell - 1).rstrip()) for column in columns]
+        heads = [shown.placed(shorten(report.names[column], shown.cell - 1)) for column in columns]
         pieces = [
             (head, "head" if column == self.cursor[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
@@ -198,7 +189,7 @@ class ConfusionMatrix(TextPage):
         assert report.counts is not None  # noqa: S101 (otherwise no page is built)
         counts = report.counts[row]
         total = int(counts.sum())
-        name = f"{fitted(report.names[row], shown.name - 1).rstrip():>{shown.name - 1}} "
+        name = f"{shorten(report.names[row], shown.name - 1):>{shown.name - 1}} "
         here = counts[columns.start : columns.stop].tolist()
         label = Segment(name, self.style_for("head" if row == self.cursor[0] else "faint"))
         cells = [
@@ -236,7 +227,7 @@ class ConfusionMatrix(TextPage):
         row, column = self.cursor
         count, total = int(report.counts[row, column]), int(report.counts[row].sum())
         cell_text = f"true {report.names[row]}, predicted {report.names[column]}: {count:,} of {total:,}"
-        percent = f" ({units.percent(count / total)})" if count else ""
+        percent = f" ({numbers.percent(count / total)})" if count else ""
         classes = len(report.names)
         visible_range = ""
         if shown.rows < classes or shown.columns < classes:
@@ -253,8 +244,8 @@ class ConfusionMatrix(TextPage):
         longest = max(len(pair_name(report, pair)) for pair in pairs)
         name_width = max(min(longest, width - 14), 8)
         for pair in pairs:
-            name = fitted(pair_name(report, pair), name_width)
-            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{units.percent(pair[3]):>6}", "faint"))
+            name = fit(pair_name(report, pair), name_width)
+            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{numbers.percent(pair[3]):>6}", "faint"))
 
 
 @lru_cache(1 << 12)

@@ -8,9 +8,10 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_tui.formatting import numbers, units
-from accel_tui.formatting.units import counted
-from accel_tui.widgets.text_page import TextPage, TextSpan, fitted
+from accel_tui.formatting import numbers
+from accel_tui.formatting.numbers import counted
+from accel_tui.formatting.text import fit, shorten
+from accel_tui.widgets.text_page import TextPage, TextSpan
 
 NAME_WIDTH = 60
 """Maximum width of a layer's name and class."""
@@ -38,13 +39,7 @@ class LayerList(TextPage):
     first: reactive[int] = reactive(0, repaint=False)
     """The first visible layer."""
 
-    def watch_table(self) -> None:
-        """Show the new layers."""
-        self.rebuild()
-
-    def watch_first(self) -> None:
-        """Redraw the layers from the first visible one on."""
-        self.rebuild()
+    watch_table = watch_first = TextPage.rebuild
 
     def action_scroll_by(self, lines: int) -> None:
         """Scroll by lines."""
@@ -69,7 +64,7 @@ class LayerList(TextPage):
         name_width = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
         bar_width = min(_BAR, width - name_width - _NUMBERS)
         titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPs':>6} {'SHARE':>5}"
-        yield self.line((f"{fitted('LAYER', name_width)} {titles}", "title"))
+        yield self.line((f"{fit('LAYER', name_width)} {titles}", "title"))
         rows = height - 2
         first = min(self.first, max(0, len(names) - rows))
         for layer, label in list(zip(table.layers, names, strict=True))[first : first + rows]:
@@ -81,16 +76,16 @@ class LayerList(TextPage):
     def _layer(
         self, layer: Layer, label: str, total_flops: float | None, name_width: int, bar_width: int
     ) -> Iterator[TextSpan]:
-        yield fitted(label, name_width), "head" if layer.inner else ""
+        yield fit(label, name_width), "head" if layer.inner else ""
         shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
-        yield f" {fitted(shape or 'scalar', 14).rstrip():>14}", "faint"
+        yield f" {shorten(shape or 'scalar', 14):>14}", "faint"
         yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
         trained, style = _trained(layer)
         yield f" {trained:>9}", style
         flops = numbers.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
         share = layer.flops / total_flops if total_flops and layer.flops else 0.0
-        yield f" {units.percent(share) if share else '':>5}", ""
+        yield f" {numbers.percent(share) if share else '':>5}", ""
         if bar_width > 3 and share and not layer.inner:
             yield " " + "▇" * round(share * (bar_width - 1)), "head"
 
@@ -114,9 +109,9 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
         return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
-    pieces.append((f"; {units.flops(table.flops)} per step", ""))
+    pieces.append((f"; {numbers.flops(table.flops)} per step", ""))
     if table.rest:
-        pieces.append((f", {units.percent(table.rest / table.flops)} outside layers", "wrong"))
+        pieces.append((f", {numbers.percent(table.rest / table.flops)} outside layers", "wrong"))
     return [*pieces, (", gradients included", "faint")]
 
 

@@ -17,9 +17,10 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import units
-from accel_tui.formatting.units import counted
-from accel_tui.widgets.text_page import TextPage, fitted
+from accel_tui.formatting import numbers
+from accel_tui.formatting.numbers import counted
+from accel_tui.formatting.text import fit, shorten
+from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
 """Possible widths of an image in cells."""
@@ -79,23 +80,14 @@ class SampleGallery(TextPage):
         self._missing: dict[int, Region] = {}
         super().__init__(id=id)
 
-    def watch_report(self) -> None:
-        """Show the new report."""
-        self.rebuild()
-
-    def watch_page_number(self) -> None:
-        """Show another page."""
-        self.rebuild()
+    watch_report = watch_page_number = TextPage.rebuild
 
     def watch_only_wrong(self) -> None:
-        """Show the first page."""
+        """Show the first page of other images, or of another size."""
         self.page_number = 0
         self.rebuild()
 
-    def watch_size_index(self) -> None:
-        """Show images of another size."""
-        self.page_number = 0
-        self.rebuild()
+    watch_size_index = watch_only_wrong
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
@@ -217,9 +209,9 @@ class SampleGallery(TextPage):
     def _caption(self, report: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
         name = "right" if judged.correct else "wrong"
         mark = "✓" if judged.correct else "✗"
-        confidence = f" {units.percent(judged.confidence)}"
-        yield self.line((f"{mark} ", name), (fitted(report.names[judged.label], columns - 2), ""))
-        yield self.line((fitted(report.names[judged.predicted], columns - len(confidence)).rstrip() + confidence, name))
+        confidence = f" {numbers.percent(judged.confidence)}"
+        yield self.line((f"{mark} ", name), (fit(report.names[judged.label], columns - 2), ""))
+        yield self.line((shorten(report.names[judged.predicted], columns - len(confidence)) + confidence, name))
 
     def _without_pictures(self, report: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
         summary, visible = self._turn(report, chosen, height - 3)
@@ -230,8 +222,8 @@ class SampleGallery(TextPage):
             name = "right" if judged.correct else "wrong"
             yield self.line(
                 (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
-                (f" true {fitted(report.names[judged.label], 20)} predicted ", ""),
-                (f"{fitted(report.names[judged.predicted], 20)} {units.percent(judged.confidence):>5}", name),
+                (f" true {fit(report.names[judged.label], 20)} predicted ", ""),
+                (f"{fit(report.names[judged.predicted], 20)} {numbers.percent(judged.confidence):>5}", name),
             )
 
 

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.log_tail import LogLine, Logs
 from accel_tui.run_state.log_text import NAMES, Filter, Level
 from accel_tui.widgets.custom_keys import custom_keys
@@ -119,10 +119,6 @@ class LogView(Widget):
                 yield Label(id=f"log-{action}", classes="log-key", markup=False)
         yield LogLines()
 
-    def on_mount(self) -> None:
-        """Update the bar."""
-        self._update_bar()
-
     def on_show(self) -> None:
         """Start following."""
         if self._hidden.is_set():
@@ -175,14 +171,6 @@ class LogView(Widget):
         """Show or hide the input."""
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
-
-    def on_descendant_focus(self) -> None:
-        """Highlight the log's title."""
-        self._update_bar()
-
-    def on_descendant_blur(self) -> None:
-        """Remove the highlight."""
-        self._update_bar()
 
     @on(Click, ".log-key")
     def _clicked(self, event: Click) -> None:
@@ -284,3 +272,5 @@ class LogView(Widget):
         ):
             shown = (keys.get(action, key), "$accent")
             self.query_one(f"#log-{action}", Label).update(Content.assemble(shown, label))
+
+    on_mount = on_descendant_focus = on_descendant_blur = _update_bar

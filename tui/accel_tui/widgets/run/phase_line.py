@@ -4,7 +4,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
@@ -25,9 +25,7 @@ class PhaseLine(RunLine):
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
-    def watch_pending_commands(self) -> None:
-        """Show the pending commands."""
-        self.update_view()
+    watch_pending_commands = RunLine.update_view
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The phase, and as many of the figures as fit."""
@@ -96,9 +94,9 @@ def progress(state: RunState) -> list[list[TextSpan]]:
         if state.built and state.built.global_batch:
             pairs.append(_pair(numbers.compact(rate * state.built.global_batch), "examples/s", figure_first=True))
     if (reached := state.flops_per_second) is not None:
-        pairs.append(_pair(*f"{units.flops(reached)}/s".split(), figure_first=True))
+        pairs.append(_pair(*f"{numbers.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:
-        pairs.append(_pair("MFU", units.percent(share)))
+        pairs.append(_pair("MFU", numbers.percent(share)))
     return pairs
 
 

@@ -3,18 +3,23 @@
 import textwrap
 import time
 from collections.abc import Iterator
+from operator import attrgetter
 
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
-from accel_tui.formatting import numbers, units
-from accel_tui.formatting.units import counted
+from accel_tui.formatting import numbers
+from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
 _LABEL, _VALUE = 15, 26
 """Widths of the two columns, in cells."""
+
+_rare_inputs = attrgetter(
+    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model"
+)
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
 
@@ -30,19 +35,7 @@ class RunDetails(RunText):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on."""
-        tried = (state.xla, state.micro_batches)
-        rare = (
-            state.info,
-            state.built,
-            *tried,
-            state.work,
-            state.devices,
-            state.workers_met,
-            state.checkpoint,
-            state.model,
-            state.has_ended,
-        )
-        return *rare, _learning_rate(state)
+        return (*_rare_inputs(state), state.has_ended, _learning_rate(state))
 
     def build(self, state: RunState) -> Content:
         """A line per known detail."""
@@ -114,7 +107,7 @@ def _parameters(built: ModelBuilt) -> str:
 def _data(built: ModelBuilt) -> str:
     parts = [
         counted(built.examples, "example") if built.examples else "",
-        units.shape(built.input_shape) if built.input_shape else "",
+        numbers.shape(built.input_shape) if built.input_shape else "",
     ]
     return ", ".join(filter(None, parts))
 
@@ -133,12 +126,9 @@ def _micro_batches(state: RunState) -> str:
     """Micro-batches per step and the rates of the trial; empty if none were requested."""
     if tried := state.micro_batches:
         whole, split = (numbers.compact(rate) for rate in (tried.whole, tried.split))
-        taken = tried.micro_batches > 1
-        return (
-            f"{tried.tried}: {split} steps/s, {whole} without"
-            if taken
-            else f"off: {whole} steps/s, {split} with {tried.tried}"
-        )
+        if tried.micro_batches > 1:
+            return f"{tried.tried}: {split} steps/s, {whole} without"
+        return f"off: {whole} steps/s, {split} with {tried.tried}"
     asked = state.info.plan_values.get("micro_batches") if state.info else None
     return str(asked or "")
 
@@ -147,10 +137,10 @@ def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:
     """FLOPs of a step and peak of the devices, or why they are unknown."""
     if work.flops is None:
         return [("FLOPs per step", f"unknown: {work.reason}")]
-    peak = work.reason if work.peak is None else f"{units.flops(work.peak)}/s, {work.source}"
+    peak = work.reason if work.peak is None else f"{numbers.flops(work.peak)}/s, {work.source}"
     if has_ended:  # before the engine could measure it
         peak = peak.replace("a CPU's peak is measured after", "not measured: run shorter than")
-    return [("FLOPs per step", units.flops(work.flops)), ("peak", peak)]
+    return [("FLOPs per step", numbers.flops(work.flops)), ("peak", peak)]
 
 
 def _devices(state: RunState, found: DevicesFound) -> list[tuple[str, str]]:

@@ -6,9 +6,9 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from accel_engine.events import Outcome
-from accel_tui.formatting import numbers, units
+from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.units import counted
+from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText
@@ -74,7 +74,7 @@ class RunOutcome(RunText):
         if ended.epochs:
             head += f" and {counted(ended.epochs, 'epoch')}"
         speeds = [f"{numbers.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
-        speeds += filter(None, [units.speed(ended.flops_per_second, ended.mfu)])
+        speeds += filter(None, [numbers.speed(ended.flops_per_second, ended.mfu)])
         took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:

@@ -3,7 +3,7 @@
 from textual.content import Content
 
 from accel_engine.events import Outcome, Phase
-from accel_tui.formatting import units
+from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
@@ -16,7 +16,16 @@ _NAMED = 3
 """Maximum number of workers in one status that are named."""
 
 
-class WorkerSummary(RunText):
+class _OfWorkers(RunText):
+    """Text that is hidden for a single worker."""
+
+    def set_state(self, state: RunState) -> None:
+        """Set the state; shown if there are other workers."""
+        self.display = state.workers_met is not None or bool(state.workers)
+        super().set_state(state)
+
+
+class WorkerSummary(_OfWorkers):
     """A line with the number of workers and their status, problems first; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -27,11 +36,6 @@ class WorkerSummary(RunText):
     }
     """
 
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if there are other workers."""
-        self.display = state.workers_met is not None or bool(state.workers)
-        super().set_state(state)
-
     def build(self, state: RunState) -> Content:
         """Workers grouped by status."""
         workers = workers_of(state)
@@ -41,14 +45,14 @@ class WorkerSummary(RunText):
         for worker in workers:
             groups.setdefault((_urgency(worker), _brief_status(worker)), []).append(worker)
         by = f", all-reduce {reduction_name(state.workers_met)}" if state.workers_met else ""
-        parts = [Content.styled(f"{units.counted(len(workers), 'worker')}{by}", "$text-muted")]
+        parts = [Content.styled(f"{numbers.counted(len(workers), 'worker')}{by}", "$text-muted")]
         for urgency, status in sorted(groups, key=lambda key: key[0]):
             members = groups[urgency, status]
             parts.append(Content.assemble(status, (": ", "$text-muted"), _named(members, len(workers))))
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
-class WorkerList(RunText):
+class WorkerList(_OfWorkers):
     """A paragraph per worker with status, machine and resource use; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -57,11 +61,6 @@ class WorkerList(RunText):
         margin-top: 1;
     }
     """
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if there are other workers."""
-        self.display = state.workers_met is not None or bool(state.workers)
-        super().set_state(state)
 
     def build(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
@@ -97,7 +96,7 @@ def _named(workers: list[WorkerStatus], count: int) -> str:
     if len(workers) == count:
         return "all"
     if len(workers) > _NAMED:
-        return units.counted(len(workers), "worker")
+        return numbers.counted(len(workers), "worker")
     return ", ".join(worker.name for worker in workers)
 
 
@@ -121,4 +120,4 @@ def _engine(state: RunState) -> str:
     """CPU and memory use of a worker's own process."""
     meter = state.meters.get("cpu:0")
     cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
-    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {units.size(memory)}"
+    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {numbers.size(memory)}"

@@ -12,10 +12,11 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from accel_engine.text import printable_line
+from accel_tui.formatting.text import fit
 from accel_tui.run_list.comparison import ComparedRow, Comparison
 from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.runs.runs_layout import cell
 
 _GAP = 2
 _MIN_WIDTH = 10
@@ -121,7 +122,7 @@ class CompareTable(ScrollView, can_focus=True):
             sign = "" if line else f"━{letter(at)}"
             text = lines[line] if line < len(lines) else ""
             segments.append(Segment(sign.ljust(_SIGN), self._style(style_of(at))))
-            segments.append(Segment(cell(text, self._widths[at] - _SIGN, right=False), self._style("head")))
+            segments.append(Segment(fit(printable_line(text), self._widths[at] - _SIGN), self._style("head")))
             segments.append(Segment(" " * _GAP, self._style("value")))
         return segments
 
@@ -137,7 +138,7 @@ class CompareTable(ScrollView, can_focus=True):
         segments = [Segment(row.label.ljust(self._label), self._style("label"))]
         for at, text in enumerate(row.texts):
             style = self._style("best" if at in row.best else "value")
-            segments.append(Segment(cell(text, self._widths[at], right=False) + " " * _GAP, style))
+            segments.append(Segment(fit(printable_line(text), self._widths[at]) + " " * _GAP, style))
         return segments
 
     def _style(self, part: str) -> Style:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
 from accel_engine.text import printable_line
+from accel_tui.formatting.text import fit
 from accel_tui.run_list.columns import Column, SortOrder, fitting
 
 GAP = 2
@@ -62,7 +62,7 @@ class RunsLayout:
             # The arrow is in the gap, so that the longest title fits.
             if column.right:
                 segments[-1] = Segment(segments[-1].text[:-1], plain)
-                segments.append(Segment(cell(arrow + column.title, width + 1, right=True), look))
+                segments.append(Segment(fit(arrow + column.title, width + 1, right=True), look))
                 segments.append(Segment(" " * GAP, plain))
             else:
                 segments.append(Segment((column.title + arrow).ljust(width + 1), look))
@@ -75,15 +75,6 @@ class RunsLayout:
         segments = [Segment(f" {lead} "[-self.lead :], plain + mark)]
         for column, text in zip(self.columns, cells, strict=True):
             look = plain + status if column.title == "status" else plain
-            segments.append(Segment(cell(text, self.width(column), right=column.right), look))
+            segments.append(Segment(fit(printable_line(text), self.width(column), right=column.right), look))
             segments.append(Segment(" " * GAP, plain))
         return segments
-
-
-def cell(text: str, width: int, *, right: bool) -> str:
-    """Text padded to a width in cells, or cut with an ellipsis."""
-    text = printable_line(text)
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    space = " " * (width - cell_len(text))
-    return space + text if right else text + space

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accel_tui.widgets.chart.sparkline import sparkline
+from accel_tui.formatting.sparkline import sparkline
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,20 @@
+from accel_tui.formatting.text import fit, shorten, shorten_start
+
+
+def test_the_end_of_a_long_text_is_cut() -> None:
+    assert shorten("abcdef", 6) == "abcdef"
+    assert shorten("abcdef", 4) == "abc\u2026"
+    assert shorten("abc", 0) == ""
+    assert shorten("漢字", 3) == "漢…"
+
+
+def test_a_text_fills_its_width() -> None:
+    assert fit("ab", 4) == "ab  "
+    assert fit("ab", 4, right=True) == "  ab"
+    assert fit("漢字", 3) == "漢…"
+
+
+def test_of_what_is_too_long_the_end_is_told() -> None:
+    assert shorten_start("my_networks.py:build", 14) == "…rks.py:build"[:1] + "tworks.py:build"[-13:]
+    assert len(shorten_start("my_networks.py:build", 14)) == 14
+    assert shorten_start("net.py:build", 12) == "net.py:build"

@@ -1,0 +1,20 @@
+"""Cuts and pads text to a width in terminal cells."""
+
+from rich.cells import cell_len, set_cell_size
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the end of a text that is wider than ``width`` cells, with an ellipsis."""
+    return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)) + "…"[: max(width, 0)]
+
+
+def shorten_start(text: str, width: int) -> str:
+    """Cut the start of a text of more than ``width`` characters, since the end of a path matters more."""
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Cut or pad a text to ``width`` cells; ``right`` aligns it at the right."""
+    text = shorten(text, width)
+    space = " " * (width - cell_len(text))
+    return space + text if right else text + space

@@ -1,0 +1,150 @@
+"""Draws the series of a chart on its plot: curves with their bands, edges, and points such as validations."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from accel_tui.run_state.curve import Curve, Floats
+from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.cell_frame import COLOURS, STYLE_ID, Frame
+from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.smoothing import smoothed
+
+POINT = "●"
+"""Sign of a point."""
+
+_ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
+_CELLS_A_POINT = 3  # closer points are joined to a line
+_CURVES = [STYLE_ID[colour] for colour in COLOURS]
+_DASH = 2  # cells
+_SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
+
+
+def draw_series(plot: Frame, view: ChartView, start: int = 0) -> None:
+    """Draw the curves from cell column ``start`` on, and all points.
+
+    Args:
+        plot: The plot with its grid, and with all curves left of ``start``; drawn on.
+        view: The chart's inputs.
+        start: The first cell column to draw.
+    """
+    height, width = plot.characters.shape
+    part = plot.part(start, 0, width - start, height)
+    drawn = [(series, _draw_curve(part, view, series, start)) for series in view.series if series.curve.end_step]
+    for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
+        _mark_edges(part, low, high, series.style)
+    for series in view.series:
+        if series.points:
+            _draw_points(plot, view, series)
+
+
+def are_joined(x: Axis, series: Series, width: int) -> bool:
+    """Whether points are too close to be drawn one by one."""
+    return sum(x.low <= step <= x.high for step, _ in series.points) * _CELLS_A_POINT > width
+
+
+def _draw_curve(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:
+    """Draw the mean of a curve, and behind it a band between its extremes.
+
+    Of a smoothed curve the unsmoothed mean is behind too.
+
+    Args:
+        plot: The part of the plot from ``start`` on; drawn on.
+        view: The chart's inputs.
+        series: The series.
+        start: The first cell column to draw.
+
+    Returns:
+        Minimum and maximum of each dot column from there on, as fractions of the height.
+    """
+    height, width = plot.characters.shape
+    overlap = min(start, 1)  # one cell, to join the new part with
+    first, columns = 2 * (start - overlap), 2 * (start + width)
+    curve = series.curve_in(view.x.low, view.x.high)
+    low, high, mean = _resampled(curve, view, columns, first)
+    lows, highs = [low, mean], [high, mean]
+    if view.options.smoothing:
+        front = _resampled(smoothed(curve, view.options.smoothing), view, columns, first)[2]
+        lows, highs = [*lows, front], [*highs, front]
+    band, line, *fronts = raster.trace(np.array(lows), np.array(highs), height)[..., overlap:]
+    band &= _SPARSE
+    if fronts:
+        band |= line
+    _paint(plot, band, f"{series.style}-band")
+    _paint(plot, fronts[0] if fronts else line, series.style)
+    return np.fmin.reduce(lows)[2 * overlap :], np.fmax.reduce(highs)[2 * overlap :]
+
+
+def _resampled(curve: Curve, view: ChartView, columns: int, first: int) -> Floats:
+    """Minimum, maximum and mean of the dot columns from one on, as fractions of the height."""
+    if not view.options.log:
+        return view.y.fraction(curve.columns(view.x.low, view.x.high, columns, first))
+    found = view.y.fraction(_positive(curve).columns(view.x.low, view.x.high, columns, first))
+    found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
+    return found
+
+
+def _positive(curve: Curve) -> Curve:
+    """The curve without buckets that have no logarithm; low is 0 for buckets with some values without one."""
+    if not (curve.low <= 0).any():
+        return curve
+    known, positive_total = curve.high > 0, curve.total > 0
+    return replace(
+        curve,
+        low=np.where(known, np.maximum(curve.low, 0), np.nan),
+        high=np.where(known, curve.high, np.nan),
+        total=np.where(positive_total, curve.total, 0),
+        finite=np.where(positive_total, curve.finite, 0),
+    )
+
+
+def _draw_points(plot: Frame, view: ChartView, series: Series) -> None:
+    """Draw points, or a line that joins them if they are too close. Those beyond the plot are marked at its edge."""
+    height, width = plot.characters.shape
+    steps, values = np.array(series.points, dtype=np.float64).T
+    across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
+    shown = (across >= 0) & (across <= 1)
+    across, up = across[shown], up[shown]
+    if are_joined(view.x, series, width):
+        dots = (np.arange(2 * width) + 0.5) / (2 * width)
+        line = np.interp(dots, across, up, left=math.nan, right=math.nan)
+        _paint_dashed(plot, raster.trace(line, line, height), series.style)
+    else:
+        line = np.full(2 * width, math.nan)
+        columns = np.minimum((across * width).astype(np.int64), width - 1)
+        inside = (up >= -raster.EDGE) & (up <= 1 + raster.EDGE)
+        rows = raster.dot_rows(up[inside], height) // 4
+        plot.characters[rows, columns[inside]] = ord(POINT)
+        plot.styles[rows, columns[inside]] = STYLE_ID[series.style]
+    low, high = line.copy(), line
+    dot_columns = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
+    np.fmin.at(low, dot_columns, up)
+    np.fmax.at(high, dot_columns, up)
+    _mark_edges(plot, low, high, series.style)
+
+
+def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
+    """Mark the cell columns in which a curve is beyond the plot; of each dot column the minimum and maximum count."""
+    for row, dots, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
+        cells = dots[::2] | dots[1::2]
+        plot.characters[row, cells] = ord(mark)
+        plot.styles[row, cells] = STYLE_ID[style]
+
+
+def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
+    """Draw braille patterns where they have dots."""
+    mask = patterns > 0
+    plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
+    plot.styles[mask] = STYLE_ID[style]
+
+
+def _paint_dashed(plot: Frame, patterns: raster.Patterns, style: str) -> None:
+    """Draw braille patterns; cells with a curve keep its dots, and alternate in colour."""
+    both = (patterns > 0) & (plot.characters > raster.BLANK) & np.isin(plot.styles, _CURVES)
+    patterns = np.where(both, patterns | (plot.characters - raster.BLANK).astype(np.uint8), patterns)
+    before = plot.styles.copy()
+    _paint(plot, patterns, style)
+    both &= np.arange(both.shape[1]) // _DASH % 2 == 1
+    plot.styles[both] = before[both]
