@@ -16,7 +16,6 @@ from typing import cast
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
 from accel_engine.process import environment, query_server
-from accel_engine.process.batch_scheduling import set_batch_scheduling
 from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -33,7 +32,7 @@ def main() -> int:
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    set_batch_scheduling()  # before threads start, which inherit it
+    environment.set_batch_scheduling()  # before threads start, which inherit it
     # Write the output of the user's model to the log at once, in case the process is killed.
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlowImport()

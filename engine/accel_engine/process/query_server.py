@@ -1,7 +1,6 @@
 """Answers one query about a run: reads a JSON object from standard input and writes JSON lines to standard output."""
 
 import json
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -25,17 +24,25 @@ def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImp
     def send(reply: dict[str, Any]) -> None:
         replies.write(json.dumps(reply) + "\n")
 
-    request = json.loads(requests.read())
-    try:
+    def ask() -> dict[str, Any]:
         tensorflow.wait()
-        send(query(directory, request, send))
-    except AccelError as error:
-        send({"problem": str(error)})
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
-        traceback.print_exc(file=sys.stderr)
-        send({"problem": f"{type(error).__name__}: {error}"})
+        return query(directory, request, send)
+
+    request = json.loads(requests.read())
+    send(answer_or_problem(ask))
     replies.close()
     return 0
+
+
+def answer_or_problem(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Compute an answer; its field ``problem`` says why it could not be computed."""
+    try:
+        return ask()
+    except AccelError as error:
+        return {"problem": str(error)}
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
+        traceback.print_exc()
+        return {"problem": f"{type(error).__name__}: {error}"}
 
 
 def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:

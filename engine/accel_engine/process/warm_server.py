@@ -5,7 +5,7 @@ import os
 import queue
 import sys
 import threading
-import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,6 +13,7 @@ from accel_engine.errors import AccelError
 from accel_engine.launch.engine_process import find_installation, versions
 from accel_engine.models import ModelEntry, find
 from accel_engine.plan import Plan
+from accel_engine.process.query_server import answer_or_problem
 from accel_engine.process.tensorflow_import import TensorFlowImport
 
 
@@ -72,24 +73,18 @@ class WarmServer:
                 if not self._serving:
                     return
                 before, self.needs_restart = self.needs_restart, True  # until it is known
-            reply = self._describe(request["describe"])
+            reply = answer_or_problem(partial(self._describe, request["describe"]))
             self.needs_restart = before or self._must_restart(request["describe"])
             self._reply({**reply, "number": request["number"]})
 
     def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
         if self._claims:
-            return {"problem": "not available before training starts: describing the model would claim the TPU"}
-        try:
-            plan = Plan.from_mapping(values)
-            self._tensorflow.wait()
-            from accel_engine.training.model_analysis.model_size import measure_model
+            raise AccelError("not available before training starts: describing the model would claim the TPU")
+        plan = Plan.from_mapping(values)
+        self._tensorflow.wait()
+        from accel_engine.training.model_analysis.model_size import measure_model
 
-            return measure_model(plan)
-        except AccelError as error:
-            return {"problem": str(error)}
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
-            traceback.print_exc()
-            return {"problem": f"{type(error).__name__}: {error}"}
+        return measure_model(plan)
 
     def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:

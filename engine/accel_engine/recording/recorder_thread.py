@@ -144,13 +144,9 @@ class RecorderThread:
             Whether everything is written.
         """
         self.put(ended)
-        return self.wait(END_SECONDS if seconds is None else seconds)
-
-    def wait(self, seconds: float) -> bool:
-        """Wait up to ``seconds`` until everything is written; return whether it is."""
         if self.writing:
             with suppress(queue.Empty):
-                self._done.get(timeout=seconds)
+                self._done.get(timeout=END_SECONDS if seconds is None else seconds)
         return not self.writing
 
     def finish_at_exit(self) -> None:

@@ -12,7 +12,7 @@ from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.training.core.feed import epoch_order
-from accel_engine.training.core.gradients import global_norm
+from accel_engine.training.core.step import global_norm
 
 from .conftest import Gym
 

@@ -55,7 +55,7 @@ def test_layers_without_a_seed_continue_their_random_state(gym: Gym, random_mode
 
 def test_a_checkpoint_without_the_random_state_can_be_continued(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(assembly, "_unseeded", tuple)
+        earlier.setattr(assembly, "unseeded_state", tuple)
         stopped = gym.train(PLAN, at={7: [("stop",)]})
 
     resumed = gym.train(PLAN, run=stopped.directory)

@@ -17,8 +17,8 @@ from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import InputSpec, read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.core.label_encoding import choose_loss, encoding_for
-from accel_engine.training.core.loop import scaled
 from accel_engine.training.core.run_scaling import recorded_scale
+from accel_engine.training.core.step import scaled
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 

@@ -10,19 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
-from accel_engine.devices.host_probe import processors
-from accel_engine.errors import ModelError
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.gradients import global_norm
-from accel_engine.training.core.micro_batches import GradientFunction, accumulate_gradients
+from accel_engine.training.core.step import step_of, with_rate
 from accel_engine.training.cpu_kernels import layer_kernels
 from accel_engine.training.model_analysis import layer_table
 
@@ -99,12 +95,12 @@ class Loop:
             CHUNK_SECONDS if assembly.single_process else SHARED_CHUNK_SECONDS, minimum=assembly.simultaneous_steps
         )
         self._names: tuple[str, ...] = ()
-        step, optimizer = _step(assembly, mode.micro_batches), assembly.optimizer
+        step, optimizer = step_of(assembly, mode.micro_batches), assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
         constant = optimizer is not None and has_constant_rate(optimizer) and not assembly.has_custom_train_step
         self._constant_rate_of = optimizer if constant else None
         if optimizer is not None and not constant:
-            step = _with_rate(step, optimizer)
+            step = with_rate(step, optimizer)
         # TPUStrategy compiles the whole step anyway.
         self._step = graph_of(step, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else step
         self._chunk = graph_of(self._run_chunk, assembly)
@@ -187,75 +183,6 @@ class Loop:
         return tf.stack([tf.cast(value, tf.float32) for value in logs.values()])
 
 
-Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
-
-
-def _step(assembly: Assembly, micro_batches: int) -> Step:
-    """A function that runs one optimizer update on one replica, from raw examples and sparse labels to metrics."""
-    model, labels = assembly.model, assembly.label_encoding
-    if assembly.has_custom_train_step:
-        return _own_step(assembly)
-    replicas = assembly.strategy.num_replicas_in_sync
-    names = ("loss", "accuracy") if assembly.is_classifier else ("loss",)
-
-    def compute_gradients(x: tf.Tensor, y: tf.Tensor) -> tuple[list[Any], list[tf.Tensor]]:
-        inputs = scaled(x, assembly.scale)
-        targets = labels.encode(y)
-        with tf.GradientTape() as tape:
-            outputs = model(inputs, training=True)
-            # Keras divides it, regularization included, by the number of replicas, over which gradients are summed.
-            loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
-            objective = model.optimizer.scale_loss(loss)
-        measured = [tf.cast(mean_loss(loss) * replicas, tf.float32)]
-        if assembly.is_classifier:
-            measured.append(tf.reduce_mean(labels.correct(y, outputs)))
-        return tape.gradient(objective, model.trainable_variables), measured
-
-    compute_all: GradientFunction = compute_gradients
-    if micro_batches > 1:
-        parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
-        compute_all = accumulate_gradients(
-            compute_gradients, model.trainable_variables, len(names), micro_batches, parallel_iterations=parallel
-        )
-
-    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        gradients, measured = compute_all(x, y)
-        logs = dict(zip(names, measured, strict=True))
-        if assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
-            logs["gradient_norm"] = global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0)))
-        model.optimizer.apply(gradients, model.trainable_variables)
-        return logs
-
-    return step
-
-
-def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
-    """A step that also returns the learning rate of its update, unless it already does."""
-
-    def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        rate = read_rate(optimizer)  # before the update, which advances the schedule
-        logs = step(x, y)
-        return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
-
-    return step_with_rate
-
-
-def _own_step(assembly: Assembly) -> Step:
-    """A custom ``train_step``, with metrics reset so that they are this step's, not running means."""
-    model, labels, names = assembly.model, assembly.label_encoding, assembly.names
-
-    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        for metric in model.metrics:
-            metric.reset_state()
-        logs = model.train_step((scaled(x, assembly.scale), labels.encode(y)))
-        scalars = names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs))
-        if "loss" not in scalars:
-            raise ModelError(f"the model's train_step returns {', '.join(scalars) or 'nothing'} but no loss")
-        return scalars
-
-    return step
-
-
 def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -> Any:
     """Wrap a function in ``tf.function``.
 
@@ -268,14 +195,3 @@ def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
     """The mean of a tensor over all workers; call it in a graph that all of them run."""
     return strategy.reduce("MEAN", strategy.run(tf.identity, args=(values,)), axis=None)
-
-
-def mean_loss(loss: tf.Tensor) -> tf.Tensor:
-    """A loss as a scalar: the mean of one without a reduction, as in ``fit``."""
-    return tf.reduce_mean(loss) if loss.shape.rank else loss
-
-
-def scaled(x: tf.Tensor, scale: float) -> tf.Tensor:
-    """Convert raw examples to float32 and multiply them by a factor."""
-    x = tf.cast(x, tf.float32)
-    return x * scale if scale != 1.0 else x

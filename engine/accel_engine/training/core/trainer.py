@@ -39,8 +39,7 @@ from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means
 from accel_engine.training.core.run_reporter import RunReporter
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
-from accel_engine.training.distributed.worker_run_links import link_worker_runs
-from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
+from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync, link_worker_runs
 from accel_engine.training.evaluation.evaluation_report import input_spec_of
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table

@@ -3,6 +3,9 @@
 Workers exchange values through a collective operation of the strategy.
 """
 
+import json
+import socket
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
+from accel_engine.events import Worker, WorkersMet
 from accel_engine.run.commands import COMMANDS, Command
+from accel_engine.run.worker_runs import link, path_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
@@ -66,6 +71,28 @@ class WorkerSync:
     def minimum(self, count: int) -> int:
         """The smallest of all workers' counts."""
         return int(self.all_gather(count).min())
+
+
+def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:
+    """Gather the run directories of all workers, and link this worker's run from the chief's.
+
+    Args:
+        sync: Synchronizes the workers, all of which call this now.
+        cluster: Their addresses.
+        directory: This worker's run.
+        reduction: How gradients are summed.
+    """
+    gathered = [
+        json.loads(text) for text in sync.all_gather_text(json.dumps([socket.gethostname(), path_of(directory)]))
+    ]
+    if not cluster.chief:
+        host, run = gathered[0]
+        link(directory, run, host, cluster.index)
+    workers = tuple(
+        Worker(f"worker {index}", address, host, run)
+        for index, (address, (host, run)) in enumerate(zip(cluster.workers, gathered, strict=True))
+    )
+    return WorkersMet(time=clock.now(), workers=workers, reduction=reduction)
 
 
 class SharedCommands:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, SamplePrediction
@@ -129,13 +130,10 @@ def preview(x: npt.NDArray[Any], input_spec: InputSpec) -> npt.NDArray[np.uint8]
         uint8 ``[images, height, width, channels]``.
     """
     longest = max(x.shape[1:3])
-    for axis in (1, 2):
-        side = x.shape[axis]
-        wanted = max(1, side * PREVIEW_SIZE // longest)
-        if wanted < side:
-            edges = np.arange(wanted) * side // wanted
-            lengths = np.diff(np.append(edges, side)).reshape(-1, *(1,) * (x.ndim - 1 - axis))
-            x = np.add.reduceat(x, edges, axis=axis, dtype=np.float32) / lengths
+    if longest > PREVIEW_SIZE:
+        size = [max(1, side * PREVIEW_SIZE // longest) for side in x.shape[1:3]]
+        with tf.device("CPU:0"):
+            x = tf.image.resize(x, size, tf.image.ResizeMethod.AREA).numpy()
     if (input_spec.low, input_spec.high) != (0.0, 255.0):
         x = (x - input_spec.low) * (255 / max(input_spec.high - input_spec.low, 1e-9))
     pixels: npt.NDArray[np.uint8] = np.rint(np.clip(x, 0, 255)).astype(np.uint8)

@@ -36,6 +36,12 @@ _MATRIX_PRODUCTS = {
 }
 """Matrix products, and the attribute that transposes the first matrix."""
 
+_CONVOLUTIONS = (
+    *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+    *("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"),
+    *("DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"),
+)
+
 _OPAQUE = {
     *("Case", "StatelessCase", "XlaConvV2", "XlaDotV2", "XlaCustomCallV2", "SparseTensorDenseMatMul", "SparseMatMul"),
     *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "SymbolicGradient", "RemoteCall"),
@@ -169,30 +175,16 @@ def _matrix_product(operation: tf.Operation) -> int:
 
 
 def _convolution(operation: tf.Operation) -> int:
-    """``filter`` is ``[*window, channels of a group, outputs]``: an output is a product over all but the last."""
-    return 2 * math.prod(_static_shape(operation.outputs[0])) * math.prod(_static_shape(operation.inputs[1])[:-1])
+    """Each output is a product over a window of the filter; gradients have as many products as the convolution.
 
-
-def _convolution_by_input(operation: tf.Operation) -> int:
-    """The gradient of a convolution's input, or a transposed convolution: as many products as the convolution."""
-    return 2 * math.prod(_static_shape(operation.inputs[2])) * math.prod(_static_shape(operation.inputs[1])[:-1])
-
-
-def _convolution_by_filter(operation: tf.Operation) -> int:
-    return 2 * math.prod(_static_shape(operation.inputs[2])) * math.prod(_static_shape(operation.outputs[0])[:-1])
-
-
-def _depthwise(operation: tf.Operation) -> int:
-    """``filter`` is ``[height, width, channels, multiplier]``: each output is a product over its window."""
-    return 2 * math.prod(_static_shape(operation.outputs[0])) * math.prod(_static_shape(operation.inputs[1])[:2])
-
-
-def _depthwise_by_input(operation: tf.Operation) -> int:
-    return 2 * math.prod(_static_shape(operation.inputs[2])) * math.prod(_static_shape(operation.inputs[1])[:2])
-
-
-def _depthwise_by_filter(operation: tf.Operation) -> int:
-    return 2 * math.prod(_static_shape(operation.inputs[2])) * math.prod(_static_shape(operation.outputs[0])[:2])
+    ``filter`` is ``[*window, channels of a group, outputs]``, of a depthwise convolution
+    ``[height, width, channels, multiplier]``.
+    """
+    kind = operation.type
+    outputs = operation.inputs[2] if "Backprop" in kind else operation.outputs[0]
+    weights = operation.outputs[0] if "BackpropFilter" in kind else operation.inputs[1]
+    window = 2 if "Depthwise" in kind else -1
+    return 2 * math.prod(_static_shape(outputs)) * math.prod(_static_shape(weights)[:window])
 
 
 def _einsum(operation: tf.Operation) -> int:
@@ -222,13 +214,5 @@ def _letters(term: str, rank: int) -> list[str]:
 _COUNTERS = {
     **dict.fromkeys(_MATRIX_PRODUCTS, _matrix_product),
     "Einsum": _einsum,
-    "Conv2D": _convolution,
-    "Conv3D": _convolution,
-    "Conv2DBackpropInput": _convolution_by_input,
-    "Conv3DBackpropInputV2": _convolution_by_input,
-    "Conv2DBackpropFilter": _convolution_by_filter,
-    "Conv3DBackpropFilterV2": _convolution_by_filter,
-    "DepthwiseConv2dNative": _depthwise,
-    "DepthwiseConv2dNativeBackpropInput": _depthwise_by_input,
-    "DepthwiseConv2dNativeBackpropFilter": _depthwise_by_filter,
+    **dict.fromkeys(_CONVOLUTIONS, _convolution),
 }

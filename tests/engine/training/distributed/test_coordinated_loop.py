@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.errors import ModelError
+from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies import builders
@@ -35,7 +36,8 @@ def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:
 
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_devices_are_those_of_the_workers(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: ({"kind": kind}, {"kind": kind}))
+    workers = (TensorFlowDevice("worker 0", kind), TensorFlowDevice("worker 1", kind))
+    monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: workers)
 
     assembly = assemble(resolve(PLAN), ("CPU:0",), None)
 
