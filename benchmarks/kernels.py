@@ -55,12 +55,13 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
     import tensorflow as tf
 
     from accel_engine.plan import Plan
+    from accel_engine.plan.resolved_plan import resolve
     from accel_engine.training.core.assembly import assemble
     from accel_engine.training.core.feed import epoch_order
     from accel_engine.training.core.loop import ExecutionMode, Loop
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
-    assembly = assemble(plan, ("CPU:0",), None)
+    assembly = assemble(resolve(plan), ("CPU:0",), None)
     step_counts = assembly.step_counts
     order = epoch_order(0, 0, len(assembly.dataset.train), step_counts.steps_per_epoch, 1, work.batch)
     loop = Loop(assembly, ExecutionMode(xla, micro_batches))

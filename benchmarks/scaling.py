@@ -94,6 +94,7 @@ def serve(side: str, work: str, case: Case) -> None:
 def ours(work: str, case: Case) -> Callable[[int], None]:
     """Set up our loop; returns a function that runs a number of steps."""
     from accel_engine.plan import Plan
+    from accel_engine.plan.resolved_plan import resolve
     from accel_engine.training.core.assembly import assemble
     from accel_engine.training.core.feed import epoch_order
     from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -102,7 +103,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
 
     chosen = WORKS[work]
     plan = Plan(model=chosen.model, data=chosen.data, batch_size=chosen.batch, strategy=case.strategy, validation="off")
-    assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(case.devices)), None)
+    assembly = assemble(resolve(plan), tuple(f"CPU:{index}" for index in range(case.devices)), None)
     if assembly.coordinated:
         loop: Loop = CoordinatedLoop(assembly, lambda: False)
     else:

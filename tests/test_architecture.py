@@ -20,7 +20,7 @@ SCREEN = ("textual", "rich", "click")
 """What only the dashboard and its command line need."""
 
 ENGINE_ONLY = re.compile(
-    r"accel_engine\.(process|recording|training)(\..*)?"
+    r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
     r"|accel_engine\.models\.(?!entry$|applications$).*"
     r"|accel_engine\.data\.(?!entry$).*"
     r"|accel_engine\.strategies\.(tpu_)?builders?"

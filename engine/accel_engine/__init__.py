@@ -5,10 +5,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from accel_engine.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from accel_engine.recording.recorder import RunRecorder as RunRecorder
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

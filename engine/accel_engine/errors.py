@@ -1,5 +1,9 @@
 """Errors with messages for the user."""
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
 from accel_engine.text import printable
 
 
@@ -23,20 +27,52 @@ class UsageError(AccelError):
     exit_status = 2
 
 
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """A plan field in a message, which the form shows by its label and the command line as an option.
+
+    Attributes:
+        field: Name of the field.
+        value: The value to give it; empty for none.
+    """
+
+    field: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        """The command-line option, such as ``--virtual-cpus 2``."""
+        return " ".join(filter(None, ("--" + self.field.replace("_", "-"), self.value)))
+
+
+Words: TypeAlias = tuple[str | FieldValue, ...]
+"""The parts of a message."""
+
+
+def join_words(words: Iterable[str | FieldValue], name: Callable[[FieldValue], str] = str) -> str:
+    """Join the parts of a message, with each field shown by ``name``."""
+    return printable("".join(name(part) if isinstance(part, FieldValue) else part for part in words))
+
+
 class PlanError(UsageError):
     """An invalid plan.
 
-    Attributes:
+    Args:
         field: Name of the invalid field.
         value: Its value.
-        allowed: A message about the allowed values.
+        reason: The parts of a message about the allowed values.
     """
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
-        super().__init__(f"{field} = {value!r}: {allowed}")
+    def __init__(self, field: str, value: object, *reason: str | FieldValue) -> None:
+        shown = ",".join(value) if isinstance(value, tuple) else value
+        super().__init__(f"{field} = {shown!r}: {join_words(reason)}")
         self.field = field
         self.value = value
-        self.allowed = printable(allowed)
+        self.reason = reason
+
+    @property
+    def allowed(self) -> str:
+        """The message about the allowed values, with fields as command-line options."""
+        return join_words(self.reason)
 
 
 class ModelError(AccelError):
@@ -49,6 +85,10 @@ class DataError(AccelError):
 
 class RunError(AccelError):
     """A run that cannot be found, read or written."""
+
+
+class DatabaseError(RunError):
+    """A run's database that cannot be read or written, perhaps only now: it is locked, or the disk is full."""
 
 
 class EngineMissingError(AccelError):

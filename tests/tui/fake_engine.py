@@ -35,7 +35,6 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
-from accel_engine.run.creation import set_meta
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
 from example_events import model_built
@@ -101,7 +100,7 @@ class FakeEngine:
     def pretend(self) -> None:
         """Let the run be that of :attr:`pid`, and lost if that process has ended."""
         with closing(connect(self.directory)) as connection:
-            set_meta(connection, pid=self.pid)
+            connection.set_meta(pid=self.pid)
         if not psutil.pid_exists(self.pid):
             assert self.writer._writer_lock
             self.writer._writer_lock.release()

@@ -10,7 +10,6 @@ from textual.strip import Strip
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.launch.warm_engine import Description, EngineState
-from accel_tui import messages
 from accel_tui.terminal.canvas import Canvas
 from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
@@ -109,7 +108,7 @@ async def test_the_form_shows_what_devices_engines_and_the_user_s_model_say_as_i
         app.engines[-1].be(EngineState.FAILED, f"engine{HOSTILE}")
         await shows(pilot, r"engineH\x1b]0;X")
         check(pilot)
-        app.post_message(messages.StartFailed(f"start{HOSTILE}", None))
+        app.call_later(app.launcher._failed, f"start{HOSTILE}", None)
         await shows(pilot, r"startH\x1b]0;X")
         check(pilot)
 

@@ -1,14 +1,18 @@
 """The Textual app: screens, theme and settings."""
 
 import gc
+import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.css.stylesheet import Stylesheet
 from textual.events import Resize
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
@@ -17,20 +21,24 @@ from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
+from accel_engine.devices.device_types import Inventory, Sample
 from accel_engine.errors import AccelError
 from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
-from accel_engine.text import printable, printable_line
-from accel_tui import messages
+from accel_engine.text import printable, printable_fields, printable_line
+from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
-from accel_tui.engines import EngineApp
+from accel_tui.device_sampling import DeviceSampling, MakeSampler
+from accel_tui.host import Host
 from accel_tui.palette import KeyCommands
-from accel_tui.sampling import MakeSampler
+from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
+from accel_tui.run_state.device_meter import Meter, record
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
+from accel_tui.terminal.incremental_app import IncrementalApp
 from accel_tui.terminal.notifications import Notifier
 from accel_tui.terminal.safe_unmount import SafeUnmountApp
 
@@ -48,17 +56,17 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(SafeUnmountApp, EngineApp):
+class AccelApp(SafeUnmountApp, IncrementalApp):
     """The dashboard.
 
-    It owns the screens; its base classes own the devices and the engine. Blocking work runs in threads that only post
-    messages. What the first screen does not need is imported after its first paint.
+    It owns the screens, the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results
+    are handled in its message loop. What the first screen does not need is imported after its first paint.
 
     Args:
         open_run: Directory of a run to open instead of the New run form.
         settings: User settings.
-        make_engine: Makes a warm engine; called in a thread, with a callback for state changes.
-        make_sampler: Makes a device sampler; called in a thread, with a callback for samples.
+        make_engine: Makes a warm engine.
+        make_sampler: Makes a device sampler.
     """
 
     TITLE = "accel-tui"
@@ -97,6 +105,15 @@ class AccelApp(SafeUnmountApp, EngineApp):
         ),
     ]
 
+    inventory: reactive[Inventory | None] = reactive(None, repaint=False)
+    """The machine's devices, once detected."""
+
+    meters: reactive[Mapping[str, Meter]] = reactive(dict, repaint=False)
+    """The latest metrics of each device, by its id."""
+
+    launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
+    """State of the warm engine, and of starting a run."""
+
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
@@ -105,15 +122,20 @@ class AccelApp(SafeUnmountApp, EngineApp):
         open_run: Path | None = None,
         *,
         settings: Settings = Settings(),  # noqa: B008 (it is frozen)
-        make_engine: Callable[[Callable[[], None]], WarmEngine] = WarmEngine,
+        make_engine: MakeEngine = WarmEngine,
         make_sampler: MakeSampler | None = None,
     ) -> None:
         # Textual loads a screen's CSS when it is pushed, and the default screen never is.
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
-        super().__init__(
-            [_HERE / sheet for sheet in sheets],
-            make_engine=make_engine,
-            make_sampler=make_sampler or (lambda on_samples: Sampler(on_samples, interval=settings.devices)),
+        super().__init__([_HERE / sheet for sheet in sheets])
+        self.launcher = RunLauncher(
+            self, make_engine, on_change=partial(setattr, self, "launch"), on_start=self.show_run
+        )
+        self._sampling = DeviceSampling(
+            self,
+            make_sampler or partial(Sampler, interval=settings.devices),
+            on_inventory=self._set_inventory,
+            on_samples=self._add_samples,
         )
         self.settings = settings
         self.notifier = Notifier(self.send, settings, os.environ)
@@ -145,12 +167,20 @@ class AccelApp(SafeUnmountApp, EngineApp):
 
     def on_mount(self) -> None:
         """Start what the first paint does not need."""
-        self.call_after_refresh(self.sample_devices)
+        self.call_after_refresh(self._sampling.start)
         self.call_after_refresh(self._import_remaining)
 
     def on_unmount(self) -> None:
-        """Restore the terminal's title."""
+        """Stop sampling, close the warm engine, and restore the terminal's title."""
+        self._sampling.stop()
+        self.launcher.close()
         self.notifier.restore()
+
+    def _set_inventory(self, inventory: Inventory) -> None:
+        self.inventory = printable_fields(inventory)
+
+    def _add_samples(self, samples: tuple[Sample, ...]) -> None:
+        self.meters = record(self.meters, samples)
 
     def on_resize(self, event: Resize) -> None:
         """Show or hide the screen for terminals that are too small."""
@@ -272,20 +302,12 @@ class AccelApp(SafeUnmountApp, EngineApp):
         return screen
 
     def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        return self._with_size_classes(NewRunScreen(plan or self.defaults)).data_bind(
+        return self._with_size_classes(NewRunScreen(plan or self.settings.plan_defaults)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
             AccelApp.can_list_runs,
-            AccelApp.engine_status,
-            AccelApp.ready_engine,
-            AccelApp.is_starting,
-            AccelApp.start_problem,
+            AccelApp.launch,
         )
-
-    @property
-    def defaults(self) -> Plan | None:
-        """Initial plan of the New run form, from the user settings; ``None`` for the defaults."""
-        return Plan.from_mapping(self.settings.plan) if self.settings.plan else None
 
     def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
@@ -308,22 +330,18 @@ class AccelApp(SafeUnmountApp, EngineApp):
         import accel_tui.widgets.runs.runs_table  # noqa: F401
 
         sheets = sorted(_HERE.glob("screens/*.tcss"))
-        self.post_message(messages.ImportsFinished(self.stylesheet.parse_ahead(sheets)))
+        self.call_later(self._finish_import, self.stylesheet.parse_ahead(sheets))
         self.stylesheet.store_parsed(
             self.stylesheet.parse_ahead(sheets, self._variables_of(counterpart(self.current_theme)))
         )
-        if self.settings.keys:
-            from accel_tui.settings import keymap
+        if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):
+            self.call_later(self._exit_with_error, SettingsError(errors))
 
-            if errors := keymap.key_errors(self.settings):
-                self.post_message(messages.SettingsInvalid(SettingsError(errors)))
-
-    @on(messages.ImportsFinished)
-    def _finish_import(self, event: messages.ImportsFinished) -> None:
+    def _finish_import(self, rules: Stylesheet) -> None:
         """Adopt the parsed CSS and start garbage collection, so that no later key press waits for them."""
         self.can_list_runs = True
         # CSS rules that arrive with a new screen would restyle every widget.
-        self.stylesheet.adopt(event.rules)
+        self.stylesheet.adopt(rules)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below
@@ -331,10 +349,26 @@ class AccelApp(SafeUnmountApp, EngineApp):
             gc.enable()
             self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
 
-    @on(messages.SettingsInvalid)
-    def _exit_with_error(self, event: messages.SettingsInvalid) -> None:
-        self.settings_error = event.error
-        self.exit(return_code=event.error.exit_status)
+    def _exit_with_error(self, error: SettingsError) -> None:
+        self.settings_error = error
+        self.exit(return_code=error.exit_status)
 
     def _collect_garbage(self) -> None:
         gc.collect()
+
+
+def key_bindings() -> dict[str, keymap.KeyBinding]:
+    """All key bindings, by id; imports all screens and widgets."""
+    return keymap.keys(_binding_owners())
+
+
+def _binding_owners() -> Iterator[type]:
+    yield AccelApp
+    for package in (screens, widgets):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, type) and value.__module__ == module.name:
+                    yield value
+
+
+_HOST: type[Host] = AccelApp  # the type checker compares the two

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
 
@@ -124,19 +124,6 @@ def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
 def _check_size(entry: DatasetEntry, image_size: str | None) -> None:
     if image_size is not None and entry.reader != "image_folder":
         raise PlanError("image_size", image_size, f"only for a folder of images; data is {entry.name}")
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """Parse ``HEIGHTxWIDTH`` (or one number for both) in pixels.
-
-    Raises:
-        PlanError: It has another format.
-    """
-    match = re.fullmatch(r"(\d+)(?:x(\d+))?", text)
-    size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-    if not all(1 <= side <= 4096 for side in size):
-        raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, e.g. 96x96")
-    return size
 
 
 def _synthetic(spec: str) -> DatasetEntry:

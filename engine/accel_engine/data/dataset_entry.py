@@ -1,9 +1,11 @@
 """A dataset's metadata, known before it is read."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.errors import PlanError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +35,16 @@ class DatasetEntry:
     path: Path | None = None
     value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Parse ``HEIGHTxWIDTH`` (or one number for both) in pixels.
+
+    Raises:
+        PlanError: It has another format.
+    """
+    match = re.fullmatch(r"(\d+)(?:x(\d+))?", text)
+    size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not all(1 <= side <= 4096 for side in size):
+        raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, e.g. 96x96")
+    return size

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data import parse_size
 from accel_engine.data.dataset import split_rows, validation_count
-from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.image_header import SUFFIXES, read_header
 from accel_engine.errors import DataError
 

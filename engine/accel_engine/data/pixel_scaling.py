@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from accel_engine.errors import PlanError
+from accel_engine.errors import FieldValue, PlanError, Words
 
 SCALES = ("auto", "none", "0-1")
 """Values of a plan's ``scale``."""
@@ -65,7 +65,7 @@ class Scaling:
 
     factor: float
     text: str
-    note: str = ""
+    note: Words = ()
 
 
 def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> Scaling:
@@ -93,11 +93,12 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> S
         return Scaling(1.0, f"pixels not scaled: the model has the layer {preprocessing}")
     chosen = scaling_by(1 / values.largest, values.noun)
     if scale == "auto" and not values.declared:
-        note = f"{values.dtype} examples look like images: {chosen.text} (turn this off with --scale none)"
+        looks = f"{values.dtype} examples look like images: {chosen.text} (turn this off with "
+        note: Words = (looks, FieldValue("scale", "none"), ")")
     elif preprocessing:
-        note = f"{chosen.text}, as set in the plan, although the model has the layer {preprocessing}"
+        note = (f"{chosen.text}, as set in the plan, although the model has the layer {preprocessing}",)
     else:
-        note = ""
+        note = ()
     return Scaling(chosen.factor, chosen.text, note)
 
 

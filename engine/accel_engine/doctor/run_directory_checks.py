@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 import stat
 import tempfile
 from contextlib import closing
@@ -16,7 +15,7 @@ from accel_engine.doctor.check import Check, Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.lock import WriterLock, is_held
-from accel_engine.run.schema import DATABASE, initialize
+from accel_engine.run.schema import DATABASE, explained, initialize, reading
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
 """Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""
@@ -98,7 +97,7 @@ def check_database(machine: Machine) -> Finding:
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=nearest) as scratch:
             mode = _journal(Path(scratch) / DATABASE)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, RunError) as error:
         return failed(f"cannot create a database in {machine.home}", str(error), _ELSEWHERE)
     system = find_mount(nearest).kind
     if mode != "wal":
@@ -131,9 +130,9 @@ def check_lock(machine: Machine) -> Finding:
 
 def _journal(path: Path) -> str:
     """Write with one connection, read with another; return the journal mode."""
-    with closing(initialize(path)) as writer, closing(sqlite3.connect(path)) as reader:
-        writer.execute("INSERT INTO event (time, kind, body) VALUES (0, '', '')")
-        reader.execute("SELECT count(*) FROM event").fetchone()
+    with explained("no run can be recorded"), closing(initialize(path)) as writer, reading(path.parent) as reader:
+        writer.add_event(0.0, "", "")
+        reader.last_id("event")
         return str(writer.execute("PRAGMA journal_mode").fetchone()[0])
 
 

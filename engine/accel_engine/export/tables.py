@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_json_object
-from accel_engine.run.bulk_reader import BulkReader, drop_discarded
+from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
 _EVENTS = 1 << 12
@@ -31,7 +31,7 @@ class Table:
     batches: Callable[[], Iterator[list[Column]]]
 
 
-def steps(source: BulkReader) -> Table:
+def steps(source: RunReader) -> Table:
     """One row per step, counted from 0: its end time, all series, and steps per second."""
     names = source.series()
     new = source.new_steps()
@@ -49,7 +49,7 @@ def steps(source: BulkReader) -> Table:
     return Table({**keys, **series, "steps_per_second": "float32"}, batches)
 
 
-def validation_table(source: BulkReader) -> Table:
+def validation_table(source: RunReader) -> Table:
     """One row per validation: steps taken, epoch, time, every metric, and its duration."""
     rows = read_validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
@@ -60,11 +60,11 @@ def validation_table(source: BulkReader) -> Table:
     return Table({**types, "seconds": "float64"}, lambda: iter([columns] if rows else []))
 
 
-def samples(source: BulkReader) -> Table:
+def samples(source: RunReader) -> Table:
     """One row per device reading: its value and unit, or why it is missing."""
 
     def batches() -> Iterator[list[Column]]:
-        for _, samples in source.samples(SampleUnpacker()):
+        for _, samples in source.sample_batches(SampleUnpacker()):
             rows = [
                 (sample.time, sample.device, name, reading.value, reading.unit, reading.reason or None)
                 for sample in samples
@@ -76,7 +76,7 @@ def samples(source: BulkReader) -> Table:
     return Table(types, batches)
 
 
-def events(source: BulkReader) -> Table:
+def events(source: RunReader) -> Table:
     """One row per event, in order: its time, kind, and fields as a JSON object."""
 
     def batches() -> Iterator[list[Column]]:
@@ -91,7 +91,7 @@ def events(source: BulkReader) -> Table:
     return Table({"time": "float64", "event": "str", "details": "str"}, batches)
 
 
-TABLES: dict[str, Callable[[BulkReader], Table]] = {
+TABLES: dict[str, Callable[[RunReader], Table]] = {
     "steps": steps,
     "validation": validation_table,
     "samples": samples,
@@ -100,13 +100,13 @@ TABLES: dict[str, Callable[[BulkReader], Table]] = {
 """Tables by name."""
 
 
-def read_validations(source: BulkReader) -> list[Validated]:
+def read_validations(source: RunReader) -> list[Validated]:
     """Read the validations, except those of discarded steps."""
     events = drop_discarded(event for _, event in source.events(0, RunStarted, Validated))
     return [event for event in events if isinstance(event, Validated)]
 
 
-def run_description(source: BulkReader) -> dict[str, Any]:
+def run_description(source: RunReader) -> dict[str, Any]:
     """A run's id, name, status, creation time, host and plan."""
     info = source.info()
     return {
@@ -128,6 +128,6 @@ def _details(event: Event) -> str:
     return json.dumps({name: value for name, value in to_json_object(event).items() if name not in ("event", "time")})
 
 
-def _steps_per_epoch(source: BulkReader) -> int:
+def _steps_per_epoch(source: RunReader) -> int:
     built = [event for _, event in source.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
     return (built[-1].steps_per_epoch or 0) if built else 0

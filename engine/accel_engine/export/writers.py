@@ -12,14 +12,14 @@ import numpy as np
 from accel_engine.errors import UsageError
 from accel_engine.events import to_json_object
 from accel_engine.export.tables import TABLES, Column, read_validations, run_description, shortest_texts
-from accel_engine.run.bulk_reader import BulkReader
+from accel_engine.run import RunReader
 from accel_engine.run.sample_packing import SampleUnpacker
 
 METADATA = b"accel_tui"
 """Key of the run's description, a JSON object, in the metadata of a Parquet file."""
 
 
-def write_csv(source: BulkReader, table: str, stream: TextIO) -> int:
+def write_csv(source: RunReader, table: str, stream: TextIO) -> int:
     """Write a table as CSV with a header; missing values are empty, others may be ``nan`` or ``inf``.
 
     Args:
@@ -40,7 +40,7 @@ def write_csv(source: BulkReader, table: str, stream: TextIO) -> int:
     return rows
 
 
-def write_json(source: BulkReader, stream: TextIO) -> int:
+def write_json(source: RunReader, stream: TextIO) -> int:
     """Write a whole run as one JSON object; NaN and infinities are null.
 
     Args:
@@ -71,7 +71,7 @@ def write_json(source: BulkReader, stream: TextIO) -> int:
     return count
 
 
-def write_parquet(source: BulkReader, table: str, path: Path) -> int:
+def write_parquet(source: RunReader, table: str, path: Path) -> int:
     """Write a table as Parquet, with the run's description and validations in the metadata.
 
     Args:
@@ -118,8 +118,8 @@ def _write_items(stream: TextIO, name: str, items: Iterable[str]) -> None:
     stream.write("]")
 
 
-def _samples(source: BulkReader) -> Iterable[str]:
-    for _, samples in source.samples(SampleUnpacker()):
+def _samples(source: RunReader) -> Iterable[str]:
+    for _, samples in source.sample_batches(SampleUnpacker()):
         for sample in samples:
             readings = {}
             for name, reading in sample.readings.items():

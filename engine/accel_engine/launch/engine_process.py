@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_engine import __version__
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.launch.installation import Installation as Installation
 from accel_engine.launch.installation import find_installation as find_installation
+from accel_engine.version import __version__
 
 
 def versions() -> dict[str, str]:
@@ -32,6 +32,16 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             by_name[name] = metadata.version(name)
     return by_name
+
+
+def require_installation() -> None:
+    """Raise an error if TensorFlow is missing.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+    if problem := find_installation().problem:
+        raise EngineMissingError(problem)
 
 
 def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
@@ -74,8 +84,7 @@ def spawn(
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
-    if problem := find_installation().problem:
-        raise EngineMissingError(problem)
+    require_installation()
     return subprocess.Popen(
         [sys.executable, "-m", "accel_engine.process", *arguments],
         stdin=stdin,

@@ -9,9 +9,10 @@ import keras
 
 from accel_engine import models
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.model_entry import Shape, shape_text
-from accel_engine.models.traits import has_custom_train_step, output_units
+from accel_engine.models.traits import output_units
 from accel_engine.models.user_code import call, reason
 
 

@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from accel_engine.private_names.keras_names import all_layers
+
 _SHAPING = (
     layers.InputLayer,
     layers.Reshape,
@@ -42,11 +44,6 @@ _PASSING = {"Identity", "Cast", "Reshape"}
 """TensorFlow operations that pass on their input."""
 
 
-def has_custom_train_step(model: keras.Model) -> bool:
-    """Whether the model has a custom ``train_step``."""
-    return "train_step" in vars(model) or type(model).train_step is not keras.Model.train_step
-
-
 def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
     """The class name of a model's preprocessing layer, whose input must not be scaled; empty if there is none.
 
@@ -58,7 +55,7 @@ def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
         declared: Whether the data's source declares the meaning of its values. Otherwise they may be tokens, and any
             ``Embedding`` in the model counts, including those nested in custom layers.
     """
-    if not declared and any(isinstance(layer, layers.Embedding) for layer in model._flatten_layers()):  # noqa: SLF001
+    if not declared and any(isinstance(layer, layers.Embedding) for layer in all_layers(model)):
         return "Embedding"
     if not isinstance(model, keras.Sequential) and not hasattr(model, "operations"):
         own = (layer for layer in _operations(model) if isinstance(layer, layers.Rescaling | layers.Normalization))

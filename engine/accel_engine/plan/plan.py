@@ -66,6 +66,12 @@ class Plan:
         str,
         choices=XLA_MODES,
     )
+    cpu_kernels: str = _field(
+        "auto",
+        "Faster CPU kernels for convolutions and batch normalization; off: Keras' own",
+        str,
+        choices=("auto", "off"),
+    )
     batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)
     micro_batches: int | None = _field(
         None,

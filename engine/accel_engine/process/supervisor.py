@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sqlite3
 import sys
 import threading
 import time
@@ -17,17 +16,19 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch.engine_process import versions
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter
+from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.placement import resolve_placement
+from accel_engine.strategies.placement import find_cluster
 from accel_engine.tensorboard.live import LiveLog
 from accel_engine.training.commands.command_mailbox import CommandMailbox, command_from_signal
 from accel_engine.training.core.deadline import Deadline
@@ -61,7 +62,6 @@ class EngineSupervisor:
         self._writer = RunWriter(directory)
         self._mailbox = CommandMailbox()
         self._signals: deque[int] = deque()
-        self._last_command = 0
         self._stop_requested = False
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
@@ -146,9 +146,8 @@ class EngineSupervisor:
     def _worker(self) -> str:
         """The name of this worker; empty for the chief."""
         with suppress(UsageError):  # reported where the cluster is needed
-            if strategies.find(str(self._values["strategy"])).processes:
-                cluster = ClusterSpec.find(os.environ)
-                return cluster.name if cluster and not cluster.chief else ""
+            cluster = find_cluster(strategies.find(str(self._values["strategy"])), os.environ)
+            return cluster.name if cluster and not cluster.chief else ""
         return ""
 
     def _write_samples(self, samples: tuple[Sample, ...]) -> None:
@@ -158,7 +157,7 @@ class EngineSupervisor:
     def _write_heartbeat(self) -> None:
         # The trainer reports a locked database or a full disk.
         try:
-            with suppress(sqlite3.OperationalError):
+            with suppress(DatabaseError):
                 self._writer.heartbeat()
         except RunError as error:  # nothing can be written any more
             print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
@@ -166,12 +165,12 @@ class EngineSupervisor:
 
     def _train(self) -> None:
         try:
-            plan = Plan.from_mapping(self._values)
+            resolved = resolve(Plan.from_mapping(self._values))
             if not self._tensorflow.imported:
                 self._writer.write_event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
-            self._start_cluster(plan)
+            resolved = self._start_cluster(resolved.check())
             self._tensorflow.wait()
-            self._trainer = self._create_trainer(plan)
+            self._trainer = self._create_trainer(resolved)
             self._ended = self._trainer.train()
         except AccelError as error:
             self._ended = self._make_end(Outcome.FAILED, str(error))
@@ -179,14 +178,14 @@ class EngineSupervisor:
             traceback.print_exc()
             self._ended = self._make_end(Outcome.FAILED, f"{type(error).__name__}: {error}")
 
-    def _create_trainer(self, plan: Plan) -> "Trainer | ClusterServer":
+    def _create_trainer(self, resolved: ResolvedPlan) -> "Trainer | ClusterServer":
         """Create the trainer, or the server of a process that serves a coordinator."""
         inventory = self._sampler.inventory
         if self._cluster and self._cluster.serves:
             from accel_engine.training.distributed.cluster_server import ClusterServer
 
-            resolve_placement(plan, inventory.devices)
-            return ClusterServer(plan, self._cluster, self._writer, self._mailbox, inventory, self._began)
+            resolved = resolved.with_devices(inventory.devices)
+            return ClusterServer(resolved, self._writer, self._mailbox, inventory, self._began)
         from accel_engine.training.core.trainer import Trainer
 
         if self._peer_monitor and self._cluster:
@@ -197,21 +196,22 @@ class EngineSupervisor:
                 else ReadinessListener(self._cluster.workers[self._cluster.index])
             ):
                 self._peer_monitor.wait_for_all()
-        return Trainer(plan, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline)
+        return Trainer(resolved, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline)
 
-    def _start_cluster(self, plan: Plan) -> None:
-        """Start the plan's local workers and monitor the cluster's processes."""
-        if not strategies.find(plan.strategy).processes:
-            return
-        cluster = ClusterSpec.find(os.environ)
+    def _start_cluster(self, resolved: ResolvedPlan) -> ResolvedPlan:
+        """Start the plan's local workers and monitor the cluster's processes; returns the plan with its cluster."""
+        if not resolved.strategy.processes:
+            return resolved
+        cluster = resolved.cluster
         if cluster is None:
-            self._workers = LocalWorkers(self._directory, plan)
+            self._workers = LocalWorkers(self._directory, resolved.plan, coordinated=resolved.strategy.coordinated)
             cluster = self._workers.cluster
         if self._workers or cluster.source != "TF_CONFIG":
             os.environ |= environment(cluster)  # where TensorFlow reads it
         self._cluster = cluster
         if cluster.peers:
             self._peer_monitor = PeerMonitor(cluster, self._report_missing, self._warn)
+        return replace(resolved, cluster=cluster)
 
     def _report_missing(self, names: str) -> None:
         phase, detail = Phase.BUILDING, f"waiting for {names}" if names else ""
@@ -232,17 +232,17 @@ class EngineSupervisor:
 
     def _forward_commands(self) -> None:
         """Pass new commands and signals to the trainer."""
-        commands = []
-        with suppress(sqlite3.OperationalError):  # as for the heartbeat; read again at the next poll
-            commands = [command for command in self._writer.commands() if command.id > self._last_command]
-        self._last_command = max((command.id for command in commands), default=self._last_command)
+        commands: list[Command] = []
+        with suppress(DatabaseError):  # as for the heartbeat; read again at the next poll
+            commands = self._mailbox.post_new(self._writer.commands())
         while self._signals:
-            commands.append(command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested))
+            command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested)
+            self._mailbox.post(command)
+            commands.append(command)
         for command in commands:
             self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._exit_at is None:
                 self._exit_at = time.monotonic() + STOP_NOW_SECONDS
-            self._mailbox.post(command)
 
     def _write_end(self, ended: RunEnded) -> Outcome:
         """Stop the other writers, then write the event that ends the run."""

@@ -34,7 +34,8 @@ class TensorFlowImport:
 
     def _import(self) -> None:
         try:
-            pass
+            import accel_engine.training.core.trainer
+            import accel_engine.training.model_analysis.model_size  # noqa: F401
         except BaseException as error:  # noqa: BLE001 (importing native code may raise anything)
             traceback.print_exc()
             self._error = error

@@ -94,7 +94,7 @@ class WarmServer:
     def _must_restart(self, values: dict[str, Any]) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # no model has been built
-        from accel_engine.training.model_analysis.model_size import devices_are_configurable
+        from accel_engine.private_names.tensorflow_names import devices_are_configurable
 
         try:
             own = not isinstance(find(values["model"]), ModelEntry)

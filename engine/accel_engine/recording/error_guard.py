@@ -1,6 +1,5 @@
 """Keeps errors of the recorder out of the user's ``fit``."""
 
-import sqlite3
 import sys
 import warnings
 from collections.abc import Callable
@@ -56,7 +55,7 @@ def format_error(error: BaseException) -> str:
     text = ""
     with suppress(Exception):  # the __str__ of a user's exception may fail
         text = " ".join(str(error).split())[:MAX_REASON_LENGTH]
-    if isinstance(error, (AccelError, OSError, sqlite3.Error)) and text:
+    if isinstance(error, (AccelError, OSError)) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

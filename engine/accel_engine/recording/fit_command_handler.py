@@ -1,12 +1,11 @@
 """Handles commands to a script's training, between two batches."""
 
-import math
 from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, PhaseChanged
-from accel_engine.recording.error_guard import format_error
+from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer
 from accel_engine.run.commands import Command
@@ -97,14 +96,9 @@ class FitCommandHandler:
         return None
 
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:
-        rate = command.argument
-        if rate is None or not 0 < rate < math.inf:
-            self._answer(command, step, "the learning rate must be greater than 0", obeyed=False)
-            return
-        try:
-            model.optimizer.learning_rate = rate
-        except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
-            self._answer(command, step, f"the optimizer does not accept it: {format_error(error)}", obeyed=False)
+        rate = command.argument or 0.0
+        if problem := set_rate(model.optimizer, rate):
+            self._answer(command, step, problem, obeyed=False)
             return
         self.learning_rate = rate
         self._put(LearningRateChanged(time=clock.now(), step=step, learning_rate=rate))

@@ -22,6 +22,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
+from accel_engine.keras_support.optimizers import rounded_rate
 from accel_engine.launch.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
@@ -283,7 +284,7 @@ class FitSession:
         due, self._rate_due = self._rate_due, False
         values = rates.get(LEARNING_RATE)
         if due and isinstance(values, np.ndarray) and np.isfinite(values[0]):
-            rate = float(f"{values[0]:.7g}")  # the digits of a float32
+            rate = rounded_rate(values[0])
             if rate != self._commands.learning_rate:
                 self._commands.learning_rate = rate
                 self._recorder.put(LearningRateChanged(time=now, step=self.step, learning_rate=rate))

@@ -7,6 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from accel_engine.keras_support.optimizers import optimizers_by_attribute
+from accel_engine.private_names.keras_names import iterations_of, schedule_of
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.rate_schedule import RateSchedule
 from accel_engine.recording.running_means import Values
@@ -110,12 +112,12 @@ class _TrackedOptimizer:
         self._used = False
         self._iterations = _iterations(optimizer)
         self._schedule: RateSchedule | None = None
-        self._last = value_or_none(_rate, optimizer) if not _schedule_of(optimizer) else None
+        self._last = value_or_none(_rate, optimizer) if not schedule_of(optimizer) else None
         self._reads: list[tuple[int, float]] = []
 
     def read(self, step: int) -> None:
         """Read the rate before a step, counted from the last update."""
-        if _schedule_of(self._optimizer):
+        if schedule_of(self._optimizer):
             self.changes = False
             return
         self._reads.append((step, _rate(self._optimizer)))
@@ -132,7 +134,7 @@ class _TrackedOptimizer:
         self._used = self._used or updates > 0
         if not self._used:
             return None
-        if schedule := _schedule_of(optimizer):
+        if schedule := schedule_of(optimizer):
             self.changes = False
             if self._schedule is None or self._schedule.schedule is not schedule:
                 self._schedule = RateSchedule(schedule)
@@ -167,30 +169,12 @@ def optimizers_in_use(model: Any) -> Mapping[str, Any]:
 
 
 def _optimizers(model: Any) -> dict[str, Any]:
-    """Each optimizer once, by its first attribute; the one that the model was compiled with, by ``optimizer``."""
-    attributes = value_or_none(lambda: list(vars(model).items())) or []
-    found: dict[str, Any] = {}
-    for name, each in sorted(attributes, key=lambda attribute: attribute[0] != "optimizer"):
-        if isinstance(each, keras.optimizers.Optimizer):
-            optimizer = _inner(each)
-            if not any(optimizer is other for other in found.values()):
-                found[name] = optimizer
-    return found
-
-
-def _inner(optimizer: Any) -> Any:
-    """The optimizer inside a loss-scaling one."""
-    return getattr(optimizer, "inner_optimizer", optimizer)
-
-
-def _schedule_of(optimizer: Any) -> Any:
-    schedule = getattr(optimizer, "_learning_rate", None)  # Keras' public attribute is the present value
-    return schedule if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else None
+    """The model's optimizers by attribute; none if the attributes of a user's class cannot be read."""
+    return value_or_none(optimizers_by_attribute, model) or {}
 
 
 def _iterations(optimizer: Any) -> np.integer[Any]:
-    """The argument of a schedule: with gradient accumulation not ``iterations``, which counts updates."""
-    number: np.integer[Any] = keras.ops.convert_to_numpy(getattr(optimizer, "_iterations", optimizer.iterations))[()]
+    number: np.integer[Any] = keras.ops.convert_to_numpy(iterations_of(optimizer))[()]
     return number
 
 

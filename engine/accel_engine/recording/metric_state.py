@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.logs import as_array
 from accel_engine.recording.running_means import RunningMean
@@ -66,11 +67,6 @@ class MetricState:
                     if permanent and found[name] == BATCH_VALUE:
                         self._own.add(name)
         return found
-
-
-def has_custom_train_step(model: Any) -> bool:
-    """Whether a model overrides ``train_step``."""
-    return getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
 def _is_of(name: str, metric: str) -> bool:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
 from accel_engine import clock
 from accel_engine.events import ModelBuilt
+from accel_engine.keras_support.losses import loss_name
+from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.learning_rates import optimizers_in_use
 
@@ -20,7 +20,7 @@ def strategy(model: Any) -> str:
     """The class name of the model's ``tf.distribute`` strategy; ``default`` if the user chose none."""
     strategy = value_or_none(lambda: model.distribute_strategy)  # only with the TensorFlow backend
     name = type(strategy).__name__
-    return "default" if strategy is None or name == "_DefaultDistributionStrategy" else name
+    return "default" if strategy is None or name.startswith("_") else name
 
 
 def model_built(
@@ -52,7 +52,7 @@ def model_built(
         dropped_examples=0,
         replicas=replicas,
         optimizer=value_or_none(lambda: _optimizer(model)) or "",
-        loss=value_or_none(lambda: _loss(model.loss)) or "",
+        loss=value_or_none(lambda: loss_name(model.loss)) or "",
         series=series,
         precision=value_or_none(lambda: str(model.dtype_policy.name)) or "",
         xla=value_or_none(lambda: bool(model.jit_compile)),
@@ -66,7 +66,7 @@ def _count(model: Any, weights: Any) -> int | None:
     A model without a ``call`` is never built, but its inner models are.
     """
     whole = all(layer.built for layer in model.layers) and (model.built or model.layers)
-    return sum(int(np.prod(weight.shape)) for weight in weights) if whole else None
+    return parameter_count(weights) if whole else None
 
 
 def _input_shape(model: Any) -> tuple[int, ...] | None:
@@ -82,9 +82,3 @@ def _optimizer(model: Any) -> str:
     if len(found) == 1:
         return next(iter(found.values()))
     return ", ".join(f"{kind} ({name})" for name, kind in found.items())
-
-
-def _loss(loss: Any) -> str:
-    if loss is None:
-        return "the model's own"
-    return loss if isinstance(loss, str) else str(getattr(loss, "name", None) or getattr(loss, "__name__", "several"))

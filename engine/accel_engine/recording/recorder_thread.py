@@ -74,7 +74,6 @@ class RecorderThread:
         self._process = os.getpid()
         self._mailbox = mailbox
         self._left: Callable[[bool], RunEnded | None] | None = left
-        self._last_command = 0
         self._epoch: EpochEnded | None = None
         self._last_step_time = 0.0
         self._first_series = "loss"
@@ -195,7 +194,8 @@ class RecorderThread:
             now = time.monotonic()
             if now >= poll_due:
                 poll_due = now + POLL_SECONDS
-                self._forward_commands(writer)
+                self._mailbox.post_new(writer.commands())
+                self.polls += 1
             if now >= beat_due:
                 beat_due = now + HEARTBEAT_SECONDS
                 writer.heartbeat()
@@ -272,13 +272,6 @@ class RecorderThread:
     def _check_left(self, *, certain: bool) -> None:
         if self._left and (ended := self._left(certain)):
             self.put(ended)
-
-    def _forward_commands(self, writer: RunWriter) -> None:
-        for command in writer.commands():
-            if command.id > self._last_command:
-                self._last_command = command.id
-                self._mailbox.post(command)
-        self.polls += 1
 
 
 _UNFINISHED: set[RecorderThread] = set()

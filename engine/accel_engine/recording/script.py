@@ -1,10 +1,13 @@
 """Identifies the running script, and watches whether it has left ``fit``."""
 
+import inspect
 import shlex
 import sys
 import threading
 from pathlib import Path
 from types import FrameType
+
+from accel_engine.private_names.python_names import current_exception, current_frame
 
 
 def name() -> str:
@@ -29,7 +32,7 @@ class ScriptWatch:
     def __init__(self) -> None:
         self._thread = threading.get_ident()
         self._before = [*_chain(sys.exception()), *_chain(_last_exception())]
-        frame: FrameType | None = sys._getframe()  # noqa: SLF001 (there is no other way to find the callers)
+        frame = inspect.currentframe()
         while frame and frame.f_code.co_name != "fit":
             frame = frame.f_back
         self._fit = frame
@@ -41,7 +44,7 @@ class ScriptWatch:
     @property
     def left(self) -> bool:
         """Whether ``fit`` was left; always false if another function calls the callbacks."""
-        frame, last = sys._current_frames().get(self._thread), None  # noqa: SLF001 (see above)
+        frame, last = current_frame(self._thread), None
         while frame and frame is not self._fit:
             frame, last = frame.f_back, frame
         # A frame that has returned in the meantime has no caller: then the callers of ``fit`` were not found.
@@ -50,10 +53,7 @@ class ScriptWatch:
     @property
     def exception(self) -> BaseException | None:
         """The exception that ended ``fit``, if it is still referenced."""
-        handled: object = sys._current_exceptions().get(self._thread)  # noqa: SLF001 (see above)
-        if isinstance(handled, tuple):  # before Python 3.12: type, exception and traceback
-            handled = handled[1]
-        for exception in (handled, _last_exception()):
+        for exception in (current_exception(self._thread), _last_exception()):
             # Its handler may have raised others: the oldest one ended ``fit``.
             for each in reversed(_chain(exception)):
                 if not any(each is before for before in self._before) and self._passed(each):

@@ -5,15 +5,13 @@ They are rows of ``meta``, so that a run of any age can have them and older prog
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import RunError, UsageError
-from accel_engine.run.schema import connect, transaction
+from accel_engine.errors import UsageError
+from accel_engine.run.schema import writing
 from accel_engine.text import printable
 
 NAME_LENGTH = 80
@@ -109,15 +107,11 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         RunError: The run cannot be written.
         UsageError: Raised by ``change``.
     """
-    try:
-        with closing(connect(directory)) as connection, transaction(connection):
-            before = read_annotations(dict(connection.execute("SELECT key, value FROM meta")))
-            after = change(before)
-            if after != before:
-                rows = {"name": after.name, "note": after.note, "tags": json.dumps(after.tags)}
-                connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows.items())
-    except (sqlite3.Error, ValueError, TypeError) as error:
-        raise RunError(f"cannot write the run {directory.name}: {error}") from error
+    with writing(directory) as database:
+        before = read_annotations(database.meta())
+        after = change(before)
+        if after != before:
+            database.set_meta(name=after.name, note=after.note, tags=json.dumps(after.tags))
     return after
 
 

@@ -3,13 +3,12 @@
 import getpass
 import os
 import socket
-import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.schema import connect
+from accel_engine.run.schema import reading, writing
 from accel_engine.run.status import read_info
 
 COMMANDS = {
@@ -66,20 +65,11 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
     """
     if name not in COMMANDS:
         raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
-    connection = connect(directory)
-    try:
-        status = read_info(connection, directory).status
+    with writing(directory) as database:
+        status = read_info(database).status
         if not status.live:
             raise RunError(f"run {directory.name} is {status}: only a live run takes commands")
-        cursor = connection.execute(
-            "INSERT INTO command (time, who, name, argument) VALUES (?, ?, ?, ?)",
-            (time.time(), current_user(), name, argument),
-        )
-        return int(cursor.lastrowid or 0)
-    except sqlite3.Error as error:
-        raise RunError(f"cannot write to run {directory.name}: {error}") from error
-    finally:
-        connection.close()
+        return database.add_command(time.time(), current_user(), name, argument)
 
 
 def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
@@ -88,14 +78,8 @@ def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
     Raises:
         RunError: The run cannot be read.
     """
-    connection = connect(directory, read_only=True)
-    try:
-        row = connection.execute("SELECT answered, obeyed, answer FROM command WHERE id = ?", (number,)).fetchone()
-    except sqlite3.Error as error:
-        raise RunError(f"run {directory.name} cannot be read: {error}") from error
-    finally:
-        connection.close()
-    return (bool(row[1]), str(row[2])) if row and row[0] is not None else None
+    with reading(directory) as database:
+        return database.answer_to(number)
 
 
 def current_user() -> str:

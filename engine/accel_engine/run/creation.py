@@ -4,20 +4,20 @@ import json
 import re
 import secrets
 import socket
-import sqlite3
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
+from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
-from accel_engine.run.schema import DATABASE, connect, initialize, transaction
+from accel_engine.run.schema import DAMAGE, DATABASE, explained, initialize, writing
 from accel_engine.run.status import read_info
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -96,14 +96,13 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
 
 def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
     make_private(directory)
-    try:
-        # Under another name until it is complete, so that no listing reads half a run.
-        unfinished = directory / f"{DATABASE}.new"
-        with closing(initialize(unfinished)) as connection:
-            set_meta(connection, plan=plan, created=time.time(), **_pending_meta(), **meta)
-        unfinished.rename(directory / DATABASE)
-    except (OSError, sqlite3.Error) as error:
-        raise RunError(f"cannot write the run {directory}: {error}") from error
+    # Under another name until it is complete, so that no listing reads half a run.
+    with (
+        explained(f"cannot write the run {directory}", (*DAMAGE, OSError)),
+        replacing(directory / DATABASE) as unfinished,
+        closing(initialize(unfinished)) as database,
+    ):
+        database.set_meta(plan=plan, created=time.time(), **_pending_meta(), **meta)
 
 
 def assign_process(directory: Path, pid: int) -> None:
@@ -112,13 +111,13 @@ def assign_process(directory: Path, pid: int) -> None:
     Raises:
         RunError: The run cannot be written, or another process trains it.
     """
-    with _write_transaction(directory) as connection:
-        info = read_info(connection, directory)
+    with writing(directory) as database:
+        info = read_info(database)
         if info.status.live and info.pid not in (None, pid):
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
-        if connection.execute("SELECT 1 FROM meta WHERE key = 'pending'").fetchone():
-            set_meta(connection, pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
+        if "pending" in database.meta():
+            database.set_meta(pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
 
 
 def reopen(directory: Path, plan: Plan) -> None:
@@ -133,48 +132,19 @@ def reopen(directory: Path, plan: Plan) -> None:
     """
     plan = plan.absolute()
     check_not_written_elsewhere(directory)
-    with _write_transaction(directory) as connection:
-        info = read_info(connection, directory)
+    with writing(directory) as database:
+        info = read_info(database)
         if info.status.live:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):
             check_changes(info.plan_values, plan)
-            built = connection.execute(
-                "SELECT body FROM event WHERE kind = 'model_built' ORDER BY id DESC LIMIT 1"
-            ).fetchone()
-            steps_per_epoch = json.loads(built[0])["steps_per_epoch"] if built else None
+            _, built = database.last_event("model_built")
+            steps_per_epoch = json.loads(built)["steps_per_epoch"] if built else None
             check_epochs(info, plan, step / steps_per_epoch if steps_per_epoch else 0.0)
-        reject_commands(connection)
-        set_meta(connection, plan=plan.to_json(), pid=None, process=None, **_pending_meta())
-
-
-def reject_commands(connection: sqlite3.Connection) -> None:
-    """Reject the commands that an engine has left unanswered at its exit."""
-    connection.execute(
-        "UPDATE command SET answered = ?, obeyed = 0, answer = 'the engine had exited' WHERE answered IS NULL",
-        (time.time(),),
-    )
+        database.reject_commands(time.time())
+        database.set_meta(plan=plan.to_json(), pid=None, process=None, **_pending_meta())
 
 
 def _pending_meta() -> dict[str, object]:
     """The ``meta`` rows of a run that waits for an engine on this machine from now on."""
     return {"pending": boot_seconds(), "machine": machine_id(), "host": socket.gethostname()}
-
-
-@contextmanager
-def _write_transaction(directory: Path) -> Iterator[sqlite3.Connection]:
-    """One transaction of a process that is not the run's engine."""
-    try:
-        with closing(connect(directory)) as connection, transaction(connection):
-            yield connection
-    except sqlite3.Error as error:
-        raise RunError(f"cannot write the run {directory.name}: {error}") from error
-
-
-def set_meta(connection: sqlite3.Connection, **values: object) -> None:
-    """Set keys of ``meta``; ``None`` removes a key."""
-    for key, value in values.items():
-        if value is None:
-            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        else:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

@@ -5,9 +5,7 @@ and the images. Runs of older programs have no such table.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.errors import RunError
-from accel_engine.run.schema import connect
+from accel_engine.run.schema import explained, reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +186,8 @@ def modification_times(directory: Path) -> tuple[float, ...]:
     Raises:
         RunError: The run cannot be read.
     """
-    return tuple(row[0] for row in _rows(directory, "time"))
+    with reading(directory) as database:
+        return tuple(row[0] for row in database.inside("time"))
 
 
 def read(directory: Path) -> Diagnostics:
@@ -200,25 +198,15 @@ def read(directory: Path) -> Diagnostics:
     """
     items: dict[str, Any] = {}
     steps = {}
-    for name, step, head, body in _rows(directory, "name, step, head, body"):
+    with reading(directory) as database:
+        rows = database.inside("name, step, head, body")
+    for name, step, head, body in rows:
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
-            try:
+            with explained(f"run {directory.name} cannot be read: its {name} row is damaged"):
                 items[attribute] = unpack(json.loads(head), body)
-            except (KeyError, TypeError, ValueError) as error:
-                raise RunError(f"run {directory.name} cannot be read: its {name} row is damaged") from error
             steps[attribute] = step
     return Diagnostics(**items, steps=steps)
-
-
-def _rows(directory: Path, columns: str) -> list[tuple[Any, ...]]:
-    try:
-        with closing(connect(directory, read_only=True)) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'inside'").fetchone():
-                return []
-            return connection.execute(f"SELECT {columns} FROM inside ORDER BY name").fetchall()
-    except sqlite3.Error as error:
-        raise RunError(f"run {directory.name} cannot be read: {error}") from error
 
 
 def _unpack_input_spec(head: dict[str, Any], body: bytes) -> InputSpec:

@@ -2,20 +2,19 @@
 
 import json
 import os
-import sqlite3
 import threading
 import time
 from array import array
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored
+from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored_rows
+from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database, is_series
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
-from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, series_columns
+from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, explained
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
@@ -148,57 +147,38 @@ def find(reference: str) -> Path:
 def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
-        connection = connect(directory, read_only=True)
+        with closing(connect(directory, read_only=True)) as database, explained("damaged"):
+            info = read_info(database)
+            metrics, reason = _latest_metrics(database)
+            if "loss" not in metrics:
+                metrics = _last_chunk_means(database) | metrics
+            return RunSummary(
+                directory.name,
+                directory,
+                info,
+                steps=database.chunk_from_end()[1],
+                metrics=metrics,
+                seconds=sum(map(_seconds, database.engines())),
+                membership=read_membership(database),
+                reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+                checkpoint=latest_checkpoint(directory),
+            )
     except RunError as error:
         return RunSummary(directory.name, directory, None, problem=str(error))
-    try:
-        info = read_info(connection, directory)
-        steps = connection.execute("SELECT first_step + count FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
-        metrics, reason = _latest_metrics(connection)
-        if "loss" not in metrics:
-            metrics = _last_chunk_means(connection) | metrics
-        return RunSummary(
-            directory.name,
-            directory,
-            info,
-            steps=steps[0] if steps else 0,
-            metrics=metrics,
-            seconds=_engine_seconds(connection),
-            membership=read_membership(connection),
-            reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
-            checkpoint=latest_checkpoint(directory),
-        )
-    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
-        return RunSummary(directory.name, directory, None, problem=f"damaged: {error}")
-    finally:
-        connection.close()
 
 
-def _engine_seconds(connection: sqlite3.Connection) -> float:
-    """Total run time of a run's engines: as each has measured it, else until its last event."""
-    starts = connection.execute("SELECT id, time FROM event WHERE kind = 'run_started' ORDER BY id").fetchall()
-    seconds = 0.0
-    for (first, started), (end, _) in pairwise([*starts, (1 << 62, 0.0)]):
-        last, measured = connection.execute(
-            "SELECT max(time), (SELECT body FROM event WHERE kind = 'run_ended' AND id > ? AND id < ?) "
-            "FROM event WHERE id >= ? AND id < ?",
-            (first, end, first, end),
-        ).fetchone()
-        # Not negative, also if the clock was set back in the meantime.
-        seconds += float(json.loads(measured)["seconds"]) if measured else max(0.0, last - started)
-    return seconds
+def _seconds(engine: tuple[float, float, str | None]) -> float:
+    """The run time of an engine: as it has measured it, else until its last event."""
+    started, last, ended = engine
+    # Not negative, also if the clock was set back in the meantime.
+    return float(json.loads(ended)["seconds"]) if ended else max(0.0, last - started)
 
 
-def _latest_metrics(connection: sqlite3.Connection) -> tuple[dict[str, float], str]:
+def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
     """The latest means, and why the last engine ended."""
     metrics: dict[str, float] = {}
     reason = ""
-    rows = connection.execute(
-        "SELECT kind, time, body FROM event WHERE id IN (SELECT max(id) FROM event "
-        "WHERE kind IN ('epoch_ended', 'validated', 'run_ended') GROUP BY kind) ORDER BY id"
-    )
-    for kind, at, body in rows:
-        event = from_stored(kind, at, body)
+    for event in from_stored_rows(database.last_of_each("epoch_ended", "validated", "run_ended")):
         match event:
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}
@@ -208,14 +188,13 @@ def _latest_metrics(connection: sqlite3.Connection) -> tuple[dict[str, float], s
     return metrics, reason
 
 
-def _last_chunk_means(connection: sqlite3.Connection) -> dict[str, float]:
+def _last_chunk_means(database: Database) -> dict[str, float]:
     """The means of the last chunk, of series with a finite value."""
-    names = [name for name in series_columns(connection) if name != LEARNING_RATE]
-    columns = ", ".join(f'"{name}"' for name in names)
-    row = connection.execute(f"SELECT {columns} FROM chunk ORDER BY id DESC LIMIT 1").fetchone() if names else None
+    names, rows = database.chunks(database.chunk_from_end()[0] - 1)
     means: dict[str, float] = {}
-    for name, packed in zip(names, row or (), strict=False):
-        values = [value for value in array("f", packed or b"") if isfinite(value)]
+    for name, packed in zip(names, rows[-1][len(FIXED_CHUNK_COLUMNS) :] if rows else (), strict=False):
+        known = is_series(name) and name != LEARNING_RATE
+        values = [value for value in array("f", packed or b"") if isfinite(value)] if known else []
         if values:
             means[name] = sum(values) / len(values)
     return means

@@ -1,13 +1,11 @@
 """Checks that no other process trains a run."""
 
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run.process_identity import machine_id
-from accel_engine.run.schema import connect
+from accel_engine.run.schema import reading
 from accel_engine.run.status import HEARTBEAT_SECONDS, RunInfo, Status, read_info
 
 WATCH_SECONDS = 3 * HEARTBEAT_SECONDS
@@ -43,11 +41,8 @@ def check_not_written_elsewhere(*directories: Path) -> None:
 
 def _heartbeat(directory: Path) -> object:
     """The last heartbeat of a lost run; ``None`` if its lock is enough to know its status."""
-    try:
-        with closing(connect(directory, read_only=True)) as connection:
-            meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('machine', 'heartbeat')"))
-            if meta.get("machine") == machine_id() or read_info(connection, directory).status is not Status.LOST:
-                return None
-            return meta.get("heartbeat")
-    except sqlite3.Error as error:
-        raise RunError(f"run {directory.name} cannot be read: {error}") from error
+    with reading(directory) as database:
+        meta = database.meta()
+        if meta.get("machine") == machine_id() or read_info(database).status is not Status.LOST:
+            return None
+        return meta.get("heartbeat")

@@ -17,6 +17,7 @@ CHANGEABLE = frozenset(
         "tensorboard",
         "force",
         "xla",
+        "cpu_kernels",
         "micro_batches",
         "name",
         "strategy",

@@ -3,16 +3,16 @@
 import errno
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.run.database import Database
 from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
-from accel_engine.run.schema import DATABASE, connect, transaction
+from accel_engine.run.schema import DAMAGE, DATABASE, reading, writing
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import worker_runs_of
 
@@ -43,8 +43,8 @@ def contents(directory: Path) -> Contents:
         RunError: The run, or a worker's run in it, is live or cannot be read.
     """
     for each in _runs_within(directory):
-        with closing(connect(each, read_only=True)) as connection:
-            _refuse_live(connection, each)
+        with reading(each) as database:
+            _refuse_live(database)
     try:
         return Contents(
             sum(_size(entry) for entry in _files(directory)),
@@ -68,15 +68,15 @@ def remove(directory: Path) -> None:
     check_not_written_elsewhere(*_runs_within(directory))
     try:
         # The write transaction keeps engines from starting the run in the meantime.
-        with closing(connect(directory)) as connection, transaction(connection):
-            _refuse_live(connection, directory)
+        with writing(directory) as database:
+            _refuse_live(database)
             for entry in list(os.scandir(directory)):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path)
                 elif not entry.name.startswith(DATABASE):
                     os.unlink(entry.path)
         _remove_directory(directory)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, DatabaseError) as error:
         raise RunError(f"cannot delete all of the run {directory}: {error}") from error
 
 
@@ -99,10 +99,11 @@ def _runs_within(directory: Path) -> Iterator[Path]:
             yield part
 
 
-def _refuse_live(connection: sqlite3.Connection, directory: Path) -> None:
+def _refuse_live(database: Database) -> None:
+    directory = database.directory
     try:
-        status = read_info(connection, directory).status
-    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+        status = read_info(database).status
+    except DAMAGE as error:
         raise RunError(
             f"run {directory.name} is damaged, so it may still be training ({error}); "
             f"if it is not, delete {directory} yourself"

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sqlite3
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from accel_engine.events import Phase
 from accel_engine.plan import Plan
 from accel_engine.run import lock
 from accel_engine.run.annotations import Annotations, read_annotations
+from accel_engine.run.database import Database
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 
 HEARTBEAT_SECONDS = 1.0
@@ -27,11 +27,6 @@ SILENCE_SECONDS = 15.0
 
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
-
-
-_LAST = """
-SELECT kind, body FROM event WHERE kind IN ('run_started', 'phase_changed', 'run_ended') ORDER BY id DESC LIMIT 1
-"""
 
 
 class Status(StrEnum):
@@ -95,9 +90,9 @@ class RunInfo:
         return self.name or f"{self.plan_values.get('model')} on {self.plan_values.get('data')}"
 
 
-def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
+def read_info(database: Database) -> RunInfo:
     """Read a run's ``meta`` and find its status."""
-    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    directory, meta = database.directory, database.meta()
     values = json.loads(meta["plan"])
     script = str(meta.get("script", ""))
     pid = meta.get("pid")
@@ -109,7 +104,7 @@ def read_info(connection: sqlite3.Connection, directory: Path) -> RunInfo:
         created=float(meta["created"]),
         host=str(meta.get("host", "")),
         pid=int(pid) if pid is not None else None,
-        status=_status(connection, directory, meta),
+        status=_status(database, meta),
         annotations=read_annotations(meta),
         script=script,
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
@@ -124,14 +119,14 @@ def _plan_of(text: str) -> Plan | None:
     return None
 
 
-def _status(connection: sqlite3.Connection, directory: Path, meta: dict[str, Any]) -> Status:
+def _status(database: Database, meta: dict[str, Any]) -> Status:
     """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
     # Read before the events: an engine that exits in between has written its last event by then.
-    has_writer = lock.is_held(directory) or _is_written_elsewhere(meta)
-    row = connection.execute(_LAST).fetchone()
-    kind, body = (row[0], json.loads(row[1])) if row else ("", {})
+    has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
+    kind, text = database.last_event("run_started", "phase_changed", "run_ended")
+    body = json.loads(text or "{}")
     if kind == "run_ended":
         return Status(body["outcome"])
     if not has_writer:

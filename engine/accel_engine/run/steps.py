@@ -1,13 +1,13 @@
 """Reads per-step series from a run's chunks."""
 
 import math
-import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.schema import series_columns
+from accel_engine.run.database import Database
 
 THROUGHPUT = "steps/s"
 """Name of the steps per second, constant within a chunk. No series can have this name."""
@@ -15,9 +15,29 @@ THROUGHPUT = "steps/s"
 TIME = "unix time"
 """Name of the steps' end times in seconds since the Unix epoch, evenly spaced within a chunk."""
 
+BATCH_STEPS = 1 << 16
+"""Maximum steps of a batch."""
+
 Floats = npt.NDArray[np.float64]
 
 _NAN = np.float32(math.nan).tobytes()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBatch:
+    """Consecutive steps.
+
+    Attributes:
+        steps: Step numbers, counted from 0, int64 ``[n]``.
+        times: End times in seconds since the Unix epoch, float64 ``[n]``.
+        steps_per_second: Steps per second, float32 ``[n]``; constant within a chunk.
+        series: float32 ``[n]`` by name; NaN where a series was not recorded.
+    """
+
+    steps: npt.NDArray[np.int64]
+    times: npt.NDArray[np.float64]
+    steps_per_second: npt.NDArray[np.floating]
+    series: dict[str, npt.NDArray[np.floating]]
 
 
 def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
@@ -34,12 +54,12 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
 
 
 def read_steps(
-    connection: sqlite3.Connection, first: int, last: int, wanted: Collection[str] | None = None
+    database: Database, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, npt.NDArray[np.floating]]:
     """Read the steps from ``first`` up to but not including ``last``.
 
     Args:
-        connection: The run's database.
+        database: The run's database.
         first: The first step.
         last: The step after the last.
         wanted: The series to read; all by default.
@@ -48,13 +68,8 @@ def read_steps(
         Arrays of shape ``[last - first]``: float32 for each series and :data:`THROUGHPUT`, float64 for :data:`TIME`.
         NaN where nothing was recorded.
     """
-    names = tuple(name for name in series_columns(connection) if wanted is None or name in wanted)
-    columns = "".join(f', "{name}"' for name in names)
-    rows = connection.execute(
-        f"SELECT first_step, count, started, ended{columns} FROM chunk WHERE first_step < ? AND first_step >= "
-        "coalesce((SELECT max(first_step) FROM chunk WHERE first_step <= ?), 0) ORDER BY first_step",
-        (last, first),
-    ).fetchall()
+    names = tuple(name for name in database.series() if wanted is None or name in wanted)
+    rows = database.chunks_between(first, last, names)
     values: dict[str, npt.NDArray[np.floating]] = {
         name: np.full(last - first, np.nan, np.float32) for name in (*names, THROUGHPUT)
     }
@@ -63,7 +78,7 @@ def read_steps(
         return values
     firsts, counts, started, ended, *blobs = zip(*rows, strict=True)
     lengths, ends = np.array(counts), np.array(ended, np.float64)
-    seconds = working_seconds(np.array(started, np.float64), ends, _ended_before(connection, firsts[0]))
+    seconds = working_seconds(np.array(started, np.float64), ends, database.end_before(firsts[0], -math.inf))
     in_chunk = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     index = in_chunk + np.repeat(np.array(firsts) - first, lengths)
     inside = (index >= 0) & (index < last - first)
@@ -78,8 +93,12 @@ def read_steps(
     return values
 
 
-def _ended_before(connection: sqlite3.Connection, step: int) -> float:
-    row = connection.execute(
-        "SELECT ended FROM chunk WHERE first_step < ? ORDER BY first_step DESC LIMIT 1", (step,)
-    ).fetchone()
-    return row[0] if row else -math.inf
+def read_batches(database: Database, first: int, last: int) -> Iterator[StepBatch]:
+    """Read the recorded steps from ``first`` up to but not including ``last``, in batches of :data:`BATCH_STEPS`."""
+    for start in range(first, last, BATCH_STEPS):
+        stop = min(start + BATCH_STEPS, last)
+        values = read_steps(database, start, stop)
+        recorded = np.isfinite(values[TIME])
+        series = {name: column[recorded] for name, column in values.items()}
+        times = series.pop(TIME)
+        yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(THROUGHPUT), series)

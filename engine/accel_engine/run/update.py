@@ -1,12 +1,12 @@
-"""Events, steps and samples read from a run at one poll."""
+"""Events, steps and samples read from a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import Event
-from accel_engine.run.schema import is_series
+from accel_engine.run.database import Row, is_series
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     import numpy as np
@@ -35,6 +35,21 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class NewSteps:
+    """The range of steps recorded since a chunk.
+
+    Attributes:
+        first: The first new step; it may replace one that was recorded and discarded before.
+        stop: The step after the last new one.
+        chunk: Id of the newest chunk, for the next call.
+    """
+
+    first: int
+    stop: int
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """What was written to a run since the last poll, each in order of time.
 
@@ -56,7 +71,7 @@ class Update:
         return bool(self.events or self.chunks or self.samples)
 
 
-def chunk_of(row: tuple[Any, ...], names: tuple[str, ...]) -> Chunk:
+def chunk_of(row: Row, names: tuple[str, ...]) -> Chunk:
     """Unpack a row: id, first step, count, start, end, and a packed column for each name."""
     import numpy as np  # see above
 

@@ -7,15 +7,15 @@ machine writes a run in that machine's home; on a shared file system, it is link
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.run.database import Database
 from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
-from accel_engine.run.schema import DATABASE, connect
+from accel_engine.run.schema import DATABASE, reading
 from accel_engine.run.status import read_info
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -73,25 +73,21 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
     if part.parent.name == WORKERS:
         return True
     try:
-        with closing(connect(chief, read_only=True)) as connection:
-            if read_info(connection, chief).host != host:
+        with reading(chief) as database:
+            if read_info(database).host != host:
                 return False
         make_private(place.parent)
         if place.is_symlink():
             place.unlink()
         place.symlink_to(os.path.relpath(part.resolve(), place.parent.resolve()), target_is_directory=True)
-    except (OSError, RunError, sqlite3.Error, KeyError, ValueError):
+    except (OSError, RunError):
         return False  # the chief's screen then shows the worker's machine
     return True
 
 
-def read_membership(connection: sqlite3.Connection) -> Membership | None:
+def read_membership(database: Database) -> Membership | None:
     """Read which worker writes a run, from its events; ``None`` for a whole run."""
-    rows = connection.execute(
-        "SELECT kind, body FROM event WHERE id IN (SELECT max(id) FROM event "
-        "WHERE kind IN ('run_started', 'workers_met') GROUP BY kind)"
-    )
-    bodies = {kind: json.loads(body) for kind, body in rows}
+    bodies = {kind: json.loads(body) for kind, _, body in database.last_of_each("run_started", "workers_met")}
     worker = bodies.get("run_started", {}).get("worker", "")
     if not worker:
         return None
@@ -111,12 +107,9 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
         part = directory / WORKERS / cluster.run_directory_name
         if (part / DATABASE).is_file():
             return part.resolve()
-    try:
-        with closing(connect(directory, read_only=True)) as connection:
-            member = read_membership(connection)
-            script = read_info(connection, directory).script
-    except sqlite3.Error as error:
-        raise RunError(f"run {directory.name} cannot be read: {error}") from error
+    with reading(directory) as database:
+        member = read_membership(database)
+        script = read_info(database).script
     if script:
         raise RunError(
             f"run {directory.name} was recorded from a script and only the script can continue it: run {script}"

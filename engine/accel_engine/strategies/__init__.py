@@ -6,7 +6,7 @@ created in :mod:`accel_engine.strategies.builders`, which only the engine proces
 
 from dataclasses import dataclass
 
-from accel_engine.errors import PlanError
+from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.text import suggestion
 
 
@@ -18,7 +18,7 @@ class StrategyEntry:
         name: Its name in plans.
         summary: One-line description.
         needs: What it requires, to complete "needs ...".
-        builder: ``module:function``; called with TensorFlow's logical device names and the plan.
+        builder: ``module:function``; called with TensorFlow's logical device names and the resolved plan.
         minimum_devices: The fewest devices per process.
         maximum_devices: The most devices per process; 0 for all.
         reductions: Supported methods of summing gradients over replicas.
@@ -30,7 +30,7 @@ class StrategyEntry:
 
     name: str
     summary: str
-    needs: str
+    needs: Words
     builder: str
     minimum_devices: int = 1
     maximum_devices: int = 0
@@ -47,21 +47,21 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "default",
             "One device without distribution: the first GPU, or the CPU if there is none",
-            "nothing",
+            ("nothing",),
             "accel_engine.strategies.builders:default",
             maximum_devices=1,
         ),
         StrategyEntry(
             "one-device",
             "One selected device, with the same code path as several devices",
-            "one device",
+            ("one device",),
             "accel_engine.strategies.builders:one_device",
             maximum_devices=1,
         ),
         StrategyEntry(
             "mirrored",
             "A replica of the model on every device; gradients are summed at each step",
-            "two devices of the same kind, or --virtual-cpus 2",
+            ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
             "accel_engine.strategies.builders:mirrored",
             minimum_devices=2,
             reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
@@ -69,7 +69,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "tpu",
             "A replica of the model on every TPU core; gradients are summed at each step",
-            "a TPU in this machine, or one set with --tpu, COLAB_TPU_ADDR or TPU_NAME",
+            ("a TPU in this machine, or one set with ", FieldValue("tpu"), ", COLAB_TPU_ADDR or TPU_NAME"),
             "accel_engine.strategies.tpu_builder:tpu",
             kind="tpu",
             precision="mixed_bfloat16",
@@ -77,14 +77,14 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "central-storage",
             "Weights in host memory, computation on every device",
-            "two devices of the same kind, or --virtual-cpus 2",
+            ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
             "accel_engine.strategies.builders:central_storage",
             minimum_devices=2,
         ),
         StrategyEntry(
             "multi-worker",
             "A replica on every device of several processes, on one or more machines",
-            "TF_CONFIG, a Slurm job, or --local-workers 2",
+            ("TF_CONFIG, a Slurm job, or ", FieldValue("local_workers", "2")),
             "accel_engine.strategies.builders:multi_worker",
             reductions=("auto", "nccl", "ring"),
             processes=True,
@@ -92,7 +92,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "parameter-server",
             "Weights on parameter servers; workers run steps asynchronously",
-            "TF_CONFIG with a chief, workers and parameter servers (ps), or --local-workers 1",
+            ("TF_CONFIG with a chief, workers and parameter servers (ps), or ", FieldValue("local_workers", "1")),
             "accel_engine.strategies.builders:parameter_server",
             maximum_devices=1,
             processes=True,

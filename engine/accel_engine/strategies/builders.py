@@ -1,6 +1,6 @@
 """Creates the ``tf.distribute`` strategies of the catalogue.
 
-Each builder takes TensorFlow's names of the logical devices, such as ``("GPU:0",)``, and the plan.
+Each builder takes TensorFlow's names of the logical devices, such as ``("GPU:0",)``, and the resolved plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import allow_steps_outside_workers
 
 _REDUCTIONS = {
     "nccl": tf.distribute.NcclAllReduce,
@@ -18,30 +19,30 @@ _REDUCTIONS = {
 }
 
 
-def default(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def default(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """TensorFlow's default strategy on the CPU; on others ``OneDeviceStrategy``, which prefetches to the device."""
     if devices[0] == "CPU:0":
         return tf.distribute.get_strategy()
-    return one_device(devices, plan)
+    return one_device(devices, resolved)
 
 
-def one_device(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def one_device(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``OneDeviceStrategy``: all variables and computation on one device."""
-    del plan
+    del resolved
     return tf.distribute.OneDeviceStrategy(f"/{devices[0]}")
 
 
-def mirrored(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def mirrored(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``MirroredStrategy``; by default gradients are summed with NCCL on GPUs and on one device for CPUs."""
-    reduction = plan.reduction
+    reduction = resolved.plan.reduction
     if reduction == "auto":
         reduction = "nccl" if devices[0].startswith("GPU") else "one-device"
     return tf.distribute.MirroredStrategy([f"/{name}" for name in devices], _REDUCTIONS[reduction]())
 
 
-def central_storage(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def central_storage(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``CentralStorageStrategy``: weights on the host, a replica of the computation on every device."""
-    del plan
+    del resolved
     return CentralStorageStrategy([f"/{name}" for name in devices], "/CPU:0")
 
 
@@ -65,32 +66,31 @@ def _aggregated(create: Callable[..., tf.Variable], **settings: Any) -> tf.Varia
     return create(**settings)
 
 
-def multi_worker(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def multi_worker(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``MultiWorkerMirroredStrategy``: a replica on every device of every worker of ``TF_CONFIG``.
 
     Blocks until all workers have connected.
     """
-    reduction = reduction_over_workers(devices, plan)
+    reduction = reduction_over_workers(devices, resolved)
     implementation = tf.distribute.experimental.CommunicationImplementation[reduction.upper()]
     options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
-def parameter_server(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def parameter_server(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``ParameterServerStrategy``: weights on the parameter servers of ``TF_CONFIG``, with this process as the chief.
 
     Blocks until all servers have connected.
     """
-    del devices, plan
+    del devices, resolved
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver(rpc_layer="grpc")
     strategy = tf.distribute.ParameterServerStrategy(resolver)
-    # Otherwise it warns whenever this process traces or validates.
-    strategy.extended._allow_run_without_coordinator = True  # noqa: SLF001 (there is no public API)
+    allow_steps_outside_workers(strategy)
     return strategy
 
 
-def reduction_over_workers(devices: tuple[str, ...], plan: Plan) -> str:
+def reduction_over_workers(devices: tuple[str, ...], resolved: ResolvedPlan) -> str:
     """How workers sum gradients: ``nccl`` or ``ring``."""
-    if plan.reduction == "auto":
+    if resolved.plan.reduction == "auto":
         return "nccl" if devices[0].startswith("GPU") else "ring"
-    return plan.reduction
+    return resolved.plan.reduction

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import FieldValue, PlanError, UsageError, Words
 from accel_engine.launch import installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+
+DETECTED = "its chips on the PCI bus"
+"""The source of the endpoint of a TPU that nothing names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +40,91 @@ class Placement:
 
 
 def resolve_placement(plan: Plan, devices: Sequence[Device], environment: Mapping[str, str] = os.environ) -> Placement:
-    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
-
-    Args:
-        plan: The plan.
-        devices: The machine's devices.
-        environment: Environment variables, which may describe a cluster or name a TPU.
+    """Select the devices that a plan trains on, as :func:`place` does, in the cluster that the environment describes.
 
     Raises:
         PlanError: A device does not exist, or the strategy does not fit the plan or the devices.
         UsageError: The environment describes an invalid cluster or TPU.
     """
     entry = find(plan.strategy)
+    return place(plan, entry, devices, find_cluster(entry, environment), find_tpu(plan, entry, environment))
+
+
+def find_cluster(entry: StrategyEntry, environment: Mapping[str, str]) -> ClusterSpec | None:
+    """The cluster that this process belongs to; ``None`` under strategies of a single process.
+
+    Raises:
+        UsageError: The environment describes an invalid cluster.
+    """
+    return ClusterSpec.find(environment) if entry.processes else None
+
+
+def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -> TpuEndpoint | None:
+    """The endpoint of a plan's TPU, by default this machine's chips; ``None`` under other strategies.
+
+    Raises:
+        PlanError: The plan names no valid endpoint.
+        UsageError: The environment names no valid endpoint.
+    """
+    if entry.kind != "tpu":
+        return None
+    try:
+        return TpuEndpoint.find(plan.tpu, environment) or TpuEndpoint(LOCAL, DETECTED)
+    except UsageError as error:
+        if plan.tpu:
+            raise PlanError("tpu", plan.tpu, str(error)) from error
+        raise
+
+
+def place(
+    plan: Plan,
+    entry: StrategyEntry,
+    devices: Sequence[Device],
+    cluster: ClusterSpec | None,
+    tpu: TpuEndpoint | None,
+) -> Placement:
+    """Select the devices that a plan trains on: the plan's or, by default, all GPUs, or the CPU if there are none.
+
+    Args:
+        plan: The plan.
+        entry: Its strategy.
+        devices: The machine's devices.
+        cluster: The cluster that this process belongs to.
+        tpu: The endpoint of the TPU.
+
+    Raises:
+        PlanError: A device does not exist, or the strategy does not fit the plan or the devices.
+    """
     if plan.reduction not in entry.reductions:
         raise PlanError("reduction", plan.reduction, f"must be {' or '.join(entry.reductions)} under {entry.name}")
     if plan.tpu and entry.kind != "tpu":
-        raise PlanError("tpu", plan.tpu, "requires --strategy tpu")
-    if entry.kind == "tpu":
-        _worker_count(entry, plan, environment)
-        return _place_on_tpu(entry, plan, devices, environment)
-    if _computes_elsewhere(entry, environment):
-        chosen: tuple[str, ...] = ("cpu:0",)
+        raise PlanError("tpu", plan.tpu, "requires ", FieldValue("strategy", "tpu"))
+    if tpu:
+        _worker_count(entry, plan, cluster)
+        return _place_on_tpu(entry, plan, devices, tpu)
+    if cluster is not None and cluster.coordinated and entry.coordinated and cluster.role != "worker":
+        chosen: tuple[str, ...] = ("cpu:0",)  # a coordinator or a parameter server needs none of the plan's devices
     else:
-        chosen = _own_gpus(plan, _choose_devices(entry, plan, devices), environment)
+        chosen = _own_gpus(plan, _choose_devices(entry, plan, devices), cluster)
         _check_precision(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "requires GPUs, but none is used")
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
-    workers = _worker_count(entry, plan, environment)
+    workers = _worker_count(entry, plan, cluster)
     return Placement(chosen, 1 if entry.coordinated else workers)
 
 
-def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> str:
+def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> Words:
     """Return why a strategy does not fit a plan and a machine; empty if it does."""
     tpu = plan.tpu if find(strategy).kind == "tpu" else ""
     try:
         resolve_placement(plan.replace(strategy=strategy, devices=(), tpu=tpu), devices)
     except PlanError as error:
-        return error.allowed
+        return error.reason
     except UsageError as error:
-        return str(error)
-    return ""
+        return (str(error),)
+    return ()
 
 
 def _choose_devices(entry: StrategyEntry, plan: Plan, devices: Sequence[Device]) -> tuple[str, ...]:
@@ -99,20 +145,16 @@ def _choose_devices(entry: StrategyEntry, plan: Plan, devices: Sequence[Device])
         chosen = available["cpu"] if plan.virtual_cpus > 1 else available[best]
         chosen = chosen[: maximum or None]
     if any(name.startswith("tpu") for name in chosen):
-        raise PlanError("devices", ",".join(chosen), "a TPU needs --strategy tpu, which uses all of its cores")
+        raise PlanError(
+            "devices", ",".join(chosen), "a TPU needs ", FieldValue("strategy", "tpu"), ", which uses all of its cores"
+        )
     if len({name.partition(":")[0] for name in chosen}) > 1:
         raise PlanError("devices", ",".join(chosen), "must be of the same kind")
     if len(chosen) < entry.minimum_devices:
-        raise PlanError("strategy", entry.name, f"needs {entry.needs}; available: {', '.join(chosen)}")
+        raise PlanError("strategy", entry.name, "needs ", *entry.needs, f"; available: {', '.join(chosen)}")
     if maximum and len(chosen) > maximum:
         raise PlanError("devices", ",".join(chosen), f"strategy {entry.name} takes at most {maximum}")
     return tuple(chosen)
-
-
-def _computes_elsewhere(entry: StrategyEntry, environment: Mapping[str, str]) -> bool:
-    """Whether this process is a coordinator or a parameter server, which needs none of the plan's devices."""
-    cluster = ClusterSpec.find(environment) if entry.coordinated else None
-    return cluster is not None and cluster.coordinated and cluster.role != "worker"
 
 
 def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
@@ -121,27 +163,28 @@ def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
         raise PlanError(
             "precision",
             plan.precision,
-            "is far slower than float32 on a CPU: use auto (float32), or --force on to use it anyway",
+            "is far slower than float32 on a CPU: use auto (float32), or ",
+            FieldValue("force", "on"),
+            " to use it anyway",
         )
 
 
-def _own_gpus(plan: Plan, chosen: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) -> tuple[str, ...]:
     """The GPUs of this process, one share of the local workers'; all workers share the CPU."""
     count = plan.local_workers
     if not count or not chosen[0].startswith("gpu"):
         return chosen
     if len(chosen) % count:
         gpus = f"{len(chosen)} GPU{'s' * (len(chosen) > 1)}"
-        raise PlanError("local_workers", count, f"must divide {gpus} evenly, or train on --devices cpu:0")
-    cluster = ClusterSpec.find(environment)
+        raise PlanError(
+            "local_workers", count, f"must divide {gpus} evenly, or train on ", FieldValue("devices", "cpu:0")
+        )
     share = len(chosen) // count
     first = share * cluster.index if cluster else 0
     return chosen[first : first + share]
 
 
-def _place_on_tpu(
-    entry: StrategyEntry, plan: Plan, devices: Sequence[Device], environment: Mapping[str, str]
-) -> Placement:
+def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], tpu: TpuEndpoint) -> Placement:
     for field, invalid, allowed in (
         ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
         ("xla", plan.xla == "off", "must be auto or on: a TPU requires XLA"),
@@ -149,17 +192,11 @@ def _place_on_tpu(
     ):
         if invalid:
             raise PlanError(field, getattr(plan, field), allowed)
-    try:
-        endpoint = TpuEndpoint.find(plan.tpu, environment)
-    except UsageError as error:
-        if plan.tpu:
-            raise PlanError("tpu", plan.tpu, str(error)) from error
-        raise
-    if endpoint is not None and not endpoint.local:
-        return Placement((), remote_tpu=endpoint.target)
+    if not tpu.local:
+        return Placement((), remote_tpu=tpu.target)
     chips = [device for device in devices if device.kind == "tpu"]
-    if endpoint is None and not chips:
-        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+    if tpu.source == DETECTED and not chips:
+        raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     installed = installation.find_installation()
     if installed.distribution and installed.distribution != "tensorflow-tpu":
         cause = f"{installed.distribution} {installed.version} has no TPU support"
@@ -167,24 +204,25 @@ def _place_on_tpu(
     return Placement(tuple(chip.id for chip in chips), replicas_per_device=runtime_devices(chips[0]) if chips else 1)
 
 
-def _worker_count(entry: StrategyEntry, plan: Plan, environment: Mapping[str, str]) -> int:
+def _worker_count(entry: StrategyEntry, plan: Plan, cluster: ClusterSpec | None) -> int:
     if not entry.processes:
         if plan.local_workers:
             supported = ", ".join(other.name for other in CATALOGUE.values() if other.processes)
             raise PlanError("local_workers", plan.local_workers, f"must be 0 unless the strategy is one of {supported}")
         return 1
-    cluster = ClusterSpec.find(environment)
     if cluster is not None and plan.local_workers and not cluster.local:
         raise PlanError(
             "local_workers", plan.local_workers, f"must be 0, because {cluster.source} describes the workers"
         )
     count = len(cluster.workers) if cluster is not None else plan.local_workers
     if not count:
-        raise PlanError("strategy", entry.name, f"needs {entry.needs}")
+        raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     if cluster is not None and cluster.coordinated and not entry.coordinated:
         raise PlanError("strategy", entry.name, f"{cluster.source} has parameter servers: use parameter-server")
     if cluster is not None and entry.coordinated and not (cluster.coordinator and cluster.servers):
-        raise PlanError("strategy", entry.name, f"needs {entry.needs}; {cluster.source} describes a different cluster")
+        raise PlanError(
+            "strategy", entry.name, "needs ", *entry.needs, f"; {cluster.source} describes a different cluster"
+        )
     if cluster is not None and cluster.role == "evaluator":
         raise PlanError("strategy", entry.name, "does not support an evaluator: the chief validates")
     return count

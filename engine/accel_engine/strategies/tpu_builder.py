@@ -1,32 +1,17 @@
 """Connects to a TPU and creates its ``TPUStrategy``."""
 
-import os
 from functools import cache
 
 import tensorflow as tf
 
-from accel_engine import strategies
 from accel_engine.errors import AccelError
 from accel_engine.models.user_code import one_line
-from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
 from accel_engine.strategies.tpu_errors import explain
 
 TPU_CONNECT_TIMEOUT_SECONDS = 120.0
 """Time limit of connecting; even a slice of many hosts takes only a fraction of it."""
-
-
-def endpoint_of(plan: Plan) -> TpuEndpoint | None:
-    """The endpoint of a plan's TPU; ``None`` under every other strategy."""
-    if strategies.find(plan.strategy).kind != "tpu":
-        return None
-    return TpuEndpoint.find(plan.tpu, os.environ) or TpuEndpoint(LOCAL, "its chips on the PCI bus")
-
-
-def address_of(plan: Plan) -> str:
-    """The address or name of a plan's remote TPU; empty otherwise."""
-    endpoint = endpoint_of(plan)
-    return endpoint.target if endpoint and not endpoint.local else ""
 
 
 def connect(endpoint: TpuEndpoint) -> tuple[str, ...]:
@@ -54,11 +39,10 @@ def connect(endpoint: TpuEndpoint) -> tuple[str, ...]:
     return tuple(f"TPU:{index}" for index in range(len(cores)))
 
 
-def tpu(devices: tuple[str, ...], plan: Plan) -> tf.distribute.Strategy:
+def tpu(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
     """``TPUStrategy``: a replica on every core of the connected TPU."""
     del devices
-    endpoint = endpoint_of(plan)
-    return tf.distribute.TPUStrategy(_resolver(endpoint.target if endpoint else LOCAL))
+    return tf.distribute.TPUStrategy(_resolver(resolved.tpu.target if resolved.tpu else LOCAL))
 
 
 @cache

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.bulk_reader import BulkReader
+from accel_engine.run import RunReader
 from accel_engine.tensorboard.run_log import RunLog
 
 DIRECTORY = "tensorboard"
@@ -46,7 +46,7 @@ class LiveLog:
     def _run(self) -> None:
         try:
             with (
-                closing(BulkReader(self._directory)) as source,
+                closing(RunReader(self._directory)) as source,
                 closing(RunLog(source, self._directory / DIRECTORY)) as log,
             ):
                 while not self._over.wait(INTERVAL):

@@ -8,9 +8,10 @@ import numpy as np
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
-from accel_engine.run.bulk_reader import BulkReader, StepBatch, drop_discarded
+from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.steps import StepBatch
 from accel_engine.tensorboard.event_file import EventFile, remove
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
@@ -33,7 +34,7 @@ class RunLog:
         OSError: It cannot be written. All methods raise it, too.
     """
 
-    def __init__(self, source: BulkReader, directory: Path) -> None:
+    def __init__(self, source: RunReader, directory: Path) -> None:
         self._source = source
         self._directory = directory
         self._files: dict[str, EventFile] = {}
@@ -121,9 +122,9 @@ class RunLog:
             chunk: Id of the last chunk written before.
             taken: Steps taken by its end.
         """
-        ended, steps = self._source.chunk_ends(chunk)
-        steps = np.concatenate(([taken], steps))
-        for number, samples in self._source.samples(self._unpacker, self._sample):
+        ends = self._source.chunk_ends(chunk)
+        ended, steps = np.array([end for end, _ in ends]), np.array([taken, *(steps for _, steps in ends)])
+        for number, samples in self._source.sample_batches(self._unpacker, self._sample):
             self._sample = number
             for tag, points in _by_tag(samples).items():
                 times, values = np.array(points).T

@@ -1,7 +1,7 @@
 import pytest
 
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, choose_scaling, is_image
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, join_words
 
 GUESSED = ValueRange.of_array("uint8", (6, 5, 3))
 SIXTEEN = ValueRange.of_array("uint16", (6, 5, 1))
@@ -48,19 +48,20 @@ def test_what_can_be_an_image(shape: tuple[int, ...], expected: bool) -> None:
 def test_what_is_scaled_is_said(scale: str, numbers: ValueRange, factor: float, words: str, note: str) -> None:
     chosen = choose_scaling(scale, numbers)
     assert (chosen.factor, chosen.text) == (factor, words)
-    assert note in chosen.note
-    assert bool(note) == bool(chosen.note)
+    assert note in join_words(chosen.note)
+    assert bool(note) == bool(join_words(chosen.note))
 
 
 def test_a_model_that_takes_raw_pixels_gets_them_unless_the_plan_says_otherwise() -> None:
     chosen = choose_scaling("auto", GUESSED, "Rescaling")
     assert (chosen.factor, chosen.text) == (1.0, "pixels not scaled: the model has the layer Rescaling")
-    assert chosen.note == ""
+    assert chosen.note == ()
     assert choose_scaling("auto", TOKENS, "Embedding").text == "values not scaled"
     assert choose_scaling("none", PIXELS, "Rescaling").text == "pixels not scaled"
     twice = choose_scaling("0-1", PIXELS, "Rescaling")
     assert twice.factor == 1 / 255
-    assert twice.note == "pixels scaled by 1/255, as set in the plan, although the model has the layer Rescaling"
+    words = "pixels scaled by 1/255, as set in the plan, although the model has the layer Rescaling"
+    assert join_words(twice.note) == words
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])

@@ -17,8 +17,7 @@ from accel_engine.events import RunStarted, Validated
 from accel_engine.export.tables import TABLES
 from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
 from accel_engine.plan import Plan
-from accel_engine.run import RunWriter, bulk_reader, create
-from accel_engine.run.bulk_reader import BulkReader
+from accel_engine.run import RunReader, RunWriter, create, steps
 
 LOSS = np.random.default_rng(0).random(50, np.float32)
 LOSS[7:10] = np.nan, np.inf, -np.inf
@@ -37,12 +36,12 @@ def writer() -> Iterator[RunWriter]:
 
 
 @pytest.fixture
-def run(writer: RunWriter) -> Iterator[BulkReader]:
-    with closing(BulkReader(writer.directory)) as run:
+def run(writer: RunWriter) -> Iterator[RunReader]:
+    with closing(RunReader(writer.directory)) as run:
         yield run
 
 
-def rows(run: BulkReader, table: str) -> list[dict[str, str]]:
+def rows(run: RunReader, table: str) -> list[dict[str, str]]:
     stream = io.StringIO()
     count = write_csv(run, table, stream)
     found = list(csv.DictReader(io.StringIO(stream.getvalue())))
@@ -50,7 +49,7 @@ def rows(run: BulkReader, table: str) -> list[dict[str, str]]:
     return found
 
 
-def document(run: BulkReader) -> Any:
+def document(run: RunReader) -> Any:
     stream = io.StringIO()
     assert write_json(run, stream) == 50
     return json.loads(stream.getvalue(), parse_constant=pytest.fail)
@@ -68,8 +67,8 @@ def add(writer: RunWriter) -> None:
     writer.write_samples([Sample(1001.5, "gpu:0", readings)])
 
 
-def test_every_step_is_a_row_of_exact_values(run: BulkReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
+def test_every_step_is_a_row_of_exact_values(run: RunReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "BATCH_STEPS", 7)
     found = rows(run, "steps")
     assert list(found[0]) == ["step", "time", "loss", "accuracy", "steps_per_second"]
     assert [int(row["step"]) for row in found] == list(range(50))
@@ -80,12 +79,12 @@ def test_every_step_is_a_row_of_exact_values(run: BulkReader, monkeypatch: pytes
     assert float(found[49]["steps_per_second"]) == pytest.approx(10)
 
 
-def test_steps_that_are_not_there_have_no_row(writer: RunWriter, run: BulkReader) -> None:
+def test_steps_that_are_not_there_have_no_row(writer: RunWriter, run: RunReader) -> None:
     writer.write_chunk(80, 2000, 2001, {"loss": [1.0, 2.0]})
     assert [row["step"] for row in rows(run, "steps")[48:]] == ["48", "49", "80", "81"]
 
 
-def test_validations_that_count_are_rows(writer: RunWriter, run: BulkReader) -> None:
+def test_validations_that_count_are_rows(writer: RunWriter, run: RunReader) -> None:
     add(writer)
     assert rows(run, "validation") == [
         {"step": "20", "epoch": "1", "time": "1020.0", "loss": "0.25", "top_5": "", "seconds": "0.5"},
@@ -93,7 +92,7 @@ def test_validations_that_count_are_rows(writer: RunWriter, run: BulkReader) -> 
     ]
 
 
-def test_readings_and_events_are_rows(writer: RunWriter, run: BulkReader) -> None:
+def test_readings_and_events_are_rows(writer: RunWriter, run: RunReader) -> None:
     add(writer)
     assert rows(run, "samples") == [
         {"time": "1001.5", "device": "gpu:0", "reading": "utilization", "value": "43", "unit": "%", "reason": ""},
@@ -113,13 +112,13 @@ def test_readings_and_events_are_rows(writer: RunWriter, run: BulkReader) -> Non
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_run_that_never_began_is_a_header(table: str, tmp_path: Path) -> None:
-    with closing(BulkReader(create(Plan()))) as run:
+    with closing(RunReader(create(Plan()))) as run:
         assert rows(run, table) == []
         assert write_parquet(run, table, tmp_path / "file") == 0
 
 
-def test_json_has_all_there_is(writer: RunWriter, run: BulkReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
+def test_json_has_all_there_is(writer: RunWriter, run: RunReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "BATCH_STEPS", 7)
     add(writer)
     found = document(run)
     assert (found["run"], found["name"], found["plan"]["epochs"]) == (writer.directory.name, "first try", 3)
@@ -134,9 +133,9 @@ def test_json_has_all_there_is(writer: RunWriter, run: BulkReader, monkeypatch: 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_parquet_has_the_rows_of_csv_and_the_plan(
-    writer: RunWriter, run: BulkReader, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writer: RunWriter, run: RunReader, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_reader, "BATCH_STEPS", 7)
+    monkeypatch.setattr(steps, "BATCH_STEPS", 7)
     add(writer)
     path = tmp_path / "run.parquet"
     count = write_parquet(run, table, path)
@@ -150,7 +149,7 @@ def test_parquet_has_the_rows_of_csv_and_the_plan(
 
 
 def test_parquet_without_pyarrow_says_what_to_install(
-    run: BulkReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"pip install 'accel-tui\[parquet\]'"):

@@ -12,7 +12,7 @@ from accel_engine.launch.model_query import ModelQuery
 from accel_engine.launch.prediction import predict
 from accel_engine.plan import Plan
 from accel_engine.run import create
-from accel_engine.run.creation import create_recorded, set_meta
+from accel_engine.run.creation import create_recorded
 from accel_engine.run.schema import connect
 
 RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
@@ -43,7 +43,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     directory = create(Plan(data=str(tmp_path / "gone.npz")))
     (tmp_path / "gone.npz").unlink()
     with closing(connect(directory)) as connection:
-        set_meta(connection, pending=None)
+        connection.set_meta(pending=None)
     return directory
 
 

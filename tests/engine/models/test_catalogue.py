@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from accel_engine import models
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models.build import build
-from accel_engine.models.traits import has_custom_train_step, output_units, preprocessing, returns_logits
+from accel_engine.models.traits import output_units, preprocessing, returns_logits
 
 
 def trainable(model: keras.Model) -> int:

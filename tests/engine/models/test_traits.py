@@ -2,7 +2,8 @@ import keras
 import pytest
 from keras import layers, ops
 
-from accel_engine.models.traits import has_custom_train_step, output_units, preprocessing, returns_logits
+from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.models.traits import output_units, preprocessing, returns_logits
 
 SHAPE = (8, 8, 3)
 

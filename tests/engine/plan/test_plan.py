@@ -29,6 +29,7 @@ def changed(tmp_path: Path) -> Plan:
         precision="mixed_bfloat16",
         force="on",
         xla="off",
+        cpu_kernels="off",
         batch_size=128,
         micro_batches=4,
         epochs=3,

@@ -191,7 +191,7 @@ def test_output_of_a_model_is_logged_at_once(
 
 
 def test_a_warm_engine_exits_with_its_dashboard(wait_until: Wait) -> None:
-    program = "from accel_engine.launch.engine_process import WarmEngine; printWarmEngine.pid, flush=True; input"
+    program = "from accel_engine.launch.warm_engine import WarmEngine; print(WarmEngine().pid, flush=True); input()"
     dashboard = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -9,12 +9,13 @@ from accel_engine import run
 from accel_engine.events import Validated
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
-from accel_engine.run.bulk_reader import BulkReader, drop_discarded
+from accel_engine.run import RunReader
+from accel_engine.run.reader import drop_discarded
 from tensorboard_loader import scalars
 
 
 def recorded(directory: Path) -> list[tuple[int, float]]:
-    with closing(BulkReader(directory)) as source:
+    with closing(RunReader(directory)) as source:
         new = source.new_steps()
         pieces = list(source.steps(0, new.stop)) if new else []
     return [
@@ -42,7 +43,7 @@ def test_tensorboard_events_continue_after_a_crash(
     steps = recorded(directory)
     assert len(steps) == epochs * 22
     assert scalars(train)["loss"] == steps
-    with closing(BulkReader(directory)) as source:
+    with closing(RunReader(directory)) as source:
         validations = [
             event for event in drop_discarded(event for _, event in source.events()) if isinstance(event, Validated)
         ]

@@ -24,7 +24,7 @@ import tensorflow as tf
 import accel_engine.recording
 from accel_engine import RunRecorder
 from accel_engine.devices import Sampler
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.recording import fit_command_handler, recorder, recorder_thread
 from accel_engine.recording import fit_session as fitting
@@ -280,7 +280,7 @@ def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
     def filling(method: Callable[..., None]) -> Callable[..., None]:
         def write(*arguments: Any) -> None:
             if next(left, None) is None:
-                raise sqlite3.OperationalError("database or disk is full")
+                raise DatabaseError("database or disk is full")
             method(*arguments)
 
         return write

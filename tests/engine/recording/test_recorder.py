@@ -1,7 +1,6 @@
 """What a recorder writes of a real ``fit``."""
 
 import gc
-import sqlite3
 import threading
 import time
 import weakref
@@ -14,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import RunRecorder
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import (
     CommandAnswered,
     EpochEnded,
@@ -390,7 +389,7 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
         model.stop_training = broken.is_set()
 
     def refuse(*_: Any) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
+        raise DatabaseError("disk I/O error")
 
     def ask() -> None:
         wait_until(lambda: recorder.directory and Read(recorder.directory).update.chunks, "steps")

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel_engine.errors import RunError
 from accel_engine.events import RunStarted
 from accel_engine.run import Chunk, RunReader, RunWriter
 from accel_engine.run.buckets import downsample, merge
+from accel_engine.run.database import SPANS
 from accel_engine.run.downsampled_steps import WIDTHS, StepRange
 from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.schema import SPANS, connect
+from accel_engine.run.schema import connect
 from accel_engine.run.steps import THROUGHPUT, TIME
 
 
@@ -258,7 +260,7 @@ def test_a_failed_summary_loses_no_chunk(
     recorder.record(4_000, most=100)
     with monkeypatch.context() as broken:
         broken.setattr(downsampled_steps, "extend", fail)
-        with pytest.raises(sqlite3.OperationalError):
+        with pytest.raises(RunError):
             recorder.writer.write_chunk(4_000, 1.0, 2.0, {"loss": np.ones(200)})
     recorder.record(5_000)
     recorder.check(reader.step_range(0, 1 << 40, 64))

@@ -27,6 +27,7 @@ OTHERS = {
     "precision": "mixed_bfloat16",
     "force": "on",
     "xla": "on",
+    "cpu_kernels": "off",
     "batch_size": 32,
     "micro_batches": 2,
     "epochs": 11,

@@ -6,7 +6,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter
-from accel_engine.run.schema import DATABASE, connect, transaction
+from accel_engine.run.database import Database
+from accel_engine.run.schema import DATABASE, connect
 
 
 def test_runs_are_kept_in_wal_mode(directory: Path) -> None:
@@ -52,13 +53,13 @@ def test_reader_cannot_write(directory: Path) -> None:
 
 
 def test_transaction_that_fails_leaves_nothing_and_can_be_followed_by_another(directory: Path) -> None:
-    def fail(connection: sqlite3.Connection) -> None:
-        with transaction(connection):
+    def fail(connection: Database) -> None:
+        with connection.transaction():
             connection.execute("DELETE FROM meta")
             raise ZeroDivisionError
 
     with closing(connect(directory)) as connection:
         with pytest.raises(ZeroDivisionError):
             fail(connection)
-        with transaction(connection):
+        with connection.transaction():
             assert connection.execute("SELECT count(*) FROM meta").fetchone()[0] > 0

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import PlanError, UsageError, join_words
 from accel_engine.launch import installation
 from accel_engine.launch.installation import Installation
 from accel_engine.plan import Plan
@@ -42,7 +42,7 @@ def test_fitting_devices_are_selected_by_default(
     strategy: str, devices: tuple[Device, ...], virtual_cpus: int, chosen: tuple[str, ...]
 ) -> None:
     assert resolve_placement(Plan(strategy=strategy, virtual_cpus=virtual_cpus), devices).devices == chosen
-    assert incompatibility(strategy, Plan(virtual_cpus=virtual_cpus), devices) == ""
+    assert incompatibility(strategy, Plan(virtual_cpus=virtual_cpus), devices) == ()
 
 
 def test_named_devices_keep_their_order() -> None:
@@ -68,7 +68,7 @@ def test_devices_that_do_not_fit_are_rejected(strategy: str, wanted: tuple[str, 
 
 
 def test_mirrored_on_one_device_is_rejected_with_its_needs() -> None:
-    assert "--virtual-cpus 2" in incompatibility("mirrored", Plan(), (CPU,))
+    assert "--virtual-cpus 2" in join_words(incompatibility("mirrored", Plan(), (CPU,)))
 
 
 def test_a_repeated_device_is_rejected() -> None:
@@ -204,8 +204,8 @@ def test_chips_are_selected_only_for_the_tpu_strategy() -> None:
 def test_a_tpu_with_another_strategy_is_rejected() -> None:
     with pytest.raises(PlanError, match="requires --strategy tpu"):
         resolve_placement(Plan(tpu="local"), (CPU,), {})
-    assert incompatibility("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ""
-    assert incompatibility("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ""
+    assert incompatibility("default", TPU.replace(tpu="10.0.0.2"), (CPU,)) == ()
+    assert incompatibility("tpu", Plan(tpu="10.0.0.2"), (CPU,)) == ()
 
 
 def test_automatic_precision_depends_on_the_strategy() -> None:

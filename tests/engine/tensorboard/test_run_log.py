@@ -9,8 +9,7 @@ import pytest
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.plan import Plan
-from accel_engine.run import RunWriter, create
-from accel_engine.run.bulk_reader import BulkReader
+from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.tensorboard.live import DIRECTORY, LiveLog
 from accel_engine.tensorboard.run_log import RunLog
 from tensorboard_loader import scalars, timed
@@ -46,7 +45,7 @@ def writer() -> Iterator[RunWriter]:
 
 @pytest.fixture
 def log(writer: RunWriter, tmp_path: Path) -> Iterator[RunLog]:
-    with closing(BulkReader(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
+    with closing(RunReader(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
         yield log
 
 
@@ -137,7 +136,7 @@ def test_validations_of_steps_that_were_forgotten_are_left_out(writer: RunWriter
     train(writer, 20, 30)
     validate(writer, 30, 2.0)
     for _ in range(2):  # the second takes the place of the first
-        with closing(BulkReader(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
+        with closing(RunReader(writer.directory)) as source, closing(RunLog(source, tmp_path / "events")) as log:
             log.extend()
     assert scalars(tmp_path / "events" / "validation")["loss"] == [(10, 1.0), (20, 1.0), (30, 2.0)]
     assert steps(tmp_path) == [(step, float(step)) for step in range(30)]

@@ -11,6 +11,7 @@ import pytest
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import Chunk, RunReader, RunWriter, create
 from accel_engine.run.commands import Command
 from accel_engine.run.creation import reopen
@@ -48,8 +49,11 @@ def laid_out(two_cpus: None) -> None:
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the logical CPUs: TensorFlow lets a process configure them only once."""
+    monkeypatch.setattr(device_visibility, "place", lambda resolved, _: resolved)
     monkeypatch.setattr(
-        device_visibility, "configure", lambda plan, _: tuple(f"CPU:{index}" for index in range(plan.virtual_cpus))
+        device_visibility,
+        "configure",
+        lambda resolved, _: tuple(f"CPU:{index}" for index in range(resolved.plan.virtual_cpus)),
     )
 
 
@@ -119,7 +123,7 @@ class Gym:
         writer.begin()
         mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
-        ended = Trainer(plan, writer, mailbox, MACHINE, first).train()
+        ended = Trainer(resolve(plan), writer, mailbox, MACHINE, first).train()
         writer.write_event(ended)
         writer.close()
         reader = RunReader(directory)

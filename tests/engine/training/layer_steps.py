@@ -7,12 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from accel_engine.plan import Plan
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 
 
 def model_of(layer: keras.Layer) -> Any:
     """A substitute for an assembly whose model is one layer."""
-    return SimpleNamespace(model=layer, on_cpu=True, has_custom_train_step=False)
+    return SimpleNamespace(model=layer, on_cpu=True, plan=Plan(), has_custom_train_step=False)
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:

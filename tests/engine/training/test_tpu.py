@@ -12,6 +12,7 @@ import tensorflow as tf
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 from accel_engine.training.core import device_visibility, feed
@@ -188,4 +189,4 @@ def test_local_cores_are_matched_to_chips_in_order() -> None:
         "",
         "",
     ]
-    assert device_visibility.device_memory(("TPU:0",), Plan(), here) == 0
+    assert device_visibility.device_memory(("TPU:0",), resolve(Plan()), here) == 0

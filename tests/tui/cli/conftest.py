@@ -137,7 +137,9 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     stand_in = Engines()
     monkeypatch.setattr(engine_process, "start", stand_in.start)
     monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
-    monkeypatch.setattr("accel_tui.cli.train.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),)))
+    monkeypatch.setattr(
+        "accel_engine.launch.start_run.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),))
+    )
     return stand_in
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.plan import DEFAULTS, Plan, preflight
+from accel_engine.plan import DEFAULTS, Plan, resolved_plan
+from accel_tui.app import key_bindings
 from accel_tui.cli import main
-from accel_tui.settings import keymap, user_settings
+from accel_tui.settings import user_settings
 from accel_tui.settings.user_settings import Settings
 
 
@@ -37,7 +38,7 @@ def test_a_first_file_changes_nothing_and_can_be_uncommented(file: Path, capsys:
     file.write_text("\n".join(uncommented))
     values = tomllib.loads(file.read_text())
     assert values["keys"] == {
-        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in keymap.keys().values()
+        key.id: key.keys[0] if len(key.keys) == 1 else list(key.keys) for key in key_bindings().values()
     }
     assert values["plan"] == {
         name: "auto" if value is None else list(value) if isinstance(value, tuple) else value
@@ -97,7 +98,7 @@ def test_the_command_line_goes_before_a_plan_file_and_that_before_settings(
         asked.append(plan)
         raise UsageError("enough is known")
 
-    monkeypatch.setattr(preflight, "check", refuse)
+    monkeypatch.setattr(resolved_plan, "check", refuse)
     assert main(["train", str(plan_file), "--seed", "4"]) == 2
     assert asked == [Plan(epochs=2, batch_size=3, seed=4)]
 

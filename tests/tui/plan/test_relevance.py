@@ -4,6 +4,7 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
@@ -16,49 +17,50 @@ ALWAYS = {
     "model", "data", "name", "strategy", "precision", "xla", "batch_size", "micro_batches", "epochs", "steps_per_epoch",
     "optimizer", "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
 }  # fmt: skip
+CPUS = {"devices", "virtual_cpus", "cpu_kernels"}
 MEMORY = {"memory_growth", "memory_limit"}
 
 
 @pytest.mark.parametrize(
     ("plan", "devices", "others"),
     [
-        (Plan(), CPU, {"devices", "virtual_cpus"}),
-        (Plan(), None, {"devices", "virtual_cpus"}),
+        (Plan(), CPU, CPUS),
+        (Plan(), None, CPUS),
         (Plan(), GPUS, {"devices", *MEMORY}),
         (Plan(), GPU, {"devices", "virtual_cpus", *MEMORY}),
         (Plan(devices=("gpu:0",)), GPU, {"devices", *MEMORY}),
-        (Plan(devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus"}),
-        (Plan(virtual_cpus=2), GPUS, {"devices", "virtual_cpus"}),
+        (Plan(devices=("cpu:0",)), GPUS, CPUS),
+        (Plan(virtual_cpus=2), GPUS, CPUS),
         (Plan(strategy="mirrored"), GPUS, {"devices", "reduction", "rate_scaling", *MEMORY}),
-        (Plan(strategy="central-storage"), CPU, {"devices", "virtual_cpus", "rate_scaling"}),
+        (Plan(strategy="central-storage"), CPU, {*CPUS, "rate_scaling"}),
         (
             Plan(strategy="multi-worker"),
             CPU,
-            {"devices", "virtual_cpus", "reduction", "local_workers", "rate_scaling"},
+            {*CPUS, "reduction", "local_workers", "rate_scaling"},
         ),
         (Plan(strategy="tpu"), TPU, {"tpu", "rate_scaling"}),
         (Plan(strategy="tpu", devices=("gpu:0",)), GPUS, {"tpu", "rate_scaling"}),
-        (Plan(precision="mixed_float16"), CPU, {"devices", "virtual_cpus", "force"}),
+        (Plan(precision="mixed_float16"), CPU, {*CPUS, "force"}),
         (Plan(precision="mixed_float16"), GPUS, {"devices", *MEMORY}),
-        (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {"devices", "virtual_cpus", "force"}),
-        (Plan(memory_limit=4), None, {"devices", "virtual_cpus", "memory_limit"}),
+        (Plan(precision="mixed_float16", devices=("cpu:0",)), GPUS, {*CPUS, "force"}),
+        (Plan(memory_limit=4), None, {*CPUS, "memory_limit"}),
     ],
 )
 def test_what_means_something(plan: Plan, devices: tuple[Device, ...] | None, others: set[str]) -> None:
-    assert {name for name in SPECS if is_relevant(name, plan, devices)} == ALWAYS | others
+    assert {name for name in SPECS if is_relevant(name, resolve(plan), devices)} == ALWAYS | others
 
 
 def test_an_image_size_is_for_a_folder(tmp_path: Path) -> None:
-    assert is_relevant("image_size", Plan(data=str(tmp_path)), CPU)
-    assert not is_relevant("image_size", Plan(data="mnist"), CPU)
+    assert is_relevant("image_size", resolve(Plan(data=str(tmp_path))), CPU)
+    assert not is_relevant("image_size", resolve(Plan(data="mnist")), CPU)
 
 
 def test_a_scale_is_for_what_the_user_brings(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("")
-    assert not is_relevant("scale", Plan(), CPU)
-    assert is_relevant("scale", Plan(data=str(tmp_path)), CPU)
-    assert is_relevant("scale", Plan(model=f"{tmp_path / 'mine.py'}:build"), CPU)
-    assert is_relevant("scale", Plan(scale="none"), CPU)
+    assert not is_relevant("scale", resolve(Plan()), CPU)
+    assert is_relevant("scale", resolve(Plan(data=str(tmp_path))), CPU)
+    assert is_relevant("scale", resolve(Plan(model=f"{tmp_path / 'mine.py'}:build")), CPU)
+    assert is_relevant("scale", resolve(Plan(scale="none")), CPU)
 
 
 def test_what_means_nothing_counts_as_its_default() -> None:
@@ -80,6 +82,6 @@ def test_what_is_left_means_as_much_as_before() -> None:
             given = plan.replace(strategy=strategy)
             once = drop_irrelevant(given, devices)
             assert drop_irrelevant(once, devices) == once
-            assert [is_relevant(name, given, devices) for name in SPECS] == [
-                is_relevant(name, once, devices) for name in SPECS
+            assert [is_relevant(name, resolve(given), devices) for name in SPECS] == [
+                is_relevant(name, resolve(once), devices) for name in SPECS
             ]

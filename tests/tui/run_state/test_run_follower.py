@@ -147,7 +147,7 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
     engine.begin().build()
     for _ in range(3000):
         engine.train(10, seconds=0.001)
-        engine.writer._connection.execute(
+        engine.writer._database.execute(
             "INSERT INTO sample (time, device, readings) VALUES (0, 'cpu:0', '{\"utilization\": [5.0, \"%\"]}')"
         )
     engine.end()

@@ -35,6 +35,7 @@ class RunApp(AccelApp):
         self.went: list[str] = []
         self.resumed: list[Path] = []
         self.told: list[str] = []
+        self.launcher.continue_run = self.resumed.append  # type: ignore[method-assign]
 
     def notify(self, message: str, **options: Any) -> None:
         self.told.append(message)
@@ -42,9 +43,6 @@ class RunApp(AccelApp):
 
     def show_runs(self) -> None:
         self.went.append("runs")
-
-    def continue_run(self, directory: Path) -> None:
-        self.resumed.append(directory)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import GIB, StubApp, hides, shows, text_of, until
 
@@ -238,7 +239,7 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
         await shows(pilot, "All-reduce algorithm for gradients")
         await pilot.press("f6")
         await hides(pilot, "All-reduce algorithm for gradients")
-        assert field(pilot, "xla").picker.input.has_focus
+        assert field(pilot, "cpu_kernels").picker.input.has_focus
 
 
 async def test_choosing_by_mouse() -> None:
@@ -290,8 +291,8 @@ async def test_a_second_press_starts_no_second_run() -> None:
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready")
-        app.start_run(Plan())
-        app.start_run(Plan())
+        app.launcher.start_run(Plan(), ())
+        app.launcher.start_run(Plan(), ())
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
         assert len(list_runs()) == 1
 
@@ -317,12 +318,12 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
     class Bare(StubApp):
         def __init__(self) -> None:
             super().__init__()
-            self._make_engine = warm_engine.WarmEngine
+            self.launcher._make_engine = warm_engine.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
         await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")
         await pilot.press("s")
-        await until(pilot, lambda: screen_of(pilot).start_problem, "the refusal")
+        await until(pilot, lambda: screen_of(pilot).launch.problem, "the refusal")
         assert list_runs() == []
 
 
@@ -340,8 +341,8 @@ async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() 
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "94,634 in 14 layers")
-        screen, other = screen_of(pilot), WarmEngine.__new__(WarmEngine)
-        screen.post_message(NewRunScreen.Described(other, ("cnn", "digits", None), Description(problem="no answer")))
+        panel, other = screen_of(pilot).query_one(SummaryPanel), WarmEngine.__new__(WarmEngine)
+        panel._take_description(other, ("cnn", "digits", None), Description(problem="no answer"))
         await pilot.pause()
         await shows(pilot, "94,634 in 14 layers")
         assert "no answer" not in text_of(pilot)

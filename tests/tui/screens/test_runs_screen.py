@@ -161,7 +161,7 @@ async def test_a_lost_run_is_resumed_and_a_live_one_is_not(made: Callable[..., P
         await open_runs(pilot)
         await until(pilot, lambda: table(pilot).current, "the cursor")
         await pilot.press("R")
-        assert app.is_starting is False
+        assert app.launch.is_starting is False
         assert "R Continue" not in text_of(pilot)
         await pilot.press("down")
         await shows(pilot, "R Continue")
@@ -177,7 +177,7 @@ async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> No
         await open_runs(pilot)
         await shows(pilot, "n Duplicate", "q Quit")
         await pilot.press("R", "r")
-        assert app.is_starting is False
+        assert app.launch.is_starting is False
         assert "Resume" not in text_of(pilot)
 
 

@@ -11,6 +11,7 @@ from accel_engine import data as datasets
 from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
+from accel_engine.errors import join_words
 from accel_engine.plan import Plan
 from accel_engine.strategies.placement import incompatibility
 from accel_tui.cli.output import write
@@ -79,11 +80,14 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
     """List the strategies for --strategy and whether they fit this machine."""
     found = hardware.detect().devices
     plan = Plan(virtual_cpus=virtual_cpus)
-    misfits = {name: incompatibility(name, plan, found) for name in distributions.CATALOGUE}
+    misfits = {name: join_words(incompatibility(name, plan, found)) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
         _print_json(
-            _public(entry) | {"fits": not misfits[entry.name], "problem": misfits[entry.name]} for entry in entries
+            _public(entry)
+            | {"needs": join_words(entry.needs)}
+            | {"fits": not misfits[entry.name], "problem": misfits[entry.name]}
+            for entry in entries
         )
         return
     rows = [

@@ -76,7 +76,7 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
     from textual.scrollbar import ScrollBarRender
 
     from accel_tui.app import AccelApp
-    from accel_tui.settings.keymap import theme_errors
+    from accel_tui.keymap import theme_errors
     from accel_tui.terminal.terminal_driver import DisconnectSafeDriver, SavedFrameDriver
 
     if errors := theme_errors(settings):

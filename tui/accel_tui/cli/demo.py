@@ -18,7 +18,7 @@ import click
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import RunEnded
 from accel_engine.launch import engine_process
 from accel_engine.run import Chunk, RunReader, Status, create, request
@@ -71,8 +71,7 @@ def demo(seconds: float, as_json: bool) -> int:
     steps per second, without the warm-up. Ctrl-C stops the demo and shows the results so far. The runs are kept,
     tagged demo.
     """
-    if problem := engine_process.find_installation().problem:
-        raise EngineMissingError(problem)
+    engine_process.require_installation()
     devices = detect().devices
     stages = demo_stages.stages(devices)
     show = _discard if as_json else write

@@ -1,16 +1,15 @@
 """``accel-tui export``: exports a run to CSV, JSON, Parquet or TensorBoard."""
 
 import io
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TextIO, cast
 
 import click
 
 from accel_engine.errors import RunError, UsageError
+from accel_engine.files import replacing
 from accel_engine.run import find
 from accel_tui.cli.output import write
 
@@ -91,19 +90,19 @@ def _check(path: Path, *, is_directory: bool, force: bool) -> None:
 
 
 def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None:
-    from accel_engine.run.bulk_reader import BulkReader  # imports NumPy, which --help does not need
+    from accel_engine.run import RunReader  # imports NumPy, which --help does not need
 
     if file_format == "tensorboard":
         from accel_engine.tensorboard.run_log import RunLog
 
-        with closing(BulkReader(directory)) as source, closing(RunLog(source, path)) as log:
+        with closing(RunReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
         return
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         if file_format == "parquet":
             from accel_engine.export.writers import write_parquet
 
-            with closing(BulkReader(directory)) as source:
+            with closing(RunReader(directory)) as source:
                 write_parquet(source, table, temporary)
             return
         with temporary.open("w", encoding="utf-8", newline="") as stream:
@@ -112,19 +111,8 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
 def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
     from accel_engine.export.writers import write_csv, write_json
-    from accel_engine.run.bulk_reader import BulkReader
+    from accel_engine.run import RunReader
 
-    with closing(BulkReader(directory)) as source:
+    with closing(RunReader(directory)) as source:
         write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
     stream.flush()
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Write to a temporary file that replaces ``path`` once it is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

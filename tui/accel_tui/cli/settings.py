@@ -79,13 +79,13 @@ def check() -> None:
 @settings.command()
 def init() -> None:
     """Create a settings file with all defaults, as comments."""
-    from accel_tui.settings import keymap
+    from accel_tui.app import key_bindings  # imports all screens
 
     path = settings_paths.settings_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(template(keymap.keys()))
+            file.write(template(key_bindings()))
     except FileExistsError:
         raise UsageError(f"{path} already exists") from None
     except OSError as error:
@@ -97,7 +97,7 @@ def template(keys: "dict[str, Any]") -> str:
     """The text of a settings file with all defaults, as comments.
 
     Args:
-        keys: The key bindings, from :func:`accel_tui.settings.keymap.keys`.
+        keys: The key bindings, from :func:`accel_tui.app.key_bindings`.
     """
     groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "keys": []}
     defaults = Settings()
@@ -136,23 +136,24 @@ def _load_checked() -> Settings:
     Raises:
         SettingsError: The file has errors.
     """
-    from accel_tui.settings import keymap  # imports all screens
+    from accel_tui import keymap
+    from accel_tui.app import key_bindings  # imports all screens
 
     loaded, errors = user.read(settings_paths.settings_path())
-    if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded)]:
+    if errors := [*errors, *keymap.theme_errors(loaded), *keymap.key_errors(loaded, key_bindings())]:
         raise SettingsError(errors)
     return loaded
 
 
 def _rows(loaded: Settings) -> Iterator[tuple[str, str, str]]:
-    from accel_tui.settings import keymap
+    from accel_tui.app import key_bindings  # imports all screens
 
     for name in SETTINGS:
         yield name, _toml(getattr(loaded, ATTRIBUTES[name])), _origin(loaded, name)
     for name in PLAN_SPECS:
         value = loaded.plan.get(name, PLAN_DEFAULTS[name])
         yield f"plan.{name}", _toml(value), _origin(loaded, f"plan.{name}")
-    for key in keymap.keys().values():
+    for key in key_bindings().values():
         yield f"keys.{key.id}", loaded.keys.get(key.id, ",".join(key.keys)), _origin(loaded, f"keys.{key.id}")
 
 

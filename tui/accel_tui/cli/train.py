@@ -1,6 +1,5 @@
 """``accel-tui train``: trains a model in the foreground or in the background."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -10,16 +9,12 @@ from typing import Any
 
 import click
 
-from accel_engine.devices import detect
-from accel_engine.errors import EngineMissingError, PlanError, RunError
+from accel_engine.errors import PlanError
 from accel_engine.launch import engine_process
-from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, preflight, read_values
+from accel_engine.launch.start_run import continued_run, new_run
+from accel_engine.plan import DEFAULTS, SPECS, Plan, flag, read_values
 from accel_engine.plan.field_spec import AUTO, FieldSpec
-from accel_engine.run import RunReader, Status, create, find
-from accel_engine.run.creation import reopen
-from accel_engine.run.run_paths import latest_checkpoint
-from accel_engine.run.worker_runs import run_to_continue
-from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.run import RunReader, find
 from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
@@ -122,8 +117,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
     written = read_values(plan_file) if plan_file else {}
     plan = Plan.from_mapping({**load().plan, **written, **_given(flags)})
-    _check_machine(plan)
-    return _run_engine(create(plan), as_json=as_json, plain=plain, detach=detach)
+    return _run_engine(new_run(plan), as_json=as_json, plain=plain, detach=detach)
 
 
 def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -143,20 +137,7 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    directory = run_to_continue(find(reference))
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
-    if info.status is Status.PAUSED:
-        raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
-    if info.status.live:
-        raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
-    if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
-        anew = f": train it again with {info.plan.command()}" if info.plan else ""
-        raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    plan = Plan.from_mapping(info.plan_values | _given(flags))
-    _check_machine(plan)
-    reopen(directory, plan)
-    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
+    return _run_engine(continued_run(find(reference), _given(flags)), as_json=as_json, plain=plain, detach=detach)
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
@@ -167,13 +148,6 @@ def refuse_two_outputs(*chosen: bool) -> None:
 
 def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
-
-
-def _check_machine(plan: Plan) -> None:
-    """Raise an error, before a run is created, if the plan cannot be trained on this machine."""
-    preflight.check(plan, detect().devices)
-    if problem := engine_process.find_installation().problem:
-        raise EngineMissingError(problem)
 
 
 def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:

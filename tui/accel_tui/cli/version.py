@@ -2,9 +2,9 @@
 
 import platform
 
-from accel_engine import __version__
 from accel_engine.doctor.machine import installed_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
+from accel_engine.version import __version__
 from accel_tui.cli.terminal_checks import Terminal
 
 

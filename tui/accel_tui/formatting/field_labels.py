@@ -2,7 +2,13 @@
 
 from accel_engine.plan import SPECS
 
-_LABELS = {"xla": "XLA", "micro_batches": "micro-batches", "virtual_cpus": "virtual CPUs", "tpu": "TPU"}
+_LABELS = {
+    "xla": "XLA",
+    "cpu_kernels": "CPU kernels",
+    "micro_batches": "micro-batches",
+    "virtual_cpus": "virtual CPUs",
+    "tpu": "TPU",
+}
 
 _PLACEHOLDERS = {"devices": "auto", "steps_per_epoch": "all the data", "image_size": "original size", "name": "none"}
 

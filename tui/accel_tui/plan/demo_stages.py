@@ -8,7 +8,7 @@ from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
-from accel_engine.plan import Plan, preflight
+from accel_engine.plan import Plan, resolved_plan
 from accel_engine.run import Chunk
 from accel_tui.formatting import numbers
 
@@ -181,7 +181,7 @@ def bars(results: Sequence[DemoResult], width: int, full: str = "\u2588") -> lis
 
 def _fits(plan: Plan, devices: Sequence[Device]) -> bool:
     try:
-        preflight.check(plan, devices)
+        resolved_plan.check(plan, devices)
     except AccelError:
         return False
     return True

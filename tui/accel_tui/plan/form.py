@@ -3,22 +3,21 @@
 Fields and choices come from the plan's specs and the catalogues.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
-from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import PlanError, Words, join_words
 from accel_engine.models import ModelEntry
-from accel_engine.plan import SPECS, Plan, estimate
-from accel_engine.plan.estimate import StepCounts
+from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.field_spec import AUTO
-from accel_engine.strategies.placement import Placement, incompatibility, resolve_placement
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.strategies.placement import incompatibility
 from accel_tui.formatting import field_labels, numbers
+from accel_tui.formatting.field_labels import label
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
 MODEL_AND_DATA = ("model", "data", "image_size", "scale", "name")
@@ -29,6 +28,7 @@ DEVICES = (
     "precision",
     "force",
     "xla",
+    "cpu_kernels",
     "reduction",
     "local_workers",
     "tpu",
@@ -52,8 +52,6 @@ _DOCS = {
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
 
-_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: (\d+))?")
-
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
@@ -70,25 +68,6 @@ class FieldChoice:
     possible: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FormResult:
-    """The plan and the errors of a form.
-
-    Attributes:
-        plan: The plan of all valid fields; invalid ones are at their default.
-        errors: The error message of each invalid field.
-        placement: The devices that would train; ``None`` before the devices of the machine are known.
-        entry: What is known of the dataset.
-        step_counts: Steps and batches; ``None`` if the number of examples or replicas is unknown or invalid.
-    """
-
-    plan: Plan
-    errors: Mapping[str, str]
-    placement: Placement | None
-    entry: DatasetEntry
-    step_counts: StepCounts | None = None
-
-
 def doc(name: str) -> str:
     """The description of a field, in one line of up to 78 columns."""
     return _DOCS.get(name, SPECS[name].doc)
@@ -103,64 +82,44 @@ def to_text(value: Any) -> str:
 
 def evaluate(
     texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DatasetEntry | None = None
-) -> FormResult:
-    """Evaluate the relevant fields of a form.
+) -> ResolvedPlan:
+    """Resolve the plan of a form; irrelevant, invalid and missing fields are at their default.
 
     Args:
-        texts: The texts by field; missing and irrelevant fields are at their default.
-        devices: The devices of the machine; without them, the placement is not checked.
+        texts: The texts by field.
+        devices: The devices of the machine; without them, the plan is not placed.
         surveyed: The last inspected user dataset; ignored if the form names another one.
     """
-    plan, errors = _read(texts)
-    plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, plan, devices)})
-    entry = data.find(plan.data)
-    if surveyed is not None and entry.path is not None and surveyed.path == entry.path:
-        entry = surveyed
-    placement = None
-    step_counts = None
-    try:
-        if devices is not None:
-            placement = resolve_placement(plan, devices)
-        if placement is not None and placement.replicas is not None and entry.examples is not None:
-            step_counts = estimate.count_steps(plan, entry.examples, placement.replicas)
-    except PlanError as error:
-        errors.setdefault(error.field, error.allowed)
-    except UsageError as error:
-        errors.setdefault("strategy", str(error))
-    try:
-        if entry.value_range is not None:
-            choose_scaling(plan.scale, entry.value_range)
-    except PlanError as error:
-        errors.setdefault(error.field, error.allowed)
-    model = models.find(plan.model)
-    if isinstance(model, ModelEntry) and entry.shape is not None and (reason := model.mismatch(entry.shape)):
-        errors.setdefault("model", reason)
-    return FormResult(
-        plan, {name: use_labels(reason) for name, reason in errors.items()}, placement, entry, step_counts
+    plan, _ = _read(texts)
+    relevant = resolve(plan)
+    plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
+    if surveyed is not None and (surveyed.path is None or surveyed.path != data.find(plan.data).path):
+        surveyed = None
+    resolved = resolve(plan, devices, data=surveyed)
+    return replace(resolved, errors={**resolved.errors, **errors})
+
+
+def word(reason: Words) -> str:
+    """Join a message about plan fields, with the labels of the form."""
+    return join_words(
+        reason, lambda at: label(at.field) + (f" set to {at.value}" if at.value.isdigit() else f" {at.value}".rstrip())
     )
 
 
-def use_labels(message: str) -> str:
-    """Replace command-line options such as ``--virtual-cpus`` in a message by the labels of the form."""
-    return _FLAG.sub(
-        lambda flag: field_labels.label(flag[1].replace("-", "_")) + (f" set to {flag[2]}" if flag[2] else ""), message
-    )
-
-
-def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
+def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
     """Make a plan of the valid fields; the plan reports one invalid field at a time."""
     values: dict[str, Any] = {}
-    errors: dict[str, str] = {}
+    errors: dict[str, Words] = {}
     for name, text in texts.items():
         try:
             values[name] = SPECS[name].parse(name, text.strip() or (AUTO if SPECS[name].optional else ""))
         except PlanError as error:
-            errors[name] = error.allowed
+            errors[name] = error.reason
     while True:
         try:
             return Plan.from_mapping(values), errors
         except PlanError as error:
-            errors[error.field] = error.allowed
+            errors[error.field] = error.reason
             del values[error.field]
 
 
@@ -169,7 +128,7 @@ def has_choices(name: str) -> bool:
     return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices")
 
 
-def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
+def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
     """Return the choices for a field; none for a free number or text.
 
     Args:
@@ -179,7 +138,7 @@ def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tu
     """
     match name:
         case "model":
-            return tuple(_model(entry, filled.entry) for entry in models.CATALOGUE.values())
+            return tuple(_model(entry, filled.data) for entry in models.CATALOGUE.values())
         case "data":
             notes = {entry.name: f"{entry.summary}: {describe_dataset(entry)}" for entry in data.CATALOGUE.values()}
             return tuple(FieldChoice(name, note) for name, note in notes.items())
@@ -188,7 +147,7 @@ def choices(name: str, filled: FormResult, devices: Sequence[Device] = ()) -> tu
         case "devices":
             return _devices(filled.plan, devices)
         case "reduction":
-            return tuple(FieldChoice(value) for value in strategies.find(filled.plan.strategy).reductions)
+            return tuple(FieldChoice(value) for value in filled.strategy.reductions)
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
 
 
@@ -202,22 +161,22 @@ def describe_dataset(entry: DatasetEntry) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def describe_value(name: str, filled: FormResult) -> str:
+def describe_value(name: str, filled: ResolvedPlan) -> str:
     """Describe the present value of a field in a line; empty if it needs no description."""
     match name:
         case "model":
-            model = models.find(filled.plan.model)
+            model = filled.model
             return f"{model.summary}; input: {model.takes}" if isinstance(model, ModelEntry) else "your own model"
         case "data":
-            return "; ".join(part for part in (filled.entry.summary, describe_dataset(filled.entry)) if part)
+            return "; ".join(part for part in (filled.data.summary, describe_dataset(filled.data)) if part)
         case "strategy":
-            return strategies.find(filled.plan.strategy).summary
+            return filled.strategy.summary
         case "precision" if filled.plan.precision == "auto":
             return filled.plan.policy
     return ""
 
 
-def placeholder(name: str, filled: FormResult) -> str:
+def placeholder(name: str, filled: ResolvedPlan) -> str:
     """The value that an empty field stands for."""
     placement = filled.placement if name == "devices" and not filled.plan.devices else None
     default = placement.remote_tpu or ",".join(placement.devices) if placement else ""
@@ -235,9 +194,10 @@ def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Dev
     # Devices, reduction and precision are selected after the strategy: only the hardware counts here.
     chosen = drop_irrelevant(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
     missing = incompatibility(entry.name, chosen, devices)
-    required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, chosen, devices)}
-    reason = incompatibility(entry.name, chosen.replace(**required), devices) if missing else ""
-    return FieldChoice(entry.name, use_labels(reason or missing) or entry.summary, not reason)
+    relevant = resolve(chosen)
+    required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, relevant, devices)}
+    reason = incompatibility(entry.name, chosen.replace(**required), devices) if missing else ()
+    return FieldChoice(entry.name, word(reason or missing) or entry.summary, not reason)
 
 
 def _devices(plan: Plan, devices: Sequence[Device]) -> tuple[FieldChoice, ...]:

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from accel_engine import models, strategies
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.placement import Placement
 from accel_tui.formatting import numbers
 from accel_tui.plan import form
-from accel_tui.plan.form import FormResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class PreviewRow:
     pending: bool = False
 
 
-def rows(filled: FormResult, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
+def rows(filled: ResolvedPlan, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
     """Return the summary of a form.
 
     Args:
@@ -61,12 +60,12 @@ _STEPS = {
 }
 
 
-def _blank_on_error(filled: FormResult, fields: set[str], rows: list[PreviewRow]) -> list[PreviewRow]:
+def _blank_on_error(filled: ResolvedPlan, fields: set[str], rows: list[PreviewRow]) -> list[PreviewRow]:
     """Blank the values of rows that depend on an invalid field."""
     return [PreviewRow(row.name, "—") for row in rows] if fields & filled.errors.keys() else rows
 
 
-def choice_rows(filled: FormResult) -> tuple[PreviewRow, ...]:
+def choice_rows(filled: ResolvedPlan) -> tuple[PreviewRow, ...]:
     """Describe the selected model, data and strategy."""
     return tuple(
         PreviewRow(name, form.describe_value(name, filled))
@@ -75,28 +74,28 @@ def choice_rows(filled: FormResult) -> tuple[PreviewRow, ...]:
     )
 
 
-def warnings(filled: FormResult, description: Description | None) -> tuple[str, ...]:
+def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str, ...]:
     """Return warnings about a plan before it is started."""
     found = []
     plan, counts = filled.plan, filled.step_counts
     if description and description.problem:
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
-        found.append(form.use_labels(scaling.note))
-    found += filled.entry.notes
+        found.append(form.word(scaling.note))
+    found += filled.data.notes
     if counts and plan.batch_size != counts.global_batch:
         found.append(
             f"batch size {plan.batch_size} is not divisible by {counts.replicas} replicas: "
             f"the global batch is {counts.global_batch}"
         )
-    if counts and strategies.find(plan.strategy).kind == "tpu":
-        found += filter(None, [estimate.tpu_advice(counts, filled.entry.examples or 0)])
+    if counts and filled.strategy.kind == "tpu":
+        found += filter(None, [estimate.tpu_advice(counts, filled.data.examples or 0)])
     if counts and counts.passes > 1:
         found.append(f"each epoch uses the data {counts.passes:.3g} times")
     return tuple(found)
 
 
-def _model(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
+def _model(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
     if description is None:
         parameters = PreviewRow("parameters", pending, pending=True)
     elif description.problem:
@@ -104,28 +103,28 @@ def _model(filled: FormResult, description: Description | None, pending: str) ->
     else:
         layers = numbers.counted(description.layers, "layer")
         parameters = PreviewRow("parameters", f"{numbers.count(description.parameters)} in {layers}")
-    shape, classes = filled.entry.shape, filled.entry.classes
+    shape, classes = filled.data.shape, filled.data.classes
     if shape is None or classes is None:
         return [parameters, PreviewRow("input", "reading the data…", pending=True)]
     return [parameters, PreviewRow("input", f"{numbers.shape(shape)} → {numbers.counted(classes, 'class')}")]
 
 
-def _scaling(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
+def _scaling(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
     scaling = _resolve_scaling(filled, description)
     return [PreviewRow("scaling", scaling.text) if scaling else PreviewRow("scaling", pending, pending=True)]
 
 
-def _resolve_scaling(filled: FormResult, description: Description | None) -> Scaling | None:
+def _resolve_scaling(filled: ResolvedPlan, description: Description | None) -> Scaling | None:
     """The scaling of the inputs; ``None`` while unknown or invalid."""
-    numbers, model = filled.entry.value_range, models.find(filled.plan.model)
+    values, model = filled.data.value_range, filled.model
     known = description is not None or (isinstance(model, ModelEntry) and not model.preprocesses)
-    if numbers is None or "scale" in filled.errors or (numbers.pixels and filled.plan.scale == "auto" and not known):
+    if values is None or "scale" in filled.errors or (values.pixels and filled.plan.scale == "auto" and not known):
         return None
-    return choose_scaling(filled.plan.scale, numbers, description.preprocessing if description else "")
+    return choose_scaling(filled.plan.scale, values, description.preprocessing if description else "")
 
 
-def _steps(filled: FormResult) -> list[PreviewRow]:
-    counts, entry = filled.step_counts, filled.entry
+def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
+    counts, entry = filled.step_counts, filled.data
     if entry.examples is None or filled.placement is None:
         return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
     validation = f" + {numbers.count(entry.validation_examples)} validation" if entry.validation_examples else ""
@@ -159,13 +158,13 @@ def _device_text(placement: Placement) -> str:
     return devices if placement.workers == 1 else f"{devices} of each of {placement.workers} workers"
 
 
-def _precision(filled: FormResult) -> list[PreviewRow]:
+def _precision(filled: ResolvedPlan) -> list[PreviewRow]:
     """The numeric precision, unless it is float32."""
     policy = filled.plan.policy
     return [] if policy == "float32" else [PreviewRow("precision", policy)]
 
 
-def _memory(filled: FormResult, description: Description | None, pending: str) -> list[PreviewRow]:
+def _memory(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
     if description.problem or filled.step_counts is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -18,6 +18,7 @@ from textual.widgets import Static
 from accel_engine.run import RunSummary
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable_fields
+from accel_tui.host import host_of
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
@@ -25,9 +26,6 @@ from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.runs.compare_table import CompareTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
-
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
 
 REFRESH_SECONDS = 0.25
 """Seconds that updates are collected before the screen is refreshed."""
@@ -52,8 +50,6 @@ class CompareScreen(Screen[None]):
         ),
         Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
-
-    app: "AccelApp"
 
     _charts = getters.query_one(CompareCharts)
     _table = getters.query_one(CompareTable)
@@ -89,7 +85,7 @@ class CompareScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""
-        self.app.show_runs()
+        host_of(self).show_runs()
 
     def on_mount(self) -> None:
         """Start following the runs."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import on
@@ -19,8 +19,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
+from accel_tui.host import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,6 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,question_mark,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
     ]
 
-    app: "AccelApp"
-
     def __init__(self, about: "Screen[object]") -> None:
         super().__init__()
         self._explained_screen = about
@@ -165,7 +162,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _with_custom_keys(self, binding: Binding) -> Binding:
         """The binding with the user's custom keys."""
-        keys = self.app.settings.keys.get(binding.id or "")
+        keys = settings_of(self).keys.get(binding.id or "")
         return replace(binding, key=keys) if keys else binding
 
 

@@ -10,16 +10,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import ScreenResume, ScreenSuspend
+from textual.getters import query_one
 from textual.reactive import reactive
 from textual.widgets import Button, Static
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
+from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan.form import FormResult
+from accel_tui.plan.form import word
+from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.screens.plan_preview_screen import PlanPreviewScreen
+from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.plan.field import Field
@@ -29,7 +33,6 @@ from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 START_HINT = "enter starts the run, ↑ ↓ select a field, esc returns to Start"
@@ -42,7 +45,7 @@ CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
 
 
-class NewRunScreen(PlanPreviewScreen):
+class NewRunScreen(DirtyRegionScreen):
     """Form for a new run.
 
     Args:
@@ -78,8 +81,6 @@ class NewRunScreen(PlanPreviewScreen):
         ),
     ]
 
-    app: "AccelApp"
-
     inventory: reactive[Inventory | None] = reactive(None, repaint=False)
     """The machine's devices."""
 
@@ -89,19 +90,15 @@ class NewRunScreen(PlanPreviewScreen):
     can_list_runs: reactive[bool] = reactive(False, repaint=False)
     """Whether the modules for the list of runs are imported."""
 
-    engine_status: reactive[str] = reactive("", repaint=False)
-    """Status of the warm engine."""
+    launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
+    """State of the warm engine, and of starting a run."""
 
-    is_starting: reactive[bool] = reactive(False, repaint=False)
-    """Whether a run is being started."""
-
-    start_problem: reactive[str] = reactive("", repaint=False)
-    """Why the last run could not be started."""
+    form = query_one(PlanForm)
 
     def __init__(self, plan: Plan | None = None) -> None:
         super().__init__()
         self._plan = plan
-        self._filled: FormResult | None = None
+        self._filled: ResolvedPlan | None = None
         self._was_shown = False
         self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
@@ -113,7 +110,7 @@ class NewRunScreen(PlanPreviewScreen):
         with Vertical(id="middle"):
             with VerticalScroll(id="body", can_focus=False):
                 yield PlanForm().data_bind(NewRunScreen.inventory)
-                yield SummaryPanel()
+                yield SummaryPanel().data_bind(NewRunScreen.launch)
             yield Vertical(id="late")
         with Vertical(id="bottom"):
             yield self._hint
@@ -150,16 +147,8 @@ class NewRunScreen(PlanPreviewScreen):
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
 
-    def watch_engine_status(self) -> None:
-        """Update the status line."""
-        self._show_status()
-
-    def watch_is_starting(self) -> None:
+    def watch_launch(self) -> None:
         """Update the status line and disable Start while the run is starting."""
-        self._show_status()
-
-    def watch_start_problem(self) -> None:
-        """Update the status line."""
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -179,16 +168,16 @@ class NewRunScreen(PlanPreviewScreen):
         else:
             for picker in self.query(Picker):
                 picker.is_open = False  # an open list could still restore the old value
-            self.app.start_run(filled.plan)
+            host_of(self).launcher.start_run(filled.plan, self.inventory.devices if self.inventory else None)
 
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""
-        self.app.copy_to_clipboard(self.app.settings.command(self.form.filled.plan))
+        self.app.copy_to_clipboard(settings_of(self).command(self.form.filled.plan))
         self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
         """Reset the form to the defaults."""
-        self.form.load(self.app.defaults or Plan())
+        self.form.load(settings_of(self).plan_defaults or Plan())
 
     def action_scroll(self, by: int) -> None:
         """Scroll the form and the summary by a page."""
@@ -216,7 +205,9 @@ class NewRunScreen(PlanPreviewScreen):
         # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
-        self.call_after_refresh(self.app.warm_engine)  # importing TensorFlow competes with the first paint
+        self.call_after_refresh(
+            host_of(self).launcher.warm_engine
+        )  # importing TensorFlow competes with the first paint
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
 
@@ -249,35 +240,41 @@ class NewRunScreen(PlanPreviewScreen):
     def _changed(self, event: PlanForm.Changed) -> None:
         self._update(event.filled)
 
-    def _update(self, filled: FormResult) -> None:
+    @on(SummaryPanel.DataSurveyed)
+    def _update_survey(self, event: SummaryPanel.DataSurveyed) -> None:
+        self.form.data_problem = (event.plan.data, event.problem) if event.problem else ("", "")
+        if event.entry is not None:
+            self.form.surveyed = event.entry
+
+    def _update(self, filled: ResolvedPlan) -> None:
         if filled == self._filled:
             return
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
             self.refresh_bindings()
         self._filled = filled
-        self.app.start_problem = ""
+        host_of(self).launcher.clear_problem()
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.preview(filled)
+        self.query_one(SummaryPanel).preview(filled)
 
-    def _command(self, filled: FormResult) -> Content:
+    def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:
             name = next(name for name in SPECS if name in filled.errors)
             return Content.styled(f"$ fix {field_labels.label(name)} first", "$text-disabled")
-        return Content.assemble(("$ ", "$text-disabled"), self.app.settings.command(filled.plan))
+        return Content.assemble(("$ ", "$text-disabled"), settings_of(self).command(filled.plan))
 
     def _show_status(self) -> None:
         """Show why the plan cannot start, else the status of the engine."""
         if not self.is_mounted:
             return
         status, filled = self.query_one("#status", Static), self._filled
-        self.query_one("#start", Button).disabled = self.is_starting
-        if self.is_starting:
+        self.query_one("#start", Button).disabled = self.launch.is_starting
+        if self.launch.is_starting:
             status.update(Content.styled("starting…", "$text-muted"))
-        elif self.start_problem:
-            status.update(Content.styled(self.start_problem, "$text-error"))
+        elif self.launch.problem:
+            status.update(Content.styled(self.launch.problem, "$text-error"))
         elif filled and filled.errors:
-            name, reason = next((name, filled.errors[name]) for name in SPECS if name in filled.errors)
+            name, reason = next((name, word(filled.errors[name])) for name in SPECS if name in filled.errors)
             status.update(Content.styled(f"{field_labels.label(name)}: {reason}", "$text-error"))
         else:
-            status.update(Content.styled(self.engine_status, "$text-muted"))
+            status.update(Content.styled(self.launch.engine_status, "$text-muted"))

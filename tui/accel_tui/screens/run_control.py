@@ -1,25 +1,18 @@
-"""Commands of the run screen: pause, stop, learning rate, checkpoint, detach, continue."""
+"""What can be done with a run: its commands, and the questions before some of them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TypeVar
 
-from textual import on, work
-from textual.message import Message
-from textual.reactive import reactive
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from accel_engine.errors import RunError
+from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import request
-from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
-from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
 
 STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
@@ -27,176 +20,127 @@ STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=True)
 
+_Answer = TypeVar("_Answer", str, float)
 
-class RunControlScreen(DirtyRegionScreen):
-    """A screen that controls a run.
+
+def is_script(state: RunState) -> bool:
+    """Whether the user's own script trains, in which case only the script can save."""
+    return bool(state.info and state.info.script)
+
+
+def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
+    """Whether a run's state allows an action, and the command of it is not pending."""
+    match action:
+        case "pause":
+            return state.live and not state.paused and "pause" not in pending
+        case "resume":
+            return state.paused and "resume" not in pending
+        case "stop" | "learning_rate" | "detach":
+            return state.live
+        case "checkpoint":
+            return state.live and not is_script(state)
+        case "diagnostics" | "log" | "search_log":
+            return not is_script(state)  # a script keeps its model, data and output to itself
+        case "continue":
+            ended_early = state.info is not None and state.info.status in CONTINUABLE
+            return ended_early and state.checkpoint is not None and not is_script(state)
+    return True
+
+
+class RunControl:
+    """Sends commands to a run's engine.
 
     Args:
+        screen: Asks the questions, runs the threads, and shows why a command could not be sent.
         directory: The run's directory.
+        on_change: Called with the commands that the engine has not answered yet.
     """
 
-    state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
-    """The latest state of the run."""
-
-    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
-    """Commands that the engine has not answered yet."""
-
-    @dataclass
-    class CommandFailed(Message):
-        """A command could not be sent to the engine."""
-
-        command: str
-        words: str
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__()
-        self.directory = directory
+    def __init__(self, screen: Screen[None], directory: Path, on_change: Callable[[tuple[str, ...]], None]) -> None:
+        self._screen = screen
+        self._directory = directory
+        self._on_change = on_change
+        self._pending: tuple[str, ...] = ()
         self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
 
-    @property
-    def _accel_app(self) -> "AccelApp":
-        return cast("AccelApp", self.app)
+    def send(self, command: str, argument: float | None = None, then: Callable[[], object] | None = None) -> None:
+        """Send a command in a thread; then do something, for example leave: an exiting app runs no more workers."""
+        self._set_pending((*self._pending, command))
+        work = partial(self._request, command, argument, then)
+        self._screen.run_worker(work, thread=True, exit_on_error=False, group="request")
 
-    @property
-    def _is_script(self) -> bool:
-        """Whether the user's own script trains, in which case only the script can save."""
-        return bool(self.state.info and self.state.info.script)
+    def drop_pending(self, *commands: str) -> None:
+        """Stop waiting for the answers to commands."""
+        self._set_pending(tuple(command for command in self._pending if command not in commands))
 
-    @on(CommandFailed)
-    def _notify_failure(self, message: CommandFailed) -> None:
-        message.stop()
-        self._clear_pending(message.command)
-        self.notify(message.words, severity="error", markup=False)
+    def end(self) -> None:
+        """Wait for no more answers, and withdraw a question: it was about a live run."""
+        self._set_pending(())
+        if self._question and self._question.is_active:
+            self._question.dismiss(None)
 
-    def watch_pending_commands(self) -> None:
-        """Update the keys: a pending command is not offered again."""
-        self.refresh_bindings()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the actions that the run's state allows."""
-        del parameters
-        state = self.state
-        match action:
-            case "pause":
-                return state.live and not state.paused and "pause" not in self.pending_commands
-            case "resume":
-                return state.paused and "resume" not in self.pending_commands
-            case "stop" | "learning_rate" | "detach":
-                return state.live
-            case "checkpoint":
-                return state.live and not self._is_script
-            case "diagnostics" | "log" | "search_log":
-                return not self._is_script  # a script keeps its model, data and output to itself
-            case "continue":
-                ended_early = state.info is not None and state.info.status in CONTINUABLE
-                return ended_early and state.checkpoint is not None and not self._is_script
-        return True
-
-    def action_pause(self) -> None:
-        """Pause training."""
-        self._send_command("pause")
-
-    def action_resume(self) -> None:
-        """Resume training."""
-        self._send_command("resume")
-
-    def action_checkpoint(self) -> None:
-        """Save a checkpoint."""
-        self._send_command("checkpoint")
-
-    def action_stop(self) -> None:
+    def stop(self, state: RunState) -> None:
         """Ask how to stop, then stop."""
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
-                self._send_command(answer)
+                self.send(answer)
 
-        self._question = QuestionScreen(
-            "Stop training?",
+        detail = (
             "The script stops after the current batch; saving the model is up to the script."
-            if self._is_script
+            if is_script(state)
             else "Continue the run later from the checkpoint. "
-            "Without one, the steps since the last checkpoint are lost.",
-            (STOP_SCRIPT, STAY) if self._is_script else (STOP, STOP_NOW, STAY),
+            "Without one, the steps since the last checkpoint are lost."
         )
-        self.app.push_screen(self._question, stop)
+        answers = (STOP_SCRIPT, STAY) if is_script(state) else (STOP, STOP_NOW, STAY)
+        self._ask(QuestionScreen("Stop training?", detail, answers), stop)
 
-    def action_learning_rate(self) -> None:
+    def change_learning_rate(self, state: RunState) -> None:
         """Ask for a learning rate, then set it."""
 
         def change(rate: float | None) -> None:
             if rate is not None:
-                self._send_command("learning_rate", rate)
+                self.send("learning_rate", rate)
 
-        self._question = LearningRateScreen(self.state.learning_rate)
-        self.app.push_screen(self._question, change)
+        self._ask(LearningRateScreen(state.learning_rate), change)
 
-    def action_continue(self) -> None:
-        """Continue from the last checkpoint."""
-        self._accel_app.continue_run(self.directory)
-
-    def action_detach(self) -> None:
-        """Leave the run; it keeps training."""
-        self.notify(
-            f"Show it again: accel-tui watch {self.directory.name}",
-            title="The run stays paused" if self.state.paused else "The run keeps training",
-            markup=False,
-        )
-        self._go_back()
-
-    def action_leave(self) -> None:
-        """Go back; asks first while the run is live."""
-        self._leave("Leave the run?", self._go_back)
-
-    def action_quit(self) -> None:
-        """Quit; asks first while the run is live."""
-        self._leave("Quit accel-tui?", self.app.exit)
-
-    def _go_back(self) -> None:
-        if len(self.app.screen_stack) > 1:
-            self.app.pop_screen()
-        else:
-            self._accel_app.show_runs()
-
-    def _leave(self, question: str, leave: Callable[[], object]) -> None:
-        if not self.state.live:
-            leave()
-            return
+    def leave(self, question: str, state: RunState, leave: Callable[[], object]) -> None:
+        """Leave; asks first while the run is live."""
 
         def go(answer: str | None) -> None:
             if answer == "stop":
-                self._stop_then(leave)
+                self.send(answer, then=leave)
             elif answer == "detach":
                 leave()
 
-        self._question = QuestionScreen(
-            f"{question} The run is {'paused' if self.state.paused else 'training'}.",
-            f"After Detach it {'stays paused' if self.state.paused else 'keeps training'}; "
-            f"accel-tui watch {self.directory.name} shows it again.",
-            (STAY, DETACH, STOP_SCRIPT if self._is_script else STOP),
+        if not state.live:
+            leave()
+            return
+        question = f"{question} The run is {'paused' if state.paused else 'training'}."
+        detail = (
+            f"After Detach it {'stays paused' if state.paused else 'keeps training'}; "
+            f"accel-tui watch {self._directory.name} shows it again."
         )
-        self.app.push_screen(self._question, go)
+        answers = (STAY, DETACH, STOP_SCRIPT if is_script(state) else STOP)
+        self._ask(QuestionScreen(question, detail, answers), go)
 
-    @work(thread=True, exit_on_error=False, group="stop")
-    def _stop_then(self, leave: Callable[[], object]) -> None:
-        """Send ``stop`` before leaving: an exiting app runs no more workers."""
+    def _ask(self, question: ModalScreen[_Answer | None], answer: Callable[[_Answer | None], None]) -> None:
+        self._question = question
+        self._screen.app.push_screen(question, answer)
+
+    def _set_pending(self, commands: tuple[str, ...]) -> None:
+        self._pending = commands
+        self._on_change(commands)
+
+    def _request(self, command: str, argument: float | None, then: Callable[[], object] | None) -> None:
         try:
-            request(self.directory, "stop")
+            request(self._directory, command, argument)
         except RunError as error:
-            self.post_message(self.CommandFailed("stop", str(error)))
+            self._screen.call_later(self._failed, command, str(error))
         else:
-            self.app.call_from_thread(leave)
+            if then:
+                self._screen.app.call_later(then)
 
-    def _send_command(self, command: str, argument: float | None = None) -> None:
-        self.pending_commands = (*self.pending_commands, command)
-        self._request(command, argument)
-
-    def _clear_pending(self, command: str) -> None:
-        self.pending_commands = tuple(name for name in self.pending_commands if name != command)
-
-    @work(thread=True, exit_on_error=False, group="request")
-    def _request(self, command: str, argument: float | None) -> None:
-        try:
-            request(self.directory, command, argument)
-        except RunError as error:
-            self.post_message(self.CommandFailed(command, str(error)))
+    def _failed(self, command: str, problem: str) -> None:
+        self.drop_pending(command)
+        self._screen.notify(problem, severity="error", markup=False)

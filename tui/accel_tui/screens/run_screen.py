@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,19 +14,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
 from textual.message import Message
-from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
-from accel_engine.events import CommandAnswered, Outcome, Warned
+from accel_engine.events import CommandAnswered
 from accel_engine.text import printable
+from accel_tui.host import host_of
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.run_control import RunControlScreen
+from accel_tui.screens.run_control import RunControl, is_offered, is_script
+from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.terminal.notifications import is_notable_end
+from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -34,7 +36,7 @@ from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_outcome import RunOutcome, results
+from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.run.run_title import RunTitle
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
@@ -48,7 +50,7 @@ TICK_SECONDS = 1.0
 """Seconds between updates of elapsed times while the run has no news."""
 
 
-class RunScreen(RunControlScreen):
+class RunScreen(DirtyRegionScreen):
     """Shows a run, live or ended.
 
     Args:
@@ -79,6 +81,12 @@ class RunScreen(RunControlScreen):
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
+    state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
+    """The latest state of the run."""
+
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    """Commands that the engine has not answered yet."""
+
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
@@ -91,11 +99,13 @@ class RunScreen(RunControlScreen):
         words: str
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+        super().__init__()
+        self.directory = directory
         self._updated_at = 0.0
         self._update_event = asyncio.Event()
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
+        self._control = RunControl(self, directory, on_change=partial(setattr, self, "pending_commands"))
         self._follower = RunFollower(
             directory,
             on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
@@ -129,12 +139,12 @@ class RunScreen(RunControlScreen):
         self.set_interval(TICK_SECONDS, self._toggle_chart)
         self.watch(self.query_one(RunCharts), "is_full_screen", self._set_full_screen, init=False)
         # An ended run has no news that would show the devices.
-        self.watch(self._accel_app, "inventory", lambda: self._show_devices(self.state), init=False)
+        self.watch(self.app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
         """Stop the follower and restore the terminal's title."""
         self._follower.stop()
-        self._accel_app.notifier.restore()
+        host_of(self).notifier.restore()
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
     def _follow(self) -> None:
@@ -198,61 +208,98 @@ class RunScreen(RunControlScreen):
         """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
-        has_no_steps = state.has_ended and not state.step and not self._is_script  # a script's output is not in the log
+        # A script's output is not in the log.
+        has_no_steps = state.has_ended and not state.step and not is_script(state)
         if has_no_steps is not self._has_no_steps:
             self._has_no_steps = has_no_steps
             self.query_one(LogView).set_class(has_no_steps, "-open")
             self._update_layout()
         self._show_devices(state)
-        self._accel_app.notifier.show(state)
+        host_of(self).notifier.show(state)
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
             return
         self._notify_notices(before, state)
         if state.has_ended and not before.has_ended:
-            self.pending_commands = ()
-            if is_notable_end(state):
-                title, words = _end_text(state)
-                which = state.info.title if state.info else ""
-                self._accel_app.notifier.ended(title, " · ".join(filter(None, (which, words))))
-            if self.app.screen is not self:  # else the outcome is visible on this screen
-                self._notify_end(state)
-            if self._question and self._question.is_active:
-                self._question.dismiss(None)  # the question was about a live run
+            notify_end(self, host_of(self).notifier, state)
+            self._control.end()
         if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
             self.refresh_bindings()
 
     def _show_devices(self, state: RunState) -> None:
         """Update the devices, which change once a second."""
-        shown = (state.info, state.devices, state.meters, state.workers, self._accel_app.inventory)
+        shown = (state.info, state.devices, state.meters, state.workers, host_of(self).inventory)
         if any(new is not old for new, old in zip(shown, self._shown_devices, strict=True)):
             self._shown_devices = shown
             self.set_class(not state.live, "-ended")
             local = state.info is not None and state.info.host == socket.gethostname()
-            self._devices.inventory = inventory_of(state, self._accel_app.inventory if local else None)
+            self._devices.inventory = inventory_of(state, host_of(self).inventory if local else None)
             self._devices.meters = meters_of(state)
 
     def _notify_notices(self, before: RunState, state: RunState) -> None:
         new_count = state.notice_count - before.notice_count
         if not new_count:
             return
-        listed = self.query_one(Notices).is_on_screen  # no toast for a notice that is visible
-        for notice in state.notices[-new_count:]:
-            match notice:
-                case CommandAnswered():
-                    self._clear_pending(notice.command)
-                    if not listed:
-                        severity: SeverityLevel = "information" if notice.obeyed else "error"
-                        name = notice.command.replace("_", " ")
-                        answer = notice.answer if notice.obeyed else f"{name}: {notice.answer}"
-                        self.notify(answer, severity=severity, markup=False, timeout=3)
-                case Warned() if not listed:
-                    self.notify(notice.message, severity="warning", markup=False, timeout=10)
+        notices = state.notices[-new_count:]
+        self._control.drop_pending(*(notice.command for notice in notices if isinstance(notice, CommandAnswered)))
+        if not self.query_one(Notices).is_on_screen:  # no toast for a notice that is visible
+            notify_notices(self, notices)
 
-    def _notify_end(self, state: RunState) -> None:
-        title, words = _end_text(state)
-        failed = state.ended is None or state.ended.outcome is Outcome.FAILED
-        self.notify(words, title=title, severity="error" if failed else "information", markup=False)
+    def watch_pending_commands(self) -> None:
+        """Update the keys: a pending command is not offered again."""
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the actions that the run's state allows."""
+        del parameters
+        return is_offered(action, self.state, self.pending_commands)
+
+    def action_pause(self) -> None:
+        """Pause training."""
+        self._control.send("pause")
+
+    def action_resume(self) -> None:
+        """Resume training."""
+        self._control.send("resume")
+
+    def action_checkpoint(self) -> None:
+        """Save a checkpoint."""
+        self._control.send("checkpoint")
+
+    def action_stop(self) -> None:
+        """Ask how to stop, then stop."""
+        self._control.stop(self.state)
+
+    def action_learning_rate(self) -> None:
+        """Ask for a learning rate, then set it."""
+        self._control.change_learning_rate(self.state)
+
+    def action_continue(self) -> None:
+        """Continue from the last checkpoint."""
+        host_of(self).launcher.continue_run(self.directory)
+
+    def action_detach(self) -> None:
+        """Leave the run; it keeps training."""
+        self.notify(
+            f"Show it again: accel-tui watch {self.directory.name}",
+            title="The run stays paused" if self.state.paused else "The run keeps training",
+            markup=False,
+        )
+        self._go_back()
+
+    def action_leave(self) -> None:
+        """Go back; asks first while the run is live."""
+        self._control.leave("Leave the run?", self.state, self._go_back)
+
+    def action_quit(self) -> None:
+        """Quit; asks first while the run is live."""
+        self._control.leave("Quit accel-tui?", self.state, self.app.exit)
+
+    def _go_back(self) -> None:
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        else:
+            host_of(self).show_runs()
 
     def action_log(self) -> None:
         """Show or hide the log."""
@@ -292,14 +339,4 @@ class RunScreen(RunControlScreen):
 
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""
-        self._accel_app.show_diagnostics(self.directory)
-
-
-def _end_text(state: RunState) -> tuple[str, str]:
-    """Title and text of the notification that a run has ended."""
-    if state.ended is None:
-        who = "script" if state.info and state.info.script else "training process"
-        return "Run lost", f"the {who} exited unexpectedly"
-    if state.ended.outcome is Outcome.FAILED:
-        return "Training failed", state.ended.reason
-    return f"Training {state.ended.outcome}", results(state.ended.metrics)
+        host_of(self).show_diagnostics(self.directory)

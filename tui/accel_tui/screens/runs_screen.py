@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -16,13 +16,14 @@ from textual.screen import Screen
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import AccelError
+from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import Annotations, RunSummary, Status, runs_directory
 from accel_engine.run.annotations import set_tags, write_annotations
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import numbers
+from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.plan.starting import CONTINUABLE
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -31,9 +32,6 @@ from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.runs.runs_table import RunsTable
 from accel_tui.widgets.runs.selected_run import SelectedRun
 from accel_tui.widgets.top_bar import TopBar
-
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
 
 CANCEL = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
@@ -94,8 +92,6 @@ class RunsScreen(Screen[None]):
         ),
         Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
     ]
-
-    app: "AccelApp"
 
     _filter_input = getters.query_one("#words", Input)
 
@@ -161,7 +157,7 @@ class RunsScreen(Screen[None]):
         elif self.table.selected_ids:
             self.table.selected_ids = frozenset()
         else:
-            self.app.show_plan()
+            host_of(self).show_plan()
 
     def action_open(self) -> None:
         """Open the current run."""
@@ -174,12 +170,12 @@ class RunsScreen(Screen[None]):
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""
         if self.table.current:
-            self.app.continue_run(self.table.current.directory)
+            host_of(self).launcher.continue_run(self.table.current.directory)
 
     def action_duplicate(self) -> None:
         """Open New run with the plan of the current run."""
         if self.table.current and self.table.current.info:
-            self.app.show_plan(self.table.current.info.plan)
+            host_of(self).show_plan(self.table.current.info.plan)
 
     def action_edit(self) -> None:
         """Edit name, note and tags of a run, or the tags of the selected runs."""
@@ -248,7 +244,7 @@ class RunsScreen(Screen[None]):
                 f"showing the first {MAX_COMPARED_RUNS} of {len(readable)}."
             )
         if len(readable) > 1:
-            self.app.show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
+            host_of(self).show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
         else:
             self.notify("Select two or more runs with space, then compare them.", severity="warning")
 

@@ -1,1 +1,1 @@
-"""The user settings: the file, its validation and the keymap."""
+"""The user settings: the file and its validation."""

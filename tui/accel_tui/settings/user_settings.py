@@ -127,6 +127,11 @@ class Settings:
     keys: Mapping[str, str] = field(default_factory=dict)
     source: SettingSource = field(default=SettingSource(), compare=False)
 
+    @property
+    def plan_defaults(self) -> Plan | None:
+        """Initial plan of the New run form; ``None`` for the defaults."""
+        return Plan.from_mapping(self.plan) if self.plan else None
+
     def command(self, plan: Plan) -> str:
         """The shell command that trains a plan, independent of the defaults in these settings."""
         return plan.command(always=self.plan)
@@ -148,7 +153,7 @@ _TABLES = ("plan", "keys", "rates", "notify")
 def load() -> Settings:
     """Load the user settings, or the defaults if there is no file.
 
-    Themes and key bindings are validated by :mod:`accel_tui.settings.keymap`.
+    Themes and key bindings are validated by :mod:`accel_tui.keymap`.
 
     Raises:
         SettingsError: The file cannot be read or has errors; it lists all of them.

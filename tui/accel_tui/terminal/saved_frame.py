@@ -12,7 +12,8 @@ import sys
 import termios
 import tty
 
-from accel_engine import __version__
+from accel_engine.files import replacing
+from accel_engine.version import __version__
 from accel_tui.settings.settings_paths import SETTINGS, first_frame_path, settings_path
 
 ENTER_ALTERNATE_SCREEN = "\x1b[?1049h"
@@ -55,9 +56,8 @@ class SavedFrame:
             return
         with contextlib.suppress(OSError):  # best effort
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            rest = self._path.with_suffix(f".{os.getpid()}")
-            rest.write_text(f"{self._fingerprint}\n{frame}", encoding="utf-8")
-            rest.replace(self._path)
+            with replacing(self._path) as temporary:
+                temporary.write_text(f"{self._fingerprint}\n{frame}", encoding="utf-8")
 
 
 def _settings_stamp() -> tuple[int, int] | None:

@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 from textual.widget import Widget
 
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
+from accel_tui.host import settings_of
 
 
 def custom_keys(owner: Widget) -> Mapping[str, str]:
     """Keys, as shown, of those actions of a widget for which the user has set custom keys."""
-    app = cast("AccelApp", owner.app)
+    chosen = settings_of(owner).keys
     found: dict[str, str] = {}
-    if not hasattr(app, "settings"):  # a widget without the app, in a test
-        return found
     for kind in type(owner).__mro__:
         for binding in kind.__dict__.get("BINDINGS", ()):
-            if binding.id and (keys := app.settings.keys.get(binding.id)):
-                found.setdefault(binding.action, app.get_key_display(replace(binding, key=keys.partition(",")[0])))
+            if binding.id and (keys := chosen.get(binding.id)):
+                key = replace(binding, key=keys.partition(",")[0])
+                found.setdefault(binding.action, owner.app.get_key_display(key))
     return found

@@ -1,7 +1,7 @@
 """Base of widgets that build a page of lines and cache it."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,9 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accel_tui.appearance.colour_scales import Colour
-
-if TYPE_CHECKING:
-    from accel_tui.app import AccelApp
+from accel_tui.host import settings_of
 
 TextSpan = tuple[str, str]
 """Text and the name of its component class; empty for none."""
@@ -84,7 +82,7 @@ class TextPage(Widget, can_focus=True):
     @property
     def has_blocks(self) -> bool:
         """Whether the terminal can show half blocks in colour."""
-        return not self.app.no_color and cast("AccelApp", self.app).settings.glyphs != "ascii"
+        return not self.app.no_color and settings_of(self).glyphs != "ascii"
 
     @property
     def is_dark(self) -> bool:

@@ -5,8 +5,8 @@ import socket
 from textual.content import Content
 from textual.widget import Widget
 
-from accel_engine import __version__
 from accel_engine.text import printable_line
+from accel_engine.version import __version__
 
 
 class TopBar(Widget):

@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import __version__, models
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
+from accel_engine.keras_support.model_structure import walk
 from accel_engine.models import UserModel
 from accel_engine.training.autotune.tuning_cache import load, save
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.micro_batches import candidate_count, supports_micro_batches
 from accel_engine.training.core.run_reporter import RunReporter
-from accel_engine.training.model_analysis.layer_table import walk
+from accel_engine.version import __version__
 
 SETTLED_SECONDS = 1.0
 """Seconds of training before a trial, so that the rate of the default mode is known."""
@@ -188,7 +188,7 @@ def _cached(key: str) -> TrialSpeeds | None:
 
 def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
-    plan, model = assembly.plan, models.find(assembly.plan.model)
+    plan, model = assembly.plan, assembly.resolved.model
     modified = None
     if isinstance(model, UserModel) and model.kind != "module":
         modified = Path(model.target).expanduser().stat().st_mtime
@@ -199,7 +199,15 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
         assembly.dataset.classes,
         assembly.step_counts.per_replica_batch,
     ]
-    key += [plan.policy, plan.optimizer, plan.gradient_norm, plan.strategy, assembly.devices, hardware]
+    key += [
+        plan.policy,
+        plan.optimizer,
+        plan.gradient_norm,
+        plan.cpu_kernels,
+        plan.strategy,
+        assembly.devices,
+        hardware,
+    ]
     key += [processors(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
     key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(key)

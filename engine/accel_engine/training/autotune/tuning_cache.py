@@ -1,11 +1,11 @@
 """Caches this machine's measurements for later runs, in JSON files in the program's directory."""
 
 import json
-import os
 from contextlib import suppress
 from typing import Any
 
 from accel_engine.errors import RunError
+from accel_engine.files import replacing
 from accel_engine.run.run_paths import home, make_private
 
 
@@ -26,10 +26,8 @@ def save(name: str, key: str, value: Any) -> None:
     """Save a value for later runs; write errors are ignored, as the value can be measured again."""
     with suppress(OSError, RunError):
         make_private(home())
-        path = home() / name
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
-        temporary.replace(path)  # atomic: a concurrent reader finds the old file or the new one
+        with replacing(home() / name) as temporary:
+            temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Handles a run's commands between two chunks."""
 
-import math
 from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
+from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.run.commands import Command
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
@@ -96,22 +96,12 @@ class CommandHandler:
         self._reporter.enter_phase(phase)
 
     def _set_learning_rate(self, command: Command) -> None:
-        rate = command.argument
-        if rate is None or not 0 < rate < math.inf:
-            self._answer(command, obeyed=False, answer="the learning rate must be greater than 0")
+        optimizer, rate, step = self._assembly.optimizer, command.argument or 0.0, self._reporter.step
+        problem = "the model's custom train_step has several optimizers, whose learning rates only it can set"
+        if optimizer is not None:
+            problem = set_rate(optimizer, rate)
+        if problem:
+            self._answer(command, obeyed=False, answer=problem)
             return
-        optimizer = self._assembly.optimizer
-        if optimizer is None:
-            answer = "the model's custom train_step has several optimizers, whose learning rates only it can set"
-            self._answer(command, obeyed=False, answer=answer)
-            return
-        try:
-            optimizer.learning_rate = rate
-        except (AttributeError, TypeError, ValueError) as error:
-            self._answer(
-                command, obeyed=False, answer=f"the optimizer does not accept it: {' '.join(str(error).split())}"
-            )
-            return
-        step = self._reporter.step
         self._reporter.emit(LearningRateChanged, step=step, learning_rate=rate)
         self._answer(command, obeyed=True, answer=f"learning rate set to {rate:g} from step {step:,}")

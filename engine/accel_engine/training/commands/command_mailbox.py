@@ -2,6 +2,7 @@
 
 import queue
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
@@ -44,6 +45,15 @@ class CommandMailbox:
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._next: Command | None = None
+        self._last_id = 0
+
+    def post_new(self, commands: Iterable[Command]) -> list[Command]:
+        """Add and return those commands of a run that were not added before."""
+        new = [command for command in commands if command.id > self._last_id]
+        for command in new:
+            self._last_id = command.id
+            self.post(command)
+        return new
 
     def post(self, command: Command) -> None:
         """Add a command; wakes a waiting training thread."""

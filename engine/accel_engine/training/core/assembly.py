@@ -1,36 +1,43 @@
 """Assembles what a plan's training needs: strategy, dataset, compiled model, optimizer and feed."""
 
 import math
-import os
 import pkgutil
-from contextlib import suppress
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine import data, models, strategies
+from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
-from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.errors import DataError, ModelError, PlanError, join_words
+from accel_engine.keras_support.model_structure import has_custom_train_step, walk
+from accel_engine.keras_support.optimizers import (
+    optimizer_name,
+    optimizer_of_steps,
+    read_rate,
+    rounded_rate,
+    set_rate,
+)
 from accel_engine.models.build import build
 from accel_engine.models.model_entry import ModelEntry
-from accel_engine.models.traits import has_custom_train_step, output_units, returns_logits
+from accel_engine.models.traits import output_units, returns_logits
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, count_steps, tpu_advice
+from accel_engine.plan.estimate import StepCounts, tpu_advice
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.run.series_names import SeriesNames
-from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.core import device_visibility, optimizer_rate
+from accel_engine.training.core import device_visibility
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.label_encoding import LabelEncoding, choose_loss, encoding_for
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.distributed.worker_data import WorkerDataFeed
-from accel_engine.training.model_analysis.layer_table import changed_layer, walk
+from accel_engine.training.model_analysis.layer_table import changed_layer
 
 STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 """The series recorded at each step, unless the model has a custom ``train_step``."""
@@ -41,7 +48,7 @@ class Assembly:
     """Everything that training a plan needs.
 
     Attributes:
-        plan: The plan.
+        resolved: The plan, with its steps.
         strategy: The ``tf.distribute`` strategy.
         dataset: The training and validation examples.
         model: Built and compiled, with its optimizer's variables.
@@ -51,14 +58,12 @@ class Assembly:
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
-        step_counts: Batch sizes and steps per epoch.
-        cluster: The processes that train together; ``None`` for a single process.
         names: Names of the recorded series.
         notes: Warnings for the user.
         unseeded: The state of Keras' global random generator, for layers without a seed; empty where inaccessible.
     """
 
-    plan: Plan
+    resolved: ResolvedPlan
     strategy: tf.distribute.Strategy
     dataset: Dataset
     model: keras.Model
@@ -68,11 +73,25 @@ class Assembly:
     has_custom_train_step: bool
     scaling: Scaling
     devices: tuple[str, ...]
-    step_counts: StepCounts
-    cluster: ClusterSpec | None
     names: SeriesNames
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.resolved.plan
+
+    @property
+    def step_counts(self) -> StepCounts:
+        """Batch sizes and steps per epoch."""
+        assert self.resolved.step_counts is not None  # noqa: S101 (the steps are counted before this is made)
+        return self.resolved.step_counts
+
+    @property
+    def cluster(self) -> ClusterSpec | None:
+        """The processes that train together; ``None`` for a single process."""
+        return self.resolved.cluster
 
     @property
     def scale(self) -> float:
@@ -87,12 +106,12 @@ class Assembly:
     @property
     def coordinated(self) -> bool:
         """Whether this process is a coordinator that schedules steps on workers."""
-        return self.cluster is not None and self.cluster.coordinated
+        return self.resolved.coordinated
 
     @property
     def simultaneous_steps(self) -> int:
         """Steps that run at the same time: one per worker of a coordinator, or 1 without a coordinator."""
-        return len(self.cluster.workers) if self.cluster is not None and self.cluster.coordinated else 1
+        return len(self.cluster.workers) if self.cluster is not None and self.coordinated else 1
 
     @property
     def chief(self) -> bool:
@@ -117,22 +136,21 @@ class Assembly:
     @property
     def optimizer(self) -> keras.Optimizer | None:
         """The optimizer; ``None`` where a custom ``train_step`` has several."""
-        return optimizer_rate.optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
+        return optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
 
     @property
     def learning_rate(self) -> float | None:
         """The learning rate of the next step; ``None`` where it is unknown."""
-        # float32, so no more digits than it has
-        return None if self.optimizer is None else float(f"{float(optimizer_rate.read(self.optimizer)):.7g}")
+        return None if self.optimizer is None else rounded_rate(float(read_rate(self.optimizer)))
 
 
 def assemble(
-    plan: Plan, devices: tuple[str, ...], device_memory: int | None, trained: Diagnostics | None = None
+    resolved: ResolvedPlan, devices: tuple[str, ...], device_memory: int | None, trained: Diagnostics | None = None
 ) -> Assembly:
     """Load the data, build the model under its strategy, and check that they fit together.
 
     Args:
-        plan: The plan.
+        resolved: The plan.
         devices: TensorFlow's names of the logical devices to train on.
         device_memory: Memory of each in bytes; ``None`` for host memory.
         trained: The diagnostics of the run that continues from a checkpoint.
@@ -142,13 +160,16 @@ def assemble(
         DataError: The data cannot be read.
         ModelError: The model cannot be built, or does not fit the data.
     """
+    plan = resolved.plan
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
-    entry = strategies.find(plan.strategy)
-    strategy = pkgutil.resolve_name(entry.builder)(devices, plan)
+    entry = resolved.strategy
+    strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
     dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
     notes = list(dataset.notes)
-    step_counts = count_steps(plan, len(dataset.train), strategy.num_replicas_in_sync)
+    resolved = resolved.with_examples(len(dataset.train), strategy.num_replicas_in_sync)
+    step_counts = resolved.step_counts
+    assert step_counts is not None  # noqa: S101 (they were just counted)
     if step_counts.global_batch < plan.batch_size:
         notes.append(
             f"the batch size {plan.batch_size} is not divisible by {step_counts.replicas} replicas: each takes "
@@ -156,11 +177,11 @@ def assemble(
         )
     if devices[0].startswith("TPU"):
         notes += filter(None, [tpu_advice(step_counts, len(dataset.train))])
-        if tpu_builder.address_of(plan) and not isinstance(dataset.train.x, np.ndarray):
+        if resolved.remote_tpu and not isinstance(dataset.train.x, np.ndarray):
             raise DataError(f"{plan.data} does not fit in memory, and a remote TPU cannot read files on this machine")
     if plan.xla == "on" and step_counts.replicas > 1 and devices[0].startswith("CPU"):
         raise PlanError("xla", "on", "XLA cannot compile a mirrored step on CPUs: use auto or off")
-    cluster = ClusterSpec.find(os.environ) if entry.processes else None
+    cluster = resolved.cluster
     if cluster is not None and cluster.coordinated and len(cluster.workers) > 1:
         notes.append(
             f"{len(cluster.workers)} workers run steps of {step_counts.global_batch} examples asynchronously, "
@@ -169,9 +190,9 @@ def assemble(
     with strategy.scope():
         layers = trained.layers if trained else None
         model = build(plan.model, dataset.shape, dataset.classes, lambda model: not changed_layer(model, layers))
-        notes += _check_layers(model, plan, trained)
+        notes += _check_layers(model, resolved, trained)
         scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
-        notes += filter(None, [scaling.note])
+        notes += filter(None, [join_words(scaling.note)])
         custom_step = has_custom_train_step(model)
         if custom_step and plan.gradient_norm == "on":
             raise PlanError(
@@ -179,13 +200,13 @@ def assemble(
                 "on",
                 f"model {plan.model} computes gradients in a custom train_step, where they cannot be read: use off",
             )
-        if custom_step and cluster is not None and cluster.coordinated:
+        if custom_step and resolved.coordinated:
             raise ModelError(
                 f"model {plan.model} has a custom train_step, whose metrics all workers would share: "
                 "choose another strategy than parameter-server"
             )
         units = output_units(model, dataset.shape)
-        notes += _compile(model, plan, units, dataset.classes)
+        notes += _compile(model, resolved, units, dataset.classes)
         _check_micro_batches(model, plan, custom_step)
         notes += _scale_rate(model, plan, step_counts.replicas)
         if step_counts.replicas > 1 and len(model.metrics) > 1 and not custom_step:
@@ -197,7 +218,7 @@ def assemble(
                 "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
             )
         model.optimizer.build(model.trainable_variables)
-        unseeded = _unseeded()
+        unseeded = unseeded_state()
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
@@ -205,7 +226,7 @@ def assemble(
     else:
         feed = choose_feed(strategy, dataset.train, device_memory)
     return Assembly(
-        plan=plan,
+        resolved=resolved,
         strategy=strategy,
         dataset=dataset,
         model=model,
@@ -215,8 +236,6 @@ def assemble(
         has_custom_train_step=custom_step,
         scaling=scaling,
         devices=devices,
-        step_counts=step_counts,
-        cluster=cluster,
         names=SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES),
         notes=tuple(notes),
         unseeded=unseeded,
@@ -229,42 +248,22 @@ def rate_factor(plan: Plan, replicas: int) -> float:
     return factors[plan.rate_scaling]
 
 
-def _unseeded() -> tuple[keras.Variable, ...]:
-    """The state of Keras' global random generator, which this creates if no layer has used it yet."""
-    with suppress(ImportError):
-        from keras.src.random.seed_generator import global_seed_generator
-
-        return (global_seed_generator().state,)
-    return ()
-
-
-def optimizer_name(model: keras.Model) -> str:
-    """The class name of a model's optimizer, without a ``LossScaleOptimizer`` around it."""
-    return type(getattr(model.optimizer, "inner_optimizer", model.optimizer)).__name__
-
-
-def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[str]:
+def _compile(model: keras.Model, resolved: ResolvedPlan, units: int, classes: int) -> list[str]:
     """Compile an uncompiled model; a compiled one keeps what the plan does not override."""
-    notes: list[str] = []
+    plan, entry, notes = resolved.plan, resolved.model, list[str]()
     if not model.compiled:
-        entry = models.find(plan.model)
         loss = choose_loss(units, classes, logits=returns_logits(model))
         model.compile(optimizer=_optimizer(plan), loss=loss)
         if isinstance(entry, ModelEntry):
             if plan.learning_rate is None and plan.optimizer in ("auto", "adam"):
                 model.optimizer.learning_rate = entry.learning_rate
         else:
-            notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model)}")
+            notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model.optimizer)}")
     elif plan.optimizer != "auto":
-        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {optimizer_name(model)}")
+        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {optimizer_name(model.optimizer)}")
         model.optimizer = _optimizer(plan)
-    elif plan.learning_rate is not None:
-        try:
-            model.optimizer.learning_rate = plan.learning_rate
-        except (TypeError, ValueError) as error:
-            raise PlanError(
-                "learning_rate", plan.learning_rate, f"the model's optimizer does not accept it: {error}"
-            ) from error
+    elif plan.learning_rate is not None and (problem := set_rate(model.optimizer, plan.learning_rate)):
+        raise PlanError("learning_rate", plan.learning_rate, problem)
     if model.loss is None and not has_custom_train_step(model):
         raise ModelError(f"model {plan.model} is compiled without a loss")
     if not model.trainable_variables:
@@ -272,11 +271,13 @@ def _compile(model: keras.Model, plan: Plan, units: int, classes: int) -> list[s
     return notes
 
 
-def _check_layers(model: keras.Model, plan: Plan, trained: Diagnostics | None) -> list[str]:
+def _check_layers(model: keras.Model, resolved: ResolvedPlan, trained: Diagnostics | None) -> list[str]:
     """Raise or return a note if a continued run's model differs from the one it was trained with."""
     change = changed_layer(model, trained.layers if trained else None)
-    if change and isinstance(models.find(plan.model), ModelEntry):
-        raise ModelError(f"the run was trained with another version of model {plan.model}: {change}; start a new run")
+    if change and isinstance(resolved.model, ModelEntry):
+        raise ModelError(
+            f"the run was trained with another version of model {resolved.model.name}: {change}; start a new run"
+        )
     return [f"the model has changed since the run was trained: {change}"] if change else []
 
 
@@ -300,14 +301,9 @@ def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:
     factor = rate_factor(plan, replicas)
     if factor == 1:
         return []
-    optimizer = model.optimizer
-    before = float(tf.convert_to_tensor(optimizer.learning_rate))
-    try:
-        optimizer.learning_rate = before * factor
-    except (TypeError, ValueError) as error:
-        raise PlanError(
-            "rate_scaling", plan.rate_scaling, f"the model's optimizer does not accept it: {error}"
-        ) from error
+    before = float(read_rate(model.optimizer))
+    if problem := set_rate(model.optimizer, before * factor):
+        raise PlanError("rate_scaling", plan.rate_scaling, problem)
     return [f"the learning rate {before:g} is multiplied by {factor:.3g} for {replicas} replicas"]
 
 

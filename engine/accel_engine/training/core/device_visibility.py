@@ -5,9 +5,9 @@ TensorFlow fixes its logical devices at its first operation, so :func:`configure
 
 import os
 import re
+from dataclasses import replace
 
 import tensorflow as tf
-from tensorflow.python.client import device_lib
 
 from accel_engine.devices import find_by_address
 from accel_engine.devices.cuda_visible_devices import visible_gpus
@@ -15,8 +15,8 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.events import TensorFlowDevice
-from accel_engine.plan import Plan
-from accel_engine.strategies.placement import resolve_placement
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import device_descriptions
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -24,27 +24,29 @@ _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 _NAME = re.compile(r"name: ([^,]+)")
 
 
-def configure(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
-    """Make the plan's devices visible to TensorFlow and hide the others.
+def place(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
+    """Place a plan on those of the machine's devices that TensorFlow sees.
+
+    Raises:
+        PlanError: The plan's devices are not available, or TensorFlow does not see them.
+    """
+    wanted, usable = resolved.plan.devices, _usable(inventory)
+    hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
+    if hidden:
+        raise PlanError("devices", wanted, f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)")
+    return resolved.with_devices(usable)
+
+
+def configure(resolved: ResolvedPlan, inventory: Inventory) -> tuple[str, ...]:
+    """Make the devices of a placed plan visible to TensorFlow and hide the others.
 
     GPU memory grows on demand, unless the plan sets a limit, which is allocated at once.
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
-
-    Raises:
-        PlanError: The plan's devices are not available, or TensorFlow does not see them.
     """
-    physical = tf.config.list_physical_devices("GPU")
-    visible = _visible(inventory)
-    usable = _usable(inventory)
-    wanted = plan.devices
-    hidden = [name for name in wanted if name in {device.id for device in inventory.devices} - {d.id for d in usable}]
-    if hidden:
-        raise PlanError(
-            "devices", ",".join(wanted), f"TensorFlow does not see {', '.join(hidden)} (is this its CUDA build?)"
-        )
-    chosen = resolve_placement(plan, usable).devices
+    plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
+    physical, visible = tf.config.list_physical_devices("GPU"), _visible(inventory)
     gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     for index in gpus:
@@ -67,9 +69,7 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[Tens
     """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
         return _describe_cores(names, inventory)
-    descriptions = {
-        device.name.removeprefix("/device:"): device.physical_device_desc for device in device_lib.list_local_devices()
-    }
+    descriptions = device_descriptions()
     devices = []
     for name in names:
         kind = name.partition(":")[0].lower()
@@ -113,16 +113,17 @@ def hardware_names(devices: tuple[TensorFlowDevice, ...], inventory: Inventory) 
     )
 
 
-def worker_hardware_names(plan: Plan, inventory: Inventory) -> tuple[str, ...]:
+def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple[str, ...]:
     """The product names of a local worker's devices; empty for workers on other machines."""
-    if not plan.local_workers:
+    if not resolved.plan.local_workers:
         return ()
+    chosen = replace(resolved, cluster=None).with_devices(_usable(inventory)).placement
     names = {device.id: device.name for device in inventory.devices}
-    return tuple(names.get(device, "") for device in resolve_placement(plan, _usable(inventory), {}).devices)
+    return tuple(names.get(device, "") for device in (chosen.devices if chosen else ()))
 
 
-def device_memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> int | None:
-    """The memory of the smallest of these devices in bytes; ``None`` for CPUs, which use host memory.
+def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inventory) -> int | None:
+    """The memory of the smallest of a placed plan's devices in bytes; ``None`` for CPUs, which use host memory.
 
     0 for a TPU, where datasets are not cached: its compiler would choose their memory layout, which takes many times
     their size where a dimension is short.
@@ -131,7 +132,7 @@ def device_memory(names: tuple[str, ...], plan: Plan, inventory: Inventory) -> i
         return 0
     if names[0].startswith("CPU"):
         return None
-    chosen = resolve_placement(plan, _usable(inventory)).devices
+    plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     sizes = [device.memory for device in inventory.devices if device.id in chosen and device.memory is not None]
     if plan.memory_limit is not None:
         sizes.append(int(plan.memory_limit * GIB))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 
@@ -28,7 +28,7 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     Returns:
         The reason and a hint, which may be empty.
     """
-    if isinstance(error, AccelError):
+    if isinstance(error, AccelError) and not isinstance(error, DatabaseError):
         return str(error), ""
     if any(words in str(error) for words in _DISK_FULL):
         return "the disk is full", "free some space and continue the run from its last checkpoint"

@@ -1,11 +1,12 @@
 """Encodes labels as a model's loss expects them, and evaluates its outputs against them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
+
+from accel_engine.keras_support.losses import Loss, is_keras_defined, loss_name, single_loss
+from accel_engine.private_names.keras_names import loss_takes_logits
 
 SPARSE = "sparse"
 ONE_HOT = "one-hot"
@@ -95,10 +96,6 @@ def choose_loss(units: int, classes: int, *, logits: bool) -> keras.losses.Loss:
     return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
 
 
-Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
-"""A loss as it may be given to ``compile``, for one output; ``None`` for a model that computes its own."""
-
-
 def encoding_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
     """The form of labels that a loss expects.
 
@@ -110,35 +107,12 @@ def encoding_for(loss: Loss, units: int, classes: int) -> LabelEncoding:
         classes: Number of classes.
     """
     loss = single_loss(loss)
-    logits = bool(getattr(loss, "from_logits", False)) or bool(
-        getattr(loss, "_fn_kwargs", {}).get("from_logits", False)
-    )
+    logits = loss_takes_logits(loss)
     if loss is None or "sparse" in loss_name(loss):
         return LabelEncoding(SPARSE, classes, logits=logits)
     if units == 1 and classes == 2:
         return LabelEncoding(BINARY, classes, threshold=0.0 if logits else 0.5, logits=logits)
-    if _is_keras_loss(loss):
+    # A custom function may be wrapped in a Keras class.
+    if isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss)):
         return LabelEncoding(ONE_HOT, max(units, classes), logits=logits)
     return LabelEncoding(SPARSE, classes)
-
-
-def loss_name(loss: Loss) -> str:
-    """The name of a loss, in Keras' snake case."""
-    loss = single_loss(loss)
-    if loss is None:
-        return "the model's own"
-    if isinstance(loss, str):
-        return loss
-    return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
-
-
-def single_loss(loss: Loss) -> Loss:
-    """The loss of a single output, which may be in a list or a dictionary."""
-    if isinstance(loss, dict):
-        loss = list(loss.values())
-    return single_loss(loss[0]) if isinstance(loss, list) and len(loss) == 1 else loss
-
-
-def _is_keras_loss(loss: Loss) -> bool:
-    function = getattr(loss, "fn", loss)  # a user's function may be wrapped in a Keras class
-    return isinstance(loss, str) or str(getattr(function, "__module__", "")).startswith("keras.")

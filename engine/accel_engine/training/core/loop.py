@@ -18,8 +18,8 @@ import tensorflow as tf
 from accel_engine import clock
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.training.core import optimizer_rate
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradients import global_norm
 from accel_engine.training.core.micro_batches import GradientFunction, accumulate_gradients
@@ -101,9 +101,7 @@ class Loop:
         self._names: tuple[str, ...] = ()
         step, optimizer = _step(assembly, mode.micro_batches), assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
-        constant = (
-            optimizer is not None and optimizer_rate.is_constant(optimizer) and not assembly.has_custom_train_step
-        )
+        constant = optimizer is not None and has_constant_rate(optimizer) and not assembly.has_custom_train_step
         self._constant_rate_of = optimizer if constant else None
         if optimizer is not None and not constant:
             step = _with_rate(step, optimizer)
@@ -179,7 +177,7 @@ class Loop:
         if self._constant_rate_of is None:
             return series
         self._names = (*self._names, LEARNING_RATE)
-        rate = optimizer_rate.read(self._constant_rate_of)  # per chunk: reading it at each step would cost time
+        rate = read_rate(self._constant_rate_of)  # per chunk: reading it at each step would cost time
         return tf.concat([series, tf.fill([count, 1], rate)], axis=1)
 
     def _replica_step(self, *arguments: Any) -> tf.Tensor:
@@ -235,7 +233,7 @@ def _with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
     """A step that also returns the learning rate of its update, unless it already does."""
 
     def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        rate = optimizer_rate.read(optimizer)  # before the update, which advances the schedule
+        rate = read_rate(optimizer)  # before the update, which advances the schedule
         logs = step(x, y)
         return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
 

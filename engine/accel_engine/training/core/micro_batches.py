@@ -12,9 +12,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from accel_engine.training.core.label_encoding import Loss, single_loss
+from accel_engine.keras_support.losses import Loss, is_keras_defined, single_loss
+from accel_engine.keras_support.model_structure import walk
 from accel_engine.training.model_analysis.flops import loop_name
-from accel_engine.training.model_analysis.layer_table import walk
 
 MAX_SIZE, MIN_SIZE = 48, 8
 """Examples per micro-batch on a CPU: at most, to fit the caches, and at least, to be worthwhile."""
@@ -56,10 +56,10 @@ def _is_per_example(layer: Any) -> bool:
     """Whether a layer, or a model between its layers, computes every example independently."""
     operations = getattr(layer, "operations", ())  # of a functional model, not only layers
     return (
-        _is_keras_defined(layer)
+        is_keras_defined(layer)
         and _PER_EXAMPLE_LAYERS.fullmatch(type(layer).__name__) is not None
         and all(isinstance(operation, keras.Layer) for operation in operations)
-        and _is_keras_defined(getattr(layer, "activation", keras.activations.linear))
+        and is_keras_defined(getattr(layer, "activation", keras.activations.linear))
         and not penalizes_outputs(layer)
     )
 
@@ -74,14 +74,9 @@ def is_mean(loss: Loss) -> bool:
     loss = single_loss(loss)
     known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
     function = getattr(known, "fn", known)  # the function in a Keras class
-    if not (_is_keras_defined(known) and _is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
+    if not (is_keras_defined(known) and is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
         return False
     return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
-
-
-def _is_keras_defined(thing: Any) -> bool:
-    """Whether a function, or the class of an object, is defined by Keras."""
-    return str(getattr(thing, "__module__", "")).startswith("keras.")
 
 
 def accumulate_gradients(

@@ -27,9 +27,8 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     if trained is None or (before := recorded_scale(plan, trained, model)) == chosen.factor:
         return chosen
     same = scaling_by(before, dataset.value_range.noun)
-    return Scaling(
-        before, same.text, f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
-    )
+    note = f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
+    return Scaling(before, same.text, (note,))
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine import clock, strategies
+from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import (
     DevicesFound,
@@ -19,7 +19,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.writer import RunWriter
 from accel_engine.strategies import tpu_builder
@@ -61,7 +61,7 @@ class Trainer:
     """Trains one plan, writes its events and series, and handles commands between two chunks.
 
     Args:
-        plan: The plan.
+        resolved: The plan.
         run: Writes the run.
         mailbox: Receives commands.
         inventory: The machine's devices.
@@ -87,7 +87,7 @@ class Trainer:
 
     def __init__(
         self,
-        plan: Plan,
+        resolved: ResolvedPlan,
         run: RunWriter,
         mailbox: CommandMailbox,
         inventory: Inventory,
@@ -95,7 +95,7 @@ class Trainer:
         began: float | None = None,
         deadline: Deadline | None = None,
     ) -> None:
-        self._plan = plan
+        self._resolved, self._plan = resolved, resolved.plan
         self._run = run
         self._mailbox = mailbox
         self._inventory = inventory
@@ -121,8 +121,7 @@ class Trainer:
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             traceback.print_exc()
-            distributed = strategies.find(self._plan.strategy).processes
-            self.lost_connection = distributed and isinstance(error, CONNECTION_ERRORS)
+            self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         return self.ended(Outcome.FINISHED)
 
@@ -145,9 +144,9 @@ class Trainer:
 
     def _prepare(self) -> None:
         names = self._configure_devices()
-        memory = device_visibility.device_memory(names, self._plan, self._inventory)
+        memory = device_visibility.device_memory(names, self._resolved, self._inventory)
         trained = diagnostics.read(self._run.directory) if self._reporter.step else None
-        self._assembly = assembly = assemble(self._plan, names, memory, trained)
+        self._assembly = assembly = assemble(self._resolved, names, memory, trained)
         self._sync_start_step()
         self._saver = RunSaver(assembly, self._reporter)
         self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
@@ -160,10 +159,11 @@ class Trainer:
 
     def _configure_devices(self) -> tuple[str, ...]:
         """Configure the plan's devices, with a time limit for connecting to a TPU."""
-        endpoint = tpu_builder.endpoint_of(self._plan)
+        endpoint = self._resolved.tpu
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
-            return device_visibility.configure(self._plan, self._inventory)
+            self._resolved = device_visibility.place(self._resolved, self._inventory)
+            return device_visibility.configure(self._resolved, self._inventory)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
@@ -177,7 +177,7 @@ class Trainer:
         self._sync = WorkerSync(assembly.strategy, cluster)
         self._reporter.step = self._sync.minimum(self._reporter.step)
         self._run.truncate(self._reporter.step)
-        reduction = reduction_over_workers(assembly.devices, self._plan)
+        reduction = reduction_over_workers(assembly.devices, self._resolved)
         self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 
     def _broadcast(self, number: int) -> int:
@@ -306,7 +306,7 @@ class Trainer:
         assembly = self._assembly
         if assembly.coordinated:
             devices = device_visibility.describe_worker_devices()
-            self._hardware = device_visibility.worker_hardware_names(self._plan, self._inventory)
+            self._hardware = device_visibility.worker_hardware_names(self._resolved, self._inventory)
         else:
             devices = device_visibility.describe_devices(names, self._inventory)
             self._hardware = device_visibility.hardware_names(devices, self._inventory)
@@ -315,7 +315,7 @@ class Trainer:
             DevicesFound,
             devices=devices,
             strategy=type(assembly.strategy).__name__,
-            address=tpu_builder.address_of(self._plan),
+            address=self._resolved.remote_tpu,
         )
         self._run.write_event(summarize(assembly))
         self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)

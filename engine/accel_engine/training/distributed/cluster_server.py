@@ -4,16 +4,15 @@ import time
 from concurrent.futures import Future
 
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from accel_engine import clock, data
 from accel_engine.data.dataset import Dataset
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import DataError
 from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
-from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.tensorflow_names import server_config
 from accel_engine.run.writer import RunWriter
-from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
@@ -25,8 +24,7 @@ class ClusterServer:
     """Serves a coordinator through ``tf.distribute.Server`` until it is stopped.
 
     Args:
-        plan: The coordinator's plan.
-        cluster: The cluster and this process's role in it.
+        resolved: The coordinator's plan, with the cluster and this process's role in it.
         run: Writes this process's run.
         mailbox: Receives commands.
         inventory: The machine's devices.
@@ -41,15 +39,14 @@ class ClusterServer:
 
     def __init__(
         self,
-        plan: Plan,
-        cluster: ClusterSpec,
+        resolved: ResolvedPlan,
         run: RunWriter,
         mailbox: CommandMailbox,
         inventory: Inventory,
         began: float,
     ) -> None:
-        self._plan = plan
-        self._cluster = cluster
+        assert resolved.cluster is not None  # noqa: S101 (this process serves its coordinator)
+        self._resolved, self._cluster = resolved, resolved.cluster
         self._mailbox = mailbox
         self._inventory = inventory
         self._reporter = RunReporter(run, 0)
@@ -64,7 +61,8 @@ class ClusterServer:
             tf.errors.OpError: The server cannot be started.
         """
         self._reporter.enter_phase(Phase.BUILDING)
-        names = device_visibility.configure(self._plan, self._inventory)
+        resolved = device_visibility.place(self._resolved, self._inventory)
+        names = device_visibility.configure(resolved, self._inventory)
         self._data_source = WorkerDataSource(self._examples, self._cluster.name)
         spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}
         self._server = tf.distribute.Server(
@@ -72,7 +70,7 @@ class ClusterServer:
             job_name=self._cluster.role,
             task_index=self._cluster.index,
             protocol="grpc",
-            config=context.context().config,  # else the server ignores the devices configured above
+            config=server_config(),  # else the server ignores the devices configured above
         )
         if self._cluster.role == "worker":
             devices = device_visibility.describe_devices(names, self._inventory)
@@ -87,7 +85,8 @@ class ClusterServer:
     def _read(self) -> None:
         """Load the plan's data for the steps of this worker; on failure, these steps raise the error."""
         try:
-            dataset = data.load(self._plan.data, image_size=self._plan.image_size, seed=self._plan.seed)
+            plan = self._resolved.plan
+            dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
             self._examples.set_result(dataset)
         except DataError as error:
             self._examples.set_exception(error)

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from accel_engine import strategies
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.creation import create_worker
@@ -53,10 +52,10 @@ class LocalWorkers:
     Args:
         directory: The chief's run.
         plan: The plan that all of them train.
+        coordinated: Whether this process coordinates the others.
     """
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
-        coordinated = strategies.find(plan.strategy).coordinated
+    def __init__(self, directory: Path, plan: Plan, *, coordinated: bool) -> None:
         self._ports = [reserve_port() for _ in range(plan.local_workers + 2 * coordinated)]
         self.cluster = _local_cluster(tuple(_address(reserved) for reserved in self._ports), coordinated=coordinated)
         if sys.platform != "linux":  # elsewhere a bound socket would receive the listener's connections

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from tensorflow.python.ops import script_ops
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
+from accel_engine.private_names.tensorflow_names import register_function
 from accel_engine.training.core.feed import PREFETCH
 
 _NAME = "accel_tui_training_examples"
@@ -60,8 +60,8 @@ class WorkerDataSource:
                     begun[key] = ahead.submit(x.take, later)
             return begun.pop((wanted, rows.tobytes())).result(), y[rows]
 
-        # The public API would choose a name, different in each process. TensorFlow holds weak references only.
-        self._batch = script_ops._py_funcs._funcs[_NAME] = batch  # noqa: SLF001
+        self._batch = batch  # TensorFlow holds a weak reference only
+        register_function(_NAME, batch)
 
 
 class WorkerDataFeed:

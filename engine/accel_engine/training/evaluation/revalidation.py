@@ -1,6 +1,5 @@
 """Validates the last checkpoint of an ended run and saves its evaluation report."""
 
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
-from accel_engine.models.traits import has_custom_train_step
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
 from accel_engine.run.diagnostics import EvaluationReport
@@ -87,5 +86,3 @@ def _save_report(directory: Path, report: EvaluationReport, step: int) -> None:
             writer.write_diagnostics(report, step)
     except BlockingIOError as error:
         raise RunError(f"run {directory.name} is being trained again") from error
-    except sqlite3.Error as error:
-        raise RunError(f"cannot write the run {directory.name}: {error}") from error

@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.distributed.worker_data import reads_examples
 
 _CALLS = {
@@ -148,11 +149,8 @@ def _function(operation: tf.Operation, attribute: str) -> Any:
     """The graph of a function that an operation calls."""
     name, graph = operation.get_attr(attribute).name, operation.graph
     while graph is not None:
-        # No public API returns a graph's function with the shapes of its variables.
-        find = getattr(graph, "_get_function", None)
-        found = find(name) if find else None
-        if found is not None and hasattr(found, "graph"):
-            return found.graph
+        if (found := function_graph(graph, name)) is not None:
+            return found
         graph = getattr(graph, "outer_graph", None)
     raise _Uncountable(f"the graph does not contain its function {name}")
 

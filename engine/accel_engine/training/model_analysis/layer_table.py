@@ -5,7 +5,6 @@ repeated names. So while a step is traced, each layer adds its operations, and t
 scope with its index.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +14,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from accel_engine.keras_support.model_structure import override_calls, parameter_count, walk, walk_inside
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_engine.training.cpu_kernels.layer_call_override import override_calls
 from accel_engine.training.model_analysis.flops import FlopCount
 
 _AGAIN = ", as above"
@@ -52,7 +51,7 @@ def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
     seen: set[Any] = set()
     for layer, depth in walk(model):
         # A layer of two nested models counts once.
-        fresh = {layer, *(each for each, _ in _inner(layer))} - seen
+        fresh = {layer, *(each for each, _ in walk_inside(layer))} - seen
         counted = layer in fresh
         seen.add(layer)
         rows.append(
@@ -62,7 +61,7 @@ def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
                 depth=depth,
                 shape=_shape(layer),
                 parameters=layer.count_params() if counted else 0,
-                trainable=sum(math.prod(weight.shape) for weight in layer.trainable_weights) if counted else 0,
+                trainable=parameter_count(layer.trainable_weights) if counted else 0,
                 flops=None if work.flops is None else sum(flops[numbers[each]] for each in fresh),
                 inner=isinstance(layer, keras.Model),
             )
@@ -78,18 +77,6 @@ def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
     now = [type(layer).__name__ for layer, _ in walk(model)]
     pairs = zip_longest(before, now, fillvalue="missing")
     return next((f"layer {was} is now {has}" for was, has in pairs if was != has), "") if before else ""
-
-
-def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield the layers of a model with their depth of nesting; a nested model before its layers."""
-    for layer in model.layers:
-        if not isinstance(layer, keras.layers.InputLayer):
-            yield layer, depth
-            yield from _inner(layer, depth + 1)
-
-
-def _inner(layer: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
-    return walk(layer, depth) if isinstance(layer, keras.Model) else iter(())
 
 
 def _numbered(model: Any) -> dict[Any, int]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from accel_engine import data
 from accel_engine.errors import DataError
+from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.build import build
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
@@ -36,7 +36,7 @@ def measure_model(plan: Plan) -> dict[str, Any]:
             model = build(plan.model, shape, classes)
             return {
                 "parameters": model.count_params(),
-                "trainable": sum(math.prod(weight.shape) for weight in model.trainable_weights),
+                "trainable": parameter_count(model.trainable_weights),
                 "layers": len(model.layers),
                 "activations": _activations(model),
                 "input_shape": shape,
@@ -45,11 +45,6 @@ def measure_model(plan: Plan) -> dict[str, Any]:
             }
     finally:
         keras.backend.clear_session(free_memory=False)
-
-
-def devices_are_configurable() -> bool:
-    """Whether TensorFlow's devices can still be configured in this process."""
-    return not context.context()._initialized  # noqa: SLF001 (there is no public API)
 
 
 def _activations(model: keras.Model) -> int:

@@ -1,13 +1,12 @@
 """Creates the events that describe an assembled run."""
 
-import numpy as np
-
 from accel_engine import clock
 from accel_engine.events import LearningRateChanged, ModelBuilt
+from accel_engine.keras_support.losses import loss_name
+from accel_engine.keras_support.model_structure import parameter_count
+from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
 from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.training.core.assembly import Assembly, optimizer_name
-from accel_engine.training.core.label_encoding import loss_name
-from accel_engine.training.core.optimizer_rate import schedule_name
+from accel_engine.training.core.assembly import Assembly
 
 
 def summarize(assembly: Assembly) -> ModelBuilt:
@@ -16,7 +15,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
     return ModelBuilt(
         time=clock.now(),
         parameters=model.count_params(),
-        trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
+        trainable=parameter_count(model.trainable_weights),
         layers=len(model.layers),
         input_shape=tuple(dataset.shape),
         classes=dataset.classes,
@@ -28,7 +27,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         per_replica_batch=step_counts.per_replica_batch,
         dropped_examples=step_counts.dropped_examples,
         replicas=step_counts.replicas,
-        optimizer=optimizer_name(model),
+        optimizer=optimizer_name(model.optimizer),
         loss=loss_name(model.loss),
         series=_series(assembly),
         precision=plan.policy,

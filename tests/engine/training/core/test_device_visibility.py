@@ -10,11 +10,15 @@ from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import PlanError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
 
-configure = device_visibility.configure  # as it is: other tests here take devices as they are
+configure, place = (
+    device_visibility.configure,
+    device_visibility.place,
+)  # as it is: other tests here take devices as they are
 
 GIB = 1 << 30
 INVENTORY = Inventory(
@@ -54,7 +58,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
 
 
 def test_the_plans_gpus_are_visible_with_memory_growth(told: Told) -> None:
-    names = configure(Plan(strategy="mirrored", devices=("gpu:1", "gpu:2")), INVENTORY)
+    names = configure(place(resolve(Plan(strategy="mirrored", devices=("gpu:1", "gpu:2"))), INVENTORY), INVENTORY)
     assert names == ("GPU:0", "GPU:1")
     assert told.visible == ["physical GPU 1", "physical GPU 2"]
     assert told.growth == {"physical GPU 1": True, "physical GPU 2": True}
@@ -62,7 +66,7 @@ def test_the_plans_gpus_are_visible_with_memory_growth(told: Told) -> None:
 
 
 def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
-    configure(Plan(devices=("gpu:1",), memory_limit=4), INVENTORY)
+    configure(place(resolve(Plan(devices=("gpu:1",), memory_limit=4)), INVENTORY), INVENTORY)
     assert told.limits == {"physical GPU 1": [4096]}
     assert not told.growth
 
@@ -71,7 +75,7 @@ def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
 def test_gpus_are_matched_under_cuda_visible_devices(told: Told, monkeypatch: pytest.MonkeyPatch, shown: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
     told.physical = ["the first that is shown", "the second"]
-    configure(Plan(devices=("gpu:1",)), INVENTORY)
+    configure(place(resolve(Plan(devices=("gpu:1",))), INVENTORY), INVENTORY)
     assert told.visible == ["the second"]
 
 
@@ -79,14 +83,14 @@ def test_a_hidden_gpu_is_rejected_by_name(told: Told, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-cccc")
     told.physical = told.physical[:1]
     with pytest.raises(PlanError, match="TensorFlow does not see gpu:0"):
-        configure(Plan(devices=("gpu:0",)), INVENTORY)
+        configure(place(resolve(Plan(devices=("gpu:0",))), INVENTORY), INVENTORY)
 
 
 def test_local_workers_divide_the_gpus(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ClusterSpec(("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"), index=1)
     monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
     monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "1")
-    assert configure(Plan(strategy="multi-worker", local_workers=3), INVENTORY) == ("GPU:0",)
+    assert configure(place(resolve(Plan(strategy="multi-worker", local_workers=3)), INVENTORY), INVENTORY) == ("GPU:0",)
     assert told.visible == ["physical GPU 1"]
 
 
@@ -108,10 +112,10 @@ def test_only_a_coordinators_workers_get_gpus(
     monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "1")
     plan = Plan(strategy="parameter-server", local_workers=3)
 
-    assert configure(plan, INVENTORY) == names
+    assert configure(place(resolve(plan), INVENTORY), INVENTORY) == names
     assert told.visible == visible
-    assert device_visibility.worker_hardware_names(plan, INVENTORY) == ("A small card",)
-    assert device_visibility.worker_hardware_names(plan.replace(local_workers=0), INVENTORY) == ()
+    assert device_visibility.worker_hardware_names(resolve(plan), INVENTORY) == ("A small card",)
+    assert device_visibility.worker_hardware_names(resolve(plan.replace(local_workers=0)), INVENTORY) == ()
 
 
 @pytest.mark.parametrize(
@@ -139,11 +143,11 @@ def test_a_coordinator_describes_its_workers_devices(
     ],
 )
 def test_memory_is_that_of_the_smallest_device(told: Told, plan: Plan, memory: int) -> None:
-    assert device_visibility.device_memory(("GPU:0",), plan, INVENTORY) == memory
+    assert device_visibility.device_memory(("GPU:0",), place(resolve(plan), INVENTORY), INVENTORY) == memory
 
 
 def test_cpus_have_no_device_memory(told: Told) -> None:
-    assert device_visibility.device_memory(("CPU:0",), Plan(), INVENTORY) is None
+    assert device_visibility.device_memory(("CPU:0",), place(resolve(Plan()), INVENTORY), INVENTORY) is None
 
 
 def test_allocated_memory_is_added_to_the_driver_s_readings(monkeypatch: pytest.MonkeyPatch) -> None:

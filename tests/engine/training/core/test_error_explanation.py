@@ -1,11 +1,10 @@
 import errno
 import os
-import sqlite3
 
 import pytest
 import tensorflow as tf
 
-from accel_engine.errors import ModelError
+from accel_engine.errors import DatabaseError, ModelError
 from accel_engine.plan import Plan
 from accel_engine.training.core.error_explanation import explain_error
 
@@ -15,7 +14,7 @@ from accel_engine.training.core.error_explanation import explain_error
     [
         tf.errors.ResourceExhaustedError(None, None, "/runs/step-3.data; No space left on device [Op:SaveV2]"),
         OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
-        sqlite3.OperationalError("database or disk is full"),
+        DatabaseError("database or disk is full"),
     ],
     ids=lambda error: type(error).__name__,
 )

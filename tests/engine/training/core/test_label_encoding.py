@@ -5,7 +5,8 @@ import keras
 import pytest
 import tensorflow as tf
 
-from accel_engine.training.core.label_encoding import BINARY, ONE_HOT, SPARSE, encoding_for, loss_name
+from accel_engine.keras_support.losses import loss_name
+from accel_engine.training.core.label_encoding import BINARY, ONE_HOT, SPARSE, encoding_for
 
 LOSSES = keras.losses
 

@@ -10,6 +10,7 @@ from keras import layers
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Outcome
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.autotune import autotuner
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import epoch_order
@@ -115,7 +116,7 @@ def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, m
 
 @pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
 def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
-    assembly = assemble(PLAN.replace(micro_batches=asked), ("CPU:0",), None)
+    assembly = assemble(resolve(PLAN.replace(micro_batches=asked)), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(
         epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)

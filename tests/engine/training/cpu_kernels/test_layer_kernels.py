@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import epoch_order
 from accel_engine.training.core.loop import ExecutionMode, Loop
-from accel_engine.training.cpu_kernels import batch_norm, convolution
 from accel_engine.training.model_analysis.flops import count_flops
 from accel_engine.training.model_analysis.layer_table import tabulate
 from engine.training.layer_steps import apart, kinds, operations
@@ -58,7 +58,7 @@ def changed(graph: Any) -> bool:
 
 
 def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
-    assembly = assemble(Plan(model=f"{models}:convolved", batch_size=64, validation="off"), ("CPU:0",), None)
+    assembly = assemble(resolve(Plan(model=f"{models}:convolved", batch_size=64, validation="off")), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
 
@@ -71,7 +71,7 @@ def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
 
 def test_flops_belong_to_the_layer_with_either_kernel() -> None:
     plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
-    assembly = assemble(plan, ("CPU:0",), None)
+    assembly = assemble(resolve(plan), ("CPU:0",), None)
 
     graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
 
@@ -81,9 +81,12 @@ def test_flops_belong_to_the_layer_with_either_kernel() -> None:
     assert table.rest == 0
 
 
-@pytest.mark.parametrize(("model", "xla"), [("convolved", True), ("own", False)])
-def test_xla_and_custom_train_steps_use_keras(models: str, model: str, xla: bool) -> None:
-    assembly = assemble(Plan(model=f"{models}:{model}", batch_size=64, validation="off"), ("CPU:0",), None)
+@pytest.mark.parametrize(
+    ("model", "xla", "cpu_kernels"), [("convolved", True, "auto"), ("own", False, "auto"), ("convolved", False, "off")]
+)
+def test_xla_custom_train_steps_and_the_plan_use_keras(models: str, model: str, xla: bool, cpu_kernels: str) -> None:
+    plan = Plan(model=f"{models}:{model}", batch_size=64, validation="off", cpu_kernels=cpu_kernels)
+    assembly = assemble(resolve(plan), ("CPU:0",), None)
 
     assert not changed(
         Loop(assembly, ExecutionMode(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
@@ -91,22 +94,22 @@ def test_xla_and_custom_train_steps_use_keras(models: str, model: str, xla: bool
 
 
 @pytest.mark.parametrize("strategy", ["default", "mirrored", "central-storage"])
-def test_results_are_the_same_under_strategies(models: str, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_the_same_under_strategies(models: str, strategy: str) -> None:
     replicas = 1 if strategy == "default" else 2
     batch = 64 * replicas
     plan = Plan(model=f"{models}:convolved", strategy=strategy, batch_size=batch, optimizer="sgd", validation="off")
 
-    def learnt() -> tuple[bool, list[np.ndarray]]:
-        assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(replicas)), None)
+    def learnt(cpu_kernels: str) -> tuple[bool, list[np.ndarray]]:
+        assembly = assemble(
+            resolve(plan.replace(cpu_kernels=cpu_kernels)), tuple(f"CPU:{index}" for index in range(replicas)), None
+        )
         loop, order = Loop(assembly, ExecutionMode()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
         graph = loop.trace(order)
         assert sum(measured.count for measured in loop.run(order)) == 5
         return changed(graph), [np.asarray(variable) for variable in assembly.model.variables]
 
-    faster, values = learnt()
-    for kind in (batch_norm, convolution):
-        monkeypatch.setattr(kind, "MIN_ELEMENTS", 2**40)
-    without, expected = learnt()
+    faster, values = learnt("auto")
+    without, expected = learnt("off")
 
     assert (faster, without) == (True, False)
     for value, other in zip(values, expected, strict=True):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from accel_engine.errors import ModelError
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies import builders
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -24,7 +25,7 @@ def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:
-    assembly = assemble(PLAN, ("CPU:0",), None)
+    assembly = assemble(resolve(PLAN), ("CPU:0",), None)
 
     assert (assembly.replicas, assembly.step_counts.global_batch) == (1, PLAN.batch_size)
     assert assembly.simultaneous_steps == 2
@@ -36,7 +37,7 @@ def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:
 def test_devices_are_those_of_the_workers(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(device_visibility, "describe_worker_devices", lambda: ({"kind": kind}, {"kind": kind}))
 
-    assembly = assemble(PLAN, ("CPU:0",), None)
+    assembly = assemble(resolve(PLAN), ("CPU:0",), None)
 
     assert assembly.devices == (f"{kind.upper()}:0",)
     assert assembly.on_cpu == (kind == "cpu")
@@ -54,4 +55,4 @@ def test_a_custom_train_step_is_rejected(tmp_path: Path) -> None:
         "    return Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])\n"
     )
     with pytest.raises(ModelError, match=r"custom train_step.*choose another strategy than parameter-server"):
-        assemble(PLAN.replace(model=f"{model}:build"), ("CPU:0",), None)
+        assemble(resolve(PLAN.replace(model=f"{model}:build")), ("CPU:0",), None)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from accel_engine import models
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import StreamedFeed, epoch_order
 from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -141,7 +142,7 @@ def resnet20(side: int, channels: int, classes: int) -> tuple[int, int]:
 
 
 def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> FlopCount:
-    assembly = assemble(plan, tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
+    assembly = assemble(resolve(plan), tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
     step_counts = assembly.step_counts

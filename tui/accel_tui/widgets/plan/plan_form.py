@@ -13,8 +13,8 @@ from textual.widget import Widget
 from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.plan import form
-from accel_tui.plan.form import FormResult
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
@@ -56,7 +56,7 @@ class PlanForm(Widget):
         """A field has changed."""
 
         form: "PlanForm"
-        filled: FormResult
+        filled: ResolvedPlan
 
         @property
         def control(self) -> "PlanForm":
@@ -80,7 +80,7 @@ class PlanForm(Widget):
                 for group in column:
                     with Vertical(id=f"group-{group.lower().replace(' ', '-')}", classes="group") as box:
                         box.border_title = group
-                        names = {name for name in form.GROUPS[group] if is_relevant(name, Plan(), None)}
+                        names = {name for name in form.GROUPS[group] if is_relevant(name, resolve(Plan()), None)}
                         yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
@@ -93,13 +93,13 @@ class PlanForm(Widget):
         return tuple(field for field in self.fields if field.parent is not None and field.display)
 
     @property
-    def filled(self) -> FormResult:
+    def filled(self) -> ResolvedPlan:
         """The current result."""
         devices = None if self.inventory is None else self.inventory.devices
         filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
         data, reason = self.data_problem
         if data == filled.plan.data:
-            return replace(filled, errors={"data": reason, **filled.errors})
+            return replace(filled, errors={"data": (reason,), **filled.errors})
         return filled
 
     def load(self, plan: Plan) -> None:
@@ -142,23 +142,23 @@ class PlanForm(Widget):
 
     def _look(self) -> None:
         filled = self.filled
-        self._show(filled.plan)
+        self._show(filled)
         devices = () if self.inventory is None else self.inventory.devices
         for field in self.shown:
             name = field.field
-            field.error = filled.errors.get(name, "")
+            field.error = form.word(filled.errors.get(name, ()))
             field.picker.choices = form.choices(name, filled, devices)
             field.picker.placeholder = form.placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
-    def _show(self, plan: Plan) -> None:
+    def _show(self, filled: ResolvedPlan) -> None:
         """Show the fields that apply; those that were never needed before are mounted in their place."""
         devices = None if self.inventory is None else self.inventory.devices
         for group, names in form.GROUPS.items():
             mounted: Field | None = None
             shown: Field | None = None
             for field in (field for field in self.fields if field.field in names):
-                wanted = is_relevant(field.field, plan, devices)
+                wanted = is_relevant(field.field, filled, devices)
                 if field.parent is None and wanted:
                     box = self.query_one(f"#group-{group.lower().replace(' ', '-')}")
                     box.mount(field, after=mounted) if mounted else box.mount(field, before=0)

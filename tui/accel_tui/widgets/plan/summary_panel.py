@@ -1,13 +1,32 @@
-"""The summary of a plan."""
+"""The summary of a plan: asks the engine about the model and surveys the user's data."""
 
 import textwrap
+from dataclasses import dataclass
 
+from textual import work
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import reactive
+from textual.timer import Timer
 from textual.widget import Widget
 
+from accel_engine import data
+from accel_engine.data import DatasetEntry
+from accel_engine.errors import AccelError
+from accel_engine.launch.warm_engine import Description, WarmEngine
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.text import printable_fields
+from accel_tui.plan import plan_preview
 from accel_tui.plan.plan_preview import PreviewRow
+from accel_tui.run_launcher import LaunchState
+
+IDLE_SECONDS = 0.25
+"""Seconds without input before the engine is asked about the model."""
+
+Subject = tuple[str, str, str | None]
+"""What a model description depends on: model, data and image size."""
 
 _NAME = 12
 _TWO_COLUMNS = 66
@@ -30,6 +49,9 @@ class SummaryPanel(Widget):
     }
     """
 
+    launch: reactive[LaunchState] = reactive(LaunchState(), repaint=False)
+    """Has the engine that can describe a model."""
+
     choices: reactive[tuple[PreviewRow, ...]] = reactive((), layout=True)
     """The choices: model, data, strategy."""
 
@@ -39,9 +61,73 @@ class SummaryPanel(Widget):
     warnings: reactive[tuple[str, ...]] = reactive((), layout=True)
     """Warnings."""
 
-    def on_mount(self) -> None:
-        """Set the panel's title."""
+    @dataclass
+    class DataSurveyed(Message):
+        """The user's data was surveyed."""
+
+        plan: Plan
+        entry: DatasetEntry | None
+        problem: str = ""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.border_title = "Summary"
+        self._filled: ResolvedPlan | None = None
+        self._described: tuple[Subject, Description] | None = None
+        self._asked: tuple[WarmEngine | None, Subject] | None = None
+        self._pause: Timer | None = None
+
+    def preview(self, filled: ResolvedPlan) -> None:
+        """Show a form's plan; request missing details once the user stops typing."""
+        self._filled = filled
+        self._update(filled)
+        if self._pause:
+            self._pause.stop()
+        self._pause = self.set_timer(IDLE_SECONDS, self._request_details)
+
+    def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
+        """Request a description of the model from another engine."""
+        if launch.ready_engine is not before.ready_engine:
+            self._request_details()
+
+    def _update(self, filled: ResolvedPlan) -> None:
+        known = self._described
+        description = known[1] if known and known[0] == _subject(filled.plan) else None
+        pending = "counting…" if self.launch.ready_engine else "waiting for TensorFlow"
+        self.choices = printable_fields(plan_preview.choice_rows(filled))
+        self.facts = printable_fields(plan_preview.rows(filled, description, pending))
+        self.warnings = printable_fields(plan_preview.warnings(filled, description))
+
+    def _request_details(self) -> None:
+        """Survey the user's data and have the engine count the model's parameters, unless known."""
+        filled, engine = self._filled, self.launch.ready_engine
+        if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
+            return
+        if filled.data.path is not None:
+            self._survey(filled.plan)
+        wanted = (engine, _subject(filled.plan))
+        known = self._described is not None and self._described[0] == wanted[1]
+        if engine and not known and wanted != self._asked:
+            self._asked = wanted
+            self._describe(engine, filled.plan)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
+    def _survey(self, plan: Plan) -> None:
+        try:
+            entry = data.survey(data.find(plan.data), plan.image_size)
+        except AccelError as error:
+            self.post_message(self.DataSurveyed(plan, None, str(error)))
+        else:
+            self.post_message(self.DataSurveyed(plan, entry))
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
+    def _describe(self, engine: WarmEngine, plan: Plan) -> None:
+        self.call_later(self._take_description, engine, _subject(plan), engine.describe(plan))
+
+    def _take_description(self, engine: WarmEngine, subject: Subject, description: Description) -> None:
+        if engine is self.launch.ready_engine and self._filled:  # else it has a run, or has exited
+            self._described = (subject, description)
+            self._update(self._filled)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, cut to the room if possible."""
@@ -78,6 +164,10 @@ class SummaryPanel(Widget):
             for fact, whole, count in zip(self.choices, wholes, counts, strict=True)
             for line in (whole if count == len(whole) else _paragraph(fact, width, "$text-muted", count))
         ]
+
+
+def _subject(plan: Plan) -> Subject:
+    return plan.model, plan.data, plan.image_size
 
 
 def _paragraph(fact: PreviewRow, width: int, style: str = "", max_lines: int | None = None) -> list[Content]:

@@ -9,8 +9,8 @@ import pytest
 from keras.optimizers import schedules
 
 from accel_engine.events import CommandAnswered, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Warned
+from accel_engine.keras_support.optimizers import optimizer_of_steps
 from accel_engine.plan import Plan
-from accel_engine.training.core.optimizer_rate import optimizer_of_steps
 
 from ..conftest import Gym
 
@@ -194,12 +194,12 @@ def test_several_optimizers_have_no_single_rate(gym: Gym, models: str) -> None:
 
 
 def test_every_keras_optimizer_has_a_rate() -> None:
-    from accel_engine.training.core import optimizer_rate
+    from accel_engine.keras_support import optimizers
 
     for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl", "Lion"):
         optimizer = getattr(keras.optimizers, name)(0.25)
-        assert optimizer_rate.is_constant(optimizer)
-        assert float(optimizer_rate.read(optimizer)) == 0.25
+        assert optimizers.has_constant_rate(optimizer)
+        assert float(optimizers.read_rate(optimizer)) == 0.25
 
 
 @pytest.mark.parametrize("held", [lambda own: own, lambda own: [own], lambda own: {"d": (own,)}])

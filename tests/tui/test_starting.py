@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.launch import engine_process
+from accel_engine.launch import engine_process, start_run
 from accel_engine.launch.engine_process import Installation
 from accel_engine.launch.warm_engine import EngineState
 from accel_engine.plan import Plan
-from accel_tui.plan import starting
 from tui.stand_ins import StubApp, StubEngine, shows, until
 
 
@@ -33,7 +32,7 @@ class BrokenEngine(StubEngine):
 
 def test_where_a_warm_engine_has_just_ended_a_cold_one_is_started(cold: list[Path]) -> None:
     engine: Any = BrokenEngine(lambda: None)
-    directory = starting.start_run(Plan(), (), engine)
+    directory = start_run.hand_over(start_run.new_run(Plan(), ()), engine)
     assert cold == [directory]
     assert engine.closed
 
@@ -48,12 +47,12 @@ async def test_whatever_keeps_a_run_from_being_started_the_next_can_be(
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready")
         with monkeypatch.context() as patch:
-            patch.setattr(starting, "start_run", refuse)
+            patch.setattr(start_run, "new_run", refuse)
             await pilot.press("s")
-            await until(pilot, lambda: app.start_problem, "the refusal")
-        assert "no more processes" in app.start_problem
+            await until(pilot, lambda: app.launch.problem, "the refusal")
+        assert "no more processes" in app.launch.problem
         await shows(pilot, "no more processes")
-        assert not app.is_starting
+        assert not app.launch.is_starting
         await pilot.press("s")
         await until(pilot, lambda: app.engines[0].handed, "the next start")
     assert cold == []

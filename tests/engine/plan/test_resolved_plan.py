@@ -6,20 +6,20 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.preflight import check
+from accel_engine.plan.resolved_plan import check
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)
 
 
 def test_a_valid_plan_has_step_counts() -> None:
-    laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST)
+    laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST).step_counts
 
     assert laid_out is not None
     assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 22)
 
 
 def test_steps_on_a_remote_tpu_are_unknown() -> None:
-    assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST) is None
+    assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST).step_counts is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from textual.theme import BUILTIN_THEMES
 
-from accel_tui.settings import keymap, user_settings
+from accel_tui import keymap
+from accel_tui.app import key_bindings
+from accel_tui.settings import user_settings
 from accel_tui.settings.old_key_ids import OLD_KEY_IDS
 from accel_tui.settings.user_settings import Settings, SettingSource
 
@@ -44,7 +46,7 @@ SOURCE = SettingSource(Path("s.toml"), {"theme": 1, "keys.run.pause": 2, "keys.r
 
 def said(**keys: str) -> list[str]:
     chosen = {name.replace("_", ".", 1): value for name, value in keys.items()}
-    return keymap.key_errors(Settings(keys=chosen, source=SOURCE))
+    return keymap.key_errors(Settings(keys=chosen, source=SOURCE), key_bindings())
 
 
 @pytest.mark.parametrize("theme", ["auto", "accel-ansi", *BUILTIN_THEMES])
@@ -58,7 +60,7 @@ def test_an_unknown_theme_is_told() -> None:
 
 
 def test_every_key_is_known_with_what_it_does() -> None:
-    keys = keymap.keys()
+    keys = key_bindings()
     assert {"app.help", "new-run.start", "picker.close", "run.pause", "charts.in", "runs.open", "help.close"} <= set(
         keys
     )
@@ -117,14 +119,14 @@ def test_an_id_of_before_still_names_its_action(before: str, tmp_path: Path) -> 
     assert errors == []
     ((current, chosen),) = settings.keys.items()
     assert chosen == "f9"
-    assert ",".join(keymap.keys()[current].keys) == pressed
+    assert ",".join(key_bindings()[current].keys) == pressed
     assert settings.source.line(f"keys.{current}") == 2
-    assert keymap.key_errors(settings) == []
+    assert keymap.key_errors(settings, key_bindings()) == []
 
 
 def test_ids_of_before_are_no_longer_used() -> None:
-    assert not OLD_KEY_IDS.keys() & keymap.keys().keys()
-    assert set(OLD_KEY_IDS.values()) <= keymap.keys().keys()
+    assert not OLD_KEY_IDS.keys() & key_bindings().keys()
+    assert set(OLD_KEY_IDS.values()) <= key_bindings().keys()
 
 
 def test_a_key_given_by_both_its_ids_is_refused(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""Validates the themes and key bindings of the settings; imports all screens to find the bindings."""
+"""Validates the themes and key bindings of the settings."""
 
 import contextlib
-import importlib
-import pkgutil
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,7 +12,6 @@ from textual.screen import ModalScreen
 from textual.theme import BUILTIN_THEMES
 
 from accel_engine.text import suggestion
-from accel_tui import screens, widgets
 from accel_tui.appearance.theme import THEMES
 from accel_tui.settings.user_settings import Settings
 
@@ -60,10 +57,10 @@ def theme_errors(settings: Settings) -> list[str]:
     return [settings.source.at("theme", f"unknown theme {settings.theme!r}; {near}")]
 
 
-def keys() -> dict[str, KeyBinding]:
-    """All key bindings, by id."""
+def keys(owners: Iterable[type]) -> dict[str, KeyBinding]:
+    """The key bindings of some classes, by id."""
     found: dict[str, KeyBinding] = {}
-    for owner in _binding_owners():
+    for owner in owners:
         for binding in owner.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id:
                 pressed = tuple(_textual_name(key) for key in binding.key.split(","))
@@ -75,11 +72,9 @@ def keys() -> dict[str, KeyBinding]:
     return dict(sorted(found.items()))
 
 
-def key_errors(settings: Settings) -> list[str]:
+def key_errors(settings: Settings, known: Mapping[str, KeyBinding]) -> list[str]:
     """Return the errors in the key settings: unknown ids, unknown keys, conflicting bindings."""
-    if not settings.keys:
-        return []
-    known, at = keys(), settings.source.at
+    at = settings.source.at
     errors = [
         at(f"keys.{name}", f"unknown key binding {name!r}; {suggestion(name, known)}")
         for name in settings.keys
@@ -116,17 +111,6 @@ def _can_conflict(first: KeyBinding, second: KeyBinding) -> bool:
     if len(families) == 1 or any(families <= together for together in SHARED_SCREENS):
         return True
     return "app" in families and not (first.modal or second.modal)
-
-
-def _binding_owners() -> Iterator[type]:
-    from accel_tui.app import AccelApp  # the app imports this module
-
-    yield AccelApp
-    for package in (screens, widgets):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, type) and value.__module__ == module.name:
-                    yield value
 
 
 def _split(keys: str) -> tuple[str, ...]:

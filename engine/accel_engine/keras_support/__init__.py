@@ -1,0 +1,1 @@
+"""Reads and changes Keras models, losses and optimizers, for training and for recording; without TensorFlow."""

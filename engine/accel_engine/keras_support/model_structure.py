@@ -1,0 +1,48 @@
+"""Inspects the layers and weights of models, and overrides the ``call`` of layers."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+
+
+def has_custom_train_step(model: Any) -> bool:
+    """Whether a model has a custom ``train_step``."""
+    return "train_step" in vars(model) or getattr(type(model), "train_step", None) is not keras.Model.train_step
+
+
+def parameter_count(weights: Iterable[Any]) -> int:
+    """The number of parameters in some weights."""
+    return sum(math.prod(weight.shape) for weight in weights)
+
+
+def walk(model: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
+    """Yield the layers of a model with their depth of nesting; a nested model before its layers."""
+    for layer in model.layers:
+        if not isinstance(layer, keras.layers.InputLayer):
+            yield layer, depth
+            yield from walk_inside(layer, depth + 1)
+
+
+def walk_inside(layer: Any, depth: int = 0) -> Iterator[tuple[Any, int]]:
+    """Walk a layer that is a model; yields nothing for others."""
+    return walk(layer, depth) if isinstance(layer, keras.Model) else iter(())
+
+
+@contextmanager
+def override_calls(calls: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+    """Replace the ``call`` of layers inside the ``with`` block."""
+    before = {layer: vars(layer).get("call") for layer in calls}
+    # Not with setattr: Keras tracks what is assigned to its layers.
+    for layer, call in calls.items():
+        vars(layer)["call"] = call
+    try:
+        yield
+    finally:
+        for layer, call in before.items():
+            if call is None:
+                del vars(layer)["call"]
+            else:
+                vars(layer)["call"] = call

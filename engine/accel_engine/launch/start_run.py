@@ -1,0 +1,101 @@
+"""Starts and continues runs: checks the plan, writes the run's directory and hands it to an engine.
+
+All functions block; the dashboard calls them from a thread.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from accel_engine.devices import detect
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError
+from accel_engine.launch import engine_process
+from accel_engine.launch.warm_engine import USABLE, WarmEngine
+from accel_engine.plan import Plan, resolved_plan
+from accel_engine.run import RunReader, Status, create
+from accel_engine.run.creation import reopen
+from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.strategies.cluster_spec import ClusterSpec
+
+CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
+"""The statuses of runs that can be continued: they ended before the last epoch."""
+
+
+def new_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
+    """Create a run for an engine to train.
+
+    Args:
+        plan: The plan.
+        devices: The devices of the machine; detected if ``None``.
+
+    Returns:
+        The run's directory.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        PlanError: The plan does not fit the machine, the data or the model.
+        DataError: The data cannot be read.
+        RunError: The run cannot be written.
+    """
+    _check(plan, devices)
+    return create(plan)
+
+
+def continued_run(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
+    """Reopen an ended run, for an engine to continue from its last checkpoint.
+
+    Args:
+        directory: The run's directory.
+        changes: New values of plan fields.
+
+    Returns:
+        The directory to continue: that of a worker's own run, in a worker's process.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run is live, has no checkpoint, is a worker's run, or cannot be read or written.
+        PlanError: A changed field must not change, does not fit, or all epochs are already trained.
+        UsageError: The environment describes an invalid cluster.
+    """
+    directory = run_to_continue(directory)
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    if info.status is Status.PAUSED:
+        raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
+    if info.status.live:
+        raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
+    if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
+        anew = f": train it again with {info.plan.command()}" if info.plan else ""
+        raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
+    plan = Plan.from_mapping({**info.plan_values, **(changes or {})})
+    _check(plan, None)
+    reopen(directory, plan)
+    return directory
+
+
+def hand_over(directory: Path, engine: WarmEngine | None) -> Path:
+    """Hand a run to a warm engine; without a usable one, start a new process. Returns the run's directory.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written.
+    """
+    if engine is not None and engine.state in USABLE:
+        try:
+            engine.train(directory)
+        except RunError:  # it has just exited; a new process reports any other problem
+            engine.close()
+        else:
+            return directory
+    engine_process.start(directory)
+    return directory
+
+
+def _check(plan: Plan, devices: Sequence[Device] | None) -> None:
+    """Raise an error, before a run is written, if the plan cannot be trained on this machine."""
+    engine_process.require_installation()
+    resolved_plan.check(plan, detect().devices if devices is None else devices)

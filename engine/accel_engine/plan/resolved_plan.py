@@ -1,0 +1,154 @@
+"""A plan with everything that it refers to, looked up once: strategy, model, data, cluster, devices and steps.
+
+The form, the command line and the engine share it. The engine completes it once TensorFlow's devices are configured
+and the data is loaded. Without TensorFlow.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from accel_engine import data as datasets
+from accel_engine import models, strategies
+from accel_engine.data import DatasetEntry
+from accel_engine.data.pixel_scaling import choose_scaling
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import DataError, PlanError, UsageError, Words
+from accel_engine.models import ModelEntry, UserModel
+from accel_engine.plan import Plan
+from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.strategies import StrategyEntry
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.strategies.placement import Placement, find_cluster, find_tpu, place
+from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPlan:
+    """A plan and what it refers to.
+
+    Attributes:
+        plan: The plan.
+        strategy: Its strategy.
+        model: Its model.
+        data: What is known of its dataset.
+        cluster: The cluster that this process belongs to; ``None`` for a single process.
+        tpu: The endpoint of the TPU; ``None`` under other strategies.
+        placement: The devices that train; ``None`` while the machine's devices are unknown, or if they do not fit.
+        step_counts: Batch sizes and steps; ``None`` while the number of examples or replicas is unknown, or if they do
+            not fit.
+        errors: Why the plan cannot be trained, by field.
+    """
+
+    plan: Plan
+    strategy: StrategyEntry
+    model: ModelEntry | UserModel
+    data: DatasetEntry
+    cluster: ClusterSpec | None = None
+    tpu: TpuEndpoint | None = None
+    placement: Placement | None = None
+    step_counts: StepCounts | None = None
+    errors: Mapping[str, Words] = field(default_factory=dict)
+
+    @property
+    def coordinated(self) -> bool:
+        """Whether a coordinator schedules the steps of the cluster's workers."""
+        return self.cluster is not None and self.cluster.coordinated
+
+    @property
+    def remote_tpu(self) -> str:
+        """The address or name of a TPU that is not in this machine; empty otherwise."""
+        return self.tpu.target if self.tpu and not self.tpu.local else ""
+
+    def with_devices(self, devices: Sequence[Device]) -> Self:
+        """Place the plan on devices.
+
+        Raises:
+            PlanError: They do not fit.
+        """
+        return replace(self, placement=place(self.plan, self.strategy, devices, self.cluster, self.tpu))
+
+    def with_examples(self, examples: int, replicas: int) -> Self:
+        """Count the steps for a number of training examples and of replicas.
+
+        Raises:
+            PlanError: They do not fit the plan's batch size.
+        """
+        return replace(self, step_counts=count_steps(self.plan, examples, replicas))
+
+    def check(self) -> Self:
+        """Return this plan if it has no errors.
+
+        Raises:
+            PlanError: The first error.
+        """
+        for name, reason in self.errors.items():
+            raise PlanError(name, getattr(self.plan, name), *reason)
+        return self
+
+
+def resolve(
+    plan: Plan,
+    devices: Sequence[Device] | None = None,
+    *,
+    data: DatasetEntry | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> ResolvedPlan:
+    """Look up what a plan refers to, and collect its errors.
+
+    Args:
+        plan: The plan.
+        devices: The machine's devices; without them the plan is not placed.
+        data: The surveyed dataset; by default what is known without reading it.
+        environment: Environment variables, which may describe a cluster or name a TPU.
+    """
+    strategy, model = strategies.find(plan.strategy), models.find(plan.model)
+    data = data or datasets.find(plan.data)
+    errors: dict[str, Words] = {}
+    cluster, tpu, placement, step_counts = None, None, None, None
+    with _collected(errors):
+        cluster, tpu = find_cluster(strategy, environment), find_tpu(plan, strategy, environment)
+        if devices is not None:
+            placement = place(plan, strategy, devices, cluster, tpu)
+    with _collected(errors):
+        if data.value_range is not None:
+            choose_scaling(plan.scale, data.value_range)
+    if isinstance(model, ModelEntry) and data.shape is not None and (mismatch := model.mismatch(data.shape)):
+        errors["model"] = (mismatch,)
+    with _collected(errors):
+        if placement is not None and placement.replicas is not None and data.examples is not None:
+            step_counts = count_steps(plan, data.examples, placement.replicas)
+    return ResolvedPlan(plan, strategy, model, data, cluster, tpu, placement, step_counts, errors)
+
+
+def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
+    """Resolve a plan before it is trained; reads names and headers of the user's data.
+
+    The engine checks a user's own model, which it can build.
+
+    Args:
+        plan: The plan.
+        devices: The machine's devices.
+
+    Raises:
+        PlanError: A field does not fit the machine, the data or the model.
+        DataError: The data file or folder cannot be read.
+    """
+    known = resolve(plan, devices).check().data
+    surveyed = datasets.survey(known, plan.image_size)
+    if surveyed.shape is None or surveyed.examples is None:
+        raise DataError(f"the shape of the data {plan.data} is unknown")
+    return resolve(plan, devices, data=surveyed).check()
+
+
+@contextmanager
+def _collected(errors: dict[str, Words]) -> Iterator[None]:
+    """Collect the error of a block by its field; errors of the environment belong to the strategy."""
+    try:
+        yield
+    except PlanError as error:
+        errors.setdefault(error.field, error.reason)
+    except UsageError as error:
+        errors.setdefault("strategy", (str(error),))

@@ -1,0 +1,55 @@
+"""Private names of Keras. Does not import TensorFlow, as scripts may use another backend."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import keras
+
+
+def all_layers(model: Any) -> Iterator[Any]:
+    """A layer and all layers inside it.
+
+    No public name gives the layers that a custom layer holds; without the private one, they are missing.
+    """
+    if flatten := getattr(model, "_flatten_layers", None):
+        yield from flatten()
+        return
+    yield model
+    for layer in getattr(model, "layers", ()):
+        yield from all_layers(layer)
+
+
+def schedule_of(optimizer: Any) -> Any:
+    """An optimizer's learning-rate schedule; ``None`` if it has none, or where Keras hides it.
+
+    The public ``learning_rate`` is the current value.
+    """
+    schedule = getattr(optimizer, "_learning_rate", None)
+    return schedule if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule) else None
+
+
+def iterations_of(optimizer: Any) -> Any:
+    """The variable with the argument of an optimizer's schedule.
+
+    With gradient accumulation, the public ``iterations`` counts updates, and the schedule each batch.
+    """
+    return getattr(optimizer, "_iterations", optimizer.iterations)
+
+
+def loss_takes_logits(loss: Any) -> bool:
+    """Whether a loss expects logits. The wrapper of a loss function hides its arguments."""
+    options = getattr(loss, "_fn_kwargs", {})
+    return bool(getattr(loss, "from_logits", False) or options.get("from_logits", False))
+
+
+def unseeded_state() -> tuple[keras.Variable, ...]:
+    """The state of the global random generator, which this creates if no layer has used it yet.
+
+    Layers without a seed use it. Without the private name it is not saved, and a continued run has other randomness.
+    """
+    with suppress(ImportError):
+        from keras.src.random.seed_generator import global_seed_generator
+
+        return (global_seed_generator().state,)
+    return ()

@@ -1,0 +1,80 @@
+"""Private names of TensorFlow."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import tensorflow as tf
+
+from accel_engine.errors import AccelError
+
+
+def device_descriptions() -> dict[str, str]:
+    """Descriptions with the PCI bus id by device, such as ``GPU:0``; without the private name, there are none.
+
+    No public name gives a device's bus id.
+    """
+    with suppress(ImportError):
+        from tensorflow.python.client import device_lib
+
+        devices = device_lib.list_local_devices()
+        return {device.name.removeprefix("/device:"): device.physical_device_desc for device in devices}
+    return {}
+
+
+def devices_are_configurable() -> bool:
+    """Whether TensorFlow's devices can still be configured in this process; ``False`` where it does not tell.
+
+    Public names that tell it also initialize the devices.
+    """
+    context = _eager_context()
+    return not getattr(context, "_initialized", True)
+
+
+def server_config() -> Any:
+    """The configuration of this process's devices, for a ``tf.distribute.Server``; ``None`` for TensorFlow's default.
+
+    With the default, the server uses all devices. No public name gives the configuration.
+    """
+    return getattr(_eager_context(), "config", None)
+
+
+def _eager_context() -> Any:
+    with suppress(ImportError):
+        from tensorflow.python.eager import context
+
+        return context.context()
+    return None
+
+
+def function_graph(graph: Any, name: str) -> Any:
+    """The graph of a function that a graph contains, with the shapes of its variables; ``None`` if it is unknown.
+
+    The public ``as_graph_def`` has no such shapes.
+    """
+    find = getattr(graph, "_get_function", None)
+    return getattr(find(name), "graph", None) if find else None
+
+
+def allow_steps_outside_workers(strategy: tf.distribute.ParameterServerStrategy) -> None:
+    """Let a coordinator trace and validate without a warning each time, where TensorFlow has a switch for it."""
+    if hasattr(strategy.extended, "_allow_run_without_coordinator"):
+        strategy.extended._allow_run_without_coordinator = True
+
+
+def register_function(name: str, function: Callable[..., Any]) -> None:
+    """Register a Python function for the ``PyFunc`` operations of this name that run in this process.
+
+    TensorFlow keeps a weak reference. The public ``tf.numpy_function`` chooses a name, different in each process.
+
+    Raises:
+        AccelError: This version of TensorFlow has no such registry.
+    """
+    try:
+        from tensorflow.python.ops import script_ops
+
+        script_ops._py_funcs._funcs[name] = function
+    except (ImportError, AttributeError) as error:
+        raise AccelError(
+            f"TensorFlow {tf.__version__} does not let parameter-server workers read data: use another strategy"
+        ) from error

@@ -1,0 +1,136 @@
+"""Each use of a private name works without it, as in a version that has none."""
+
+import inspect
+import sys
+import threading
+from types import SimpleNamespace
+
+import keras
+import pytest
+import tensorflow as tf
+from keras.src.random import seed_generator
+from tensorflow.python.client import device_lib
+from tensorflow.python.eager import context
+from tensorflow.python.ops import script_ops
+
+from accel_engine.errors import AccelError
+from accel_engine.private_names import keras_names, python_names, tensorflow_names
+
+
+@pytest.fixture(scope="module", autouse=True)
+def laid_out(two_cpus: None) -> None:
+    """These tests use TensorFlow."""
+
+
+def test_frames_and_exceptions_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = threading.get_ident()
+    error = ValueError("oh no")
+    try:
+        raise error
+    except ValueError:
+        assert python_names.current_exception(thread) is error
+        monkeypatch.setattr(sys, "_current_exceptions", lambda: {thread: (ValueError, error, None)})  # Python 3.11
+        assert python_names.current_exception(thread) is error
+        monkeypatch.delattr(sys, "_current_exceptions")
+        assert python_names.current_exception(thread) is None
+    frame, found = inspect.currentframe(), python_names.current_frame(thread)
+    assert frame
+    assert found
+    assert found.f_back is frame
+    monkeypatch.delattr(sys, "_current_frames")
+    assert python_names.current_frame(thread) is None
+
+
+def test_layers_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="inside")])
+    model = keras.Sequential([keras.Input((2,)), inner, keras.layers.Dense(1, name="last")])
+    wanted = {model.name, inner.name, "inside", "last"}
+    assert wanted <= {layer.name for layer in keras_names.all_layers(model)}
+
+    monkeypatch.delattr(keras.layers.Layer, "_flatten_layers")
+
+    assert {layer.name for layer in keras_names.all_layers(model)} == wanted
+
+
+def test_schedules_and_iterations_of_an_optimizer() -> None:
+    schedule = keras.optimizers.schedules.CosineDecay(0.1, 10)
+    optimizer = keras.optimizers.SGD(schedule, gradient_accumulation_steps=2)
+    assert keras_names.schedule_of(optimizer) is schedule
+    assert keras_names.schedule_of(keras.optimizers.SGD(0.1)) is None
+    assert keras_names.iterations_of(optimizer) is optimizer._iterations
+
+    public = SimpleNamespace(iterations=3)
+
+    assert keras_names.schedule_of(public) is None
+    assert keras_names.iterations_of(public) == 3
+
+
+def test_losses_of_logits() -> None:
+    assert keras_names.loss_takes_logits(keras.losses.BinaryCrossentropy(from_logits=True))
+    assert keras_names.loss_takes_logits(SimpleNamespace(_fn_kwargs={"from_logits": True}))
+    assert not keras_names.loss_takes_logits(SimpleNamespace())
+
+
+def test_state_of_random_layers_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(keras_names.unseeded_state()) == 1
+
+    monkeypatch.delattr(seed_generator, "global_seed_generator")
+
+    assert keras_names.unseeded_state() == ()
+
+
+def test_descriptions_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "CPU:0" in tensorflow_names.device_descriptions()
+
+    monkeypatch.delattr(sys.modules["tensorflow.python.client"], "device_lib")
+    monkeypatch.setitem(sys.modules, device_lib.__name__, None)
+
+    assert tensorflow_names.device_descriptions() == {}
+
+
+def test_context_of_eager_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+    tf.config.list_logical_devices()
+    assert not tensorflow_names.devices_are_configurable()
+    assert tensorflow_names.server_config() is not None
+    monkeypatch.setattr(context, "context", lambda: SimpleNamespace(_initialized=False))
+    assert tensorflow_names.devices_are_configurable()
+    assert tensorflow_names.server_config() is None
+
+    monkeypatch.delattr(sys.modules["tensorflow.python.eager"], "context")
+    monkeypatch.setitem(sys.modules, context.__name__, None)
+
+    assert not tensorflow_names.devices_are_configurable()
+    assert tensorflow_names.server_config() is None
+
+
+def test_graphs_of_functions() -> None:
+    inner = tf.function(lambda x: x + 1)
+    graph = tf.function(lambda x: inner(x)).get_concrete_function(tf.TensorSpec((3,))).graph
+    (called,) = (each for each in graph.get_operations() if "PartitionedCall" in each.type)
+    name = called.get_attr("f").name
+    assert tensorflow_names.function_graph(graph, name).outputs[0].shape == (3,)
+    assert tensorflow_names.function_graph(graph, "another") is None
+    assert tensorflow_names.function_graph(SimpleNamespace(), name) is None
+
+
+def test_steps_outside_workers() -> None:
+    strategy = SimpleNamespace(extended=SimpleNamespace(_allow_run_without_coordinator=False))
+    tensorflow_names.allow_steps_outside_workers(strategy)
+    assert strategy.extended._allow_run_without_coordinator
+    unknown = SimpleNamespace(extended=SimpleNamespace())
+
+    tensorflow_names.allow_steps_outside_workers(unknown)
+
+    assert not vars(unknown.extended)
+
+
+def test_functions_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def double(x: float) -> float:
+        return 2 * x
+
+    tensorflow_names.register_function("accel_tui_test", double)
+    assert tf.raw_ops.PyFunc(input=[tf.constant(3.0)], token="accel_tui_test", Tout=[tf.float32])[0] == 6
+    monkeypatch.delattr(script_ops, "_py_funcs")
+
+    with pytest.raises(AccelError, match="use another strategy"):
+        tensorflow_names.register_function("accel_tui_test", double)

@@ -1,0 +1,45 @@
+"""What screens and widgets use of the app, which they do not import."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+from textual.message_pump import MessagePump
+
+from accel_engine.devices.device_types import Inventory
+from accel_engine.plan import Plan
+from accel_tui.run_launcher import RunLauncher
+from accel_tui.settings.user_settings import Settings
+from accel_tui.terminal.notifications import Notifier
+
+
+class Host(Protocol):
+    """The app, as screens use it."""
+
+    settings: Settings
+    launcher: RunLauncher
+    notifier: Notifier
+    inventory: Inventory | None
+    """The machine's devices, once detected."""
+
+    def show_plan(self, plan: Plan | None = None) -> None:
+        """Go to New run, and fill the form in if a plan is given."""
+
+    def show_runs(self) -> None:
+        """Go to Runs."""
+
+    def show_comparison(self, directories: Sequence[Path]) -> None:
+        """Compare runs side by side."""
+
+    def show_diagnostics(self, directory: Path) -> None:
+        """Open the diagnostics of a run."""
+
+
+def host_of(node: MessagePump) -> Host:
+    """The app of a screen or widget."""
+    return cast(Host, node.app)
+
+
+def settings_of(node: MessagePump) -> Settings:
+    """The user settings; the defaults for a widget in another app."""
+    return getattr(node.app, "settings", None) or Settings()
