@@ -211,6 +211,28 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     return longer
 
 
+def step_times(step_end_times: Curve) -> tuple[Floats, Floats]:
+    """Numbers of steps, rising, and the time after each; extrapolated to the beginning of the first step and the end.
+
+    Args:
+        step_end_times: End time of each step; of a bucket only the mean counts.
+
+    Returns:
+        Two arrays of one shape; empty if no time is known.
+    """
+    known = np.flatnonzero(step_end_times.finite)
+    starts = step_end_times.first_step + known * step_end_times.width
+    steps = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
+    times = np.maximum.accumulate(step_end_times.means[known])
+    if times.size:
+        seconds = np.diff(times) / np.diff(steps) if len(times) > 1 else np.zeros(1)  # per step
+        end = times[-1] + (step_end_times.end_step - steps[-1]) * seconds[-1]
+        last = step_end_times.last_value
+        times = np.concatenate(([times[0] - steps[0] * seconds[0]], times, [last if last > times[-1] else end]))
+        steps = np.concatenate(([0.0], steps, [step_end_times.end_step]))
+    return steps, times
+
+
 def divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     """Divide sums by their number of terms; NaN where that is 0."""
     quotient: Floats = total / np.where(number > 0, number, np.nan)

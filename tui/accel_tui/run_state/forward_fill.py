@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.run.buckets import Statistics
-from accel_tui.run_state.curve import CAPACITY, Curve, Floats, divide
+from accel_tui.run_state.curve import CAPACITY, Curve, Floats, divide, step_times
 
 
 class ForwardFilledCurve:
@@ -42,22 +42,12 @@ class ForwardFilledCurve:
             step_end_times: End time of each step, in the unit of the times.
         """
         times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
-        known = np.flatnonzero(step_end_times.finite)
-        if not known.size or not times.size:
+        steps, ends = step_times(step_end_times)
+        if not ends.size or not times.size:
             return Curve()
-        # Number of steps taken at the middle of each bucket, and at the beginning and the end.
-        starts = step_end_times.first_step + known * step_end_times.width
-        taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
-        times_at = step_end_times.means[known]
-        seconds_per_step = (times_at[1] - times_at[0]) / (taken[1] - taken[0]) if len(times_at) > 1 else 0.0
-        begun = times_at[0] - taken[0] * seconds_per_step
-        times_at, taken = (
-            np.concatenate(([begun], times_at, [step_end_times.last_value])),
-            np.concatenate(([0.0], taken, [step_end_times.end_step])),
-        )
-        start = max(int(np.searchsorted(times, begun, "right")) - 1, 0)
-        stop = int(np.searchsorted(times, step_end_times.last_value, "right"))
-        positions = np.interp(times[start:stop], times_at, taken)
+        start = max(int(np.searchsorted(times, ends[0], "right")) - 1, 0)
+        stop = int(np.searchsorted(times, ends[-1], "right"))
+        positions = np.interp(times[start:stop], ends, steps)
         return forward_fill(
             positions,
             low[start:stop],
