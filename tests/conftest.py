@@ -3,11 +3,12 @@
 import gc
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from waiting import wait_until
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background processes ignore Ctrl-C
 
@@ -36,15 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-@pytest.fixture
-def wait_until() -> Callable[..., None]:
+@pytest.fixture(name="wait_until")
+def _wait_until() -> Callable[..., None]:
     """Return a function that waits for a condition, and fails the test after ``timeout`` seconds."""
-
-    def wait(condition: Callable[[], object], what: str = "the condition", timeout: float = 120.0) -> None:
-        deadline = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > deadline:
-                pytest.fail(f"timed out after {timeout:g} s waiting for {what}")
-            time.sleep(0.01)
-
-    return wait
+    return wait_until

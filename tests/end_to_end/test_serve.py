@@ -15,6 +15,7 @@ import pytest
 
 from accel_tui.appearance.theme import DARK, LIGHT
 from end_to_end.browser import CHROMIUM, Browser
+from waiting import eventually
 
 PRIVATE = re.compile(rb"\x1b\[[<>=?][\d;]*[mu]|\x1b\[\?\d+\$p")
 """Questions that pyte does not know."""
@@ -85,18 +86,14 @@ async def test_a_page_is_a_dashboard_that_answers_keys_and_ends_with_the_server(
         while not page.socket.closed:
             await page.socket.receive()
         await served.process.wait()
-        async with asyncio.timeout(120):
-            while any(each.is_running() for each in dashboards):
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not any(each.is_running() for each in dashboards))
 
 
 async def test_a_page_that_is_left_ends_its_dashboard_and_a_dashboard_that_is_left_its_page(program: Path) -> None:
     async with serving(program) as served:
         async with opened(served) as page:
             await page.until("Start")
-        async with asyncio.timeout(120):
-            while served.dashboards:
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not served.dashboards)
         async with opened(served) as page:
             await page.until("Start")
             await page.socket.send_json(["stdin", "q"])

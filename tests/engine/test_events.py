@@ -13,7 +13,6 @@ from accel_engine.events import (
     Event,
     LearningRateChanged,
     MicroBatchesTried,
-    ModelBuilt,
     Outcome,
     Phase,
     PhaseChanged,
@@ -30,6 +29,7 @@ from accel_engine.events import (
     to_json_object,
     to_stored,
 )
+from example_events import model_built
 
 EXAMPLES: tuple[Event, ...] = (
     RunStarted(
@@ -52,28 +52,7 @@ EXAMPLES: tuple[Event, ...] = (
         reduction="ring",
     ),
     DevicesFound(time=2.5, devices=(TensorFlowDevice("CPU:0", "cpu"),), strategy="OneDeviceStrategy"),
-    ModelBuilt(
-        time=3.0,
-        parameters=10,
-        trainable=9,
-        layers=3,
-        input_shape=(8, 8, 1),
-        classes=10,
-        examples=1437,
-        validation_examples=360,
-        epochs=10,
-        steps_per_epoch=22,
-        global_batch=64,
-        per_replica_batch=32,
-        dropped_examples=29,
-        replicas=2,
-        optimizer="Adam",
-        loss="sparse_categorical_crossentropy",
-        series=("loss", "accuracy"),
-        precision="float32",
-        xla=False,
-        feed="resident",
-    ),
+    model_built(time=3.0),
     EpochEnded(time=4.0, epoch=1, step=22, metrics={"loss": 1.25}, seconds=0.5),
     Validated(time=5.0, epoch=1, step=22, metrics={"loss": 1.5, "accuracy": 0.5}, seconds=0.1),
     CheckpointSaved(time=6.0, epoch=1, step=22, path="checkpoints/22", seconds=0.2),

@@ -24,7 +24,6 @@ from accel_engine.events import (
     EpochEnded,
     Event,
     LearningRateChanged,
-    ModelBuilt,
     Outcome,
     Phase,
     PhaseChanged,
@@ -38,6 +37,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.schema import connect
+from example_events import model_built
 
 GIB = 1 << 30
 
@@ -108,27 +108,21 @@ class FakeEngine:
     def build(self) -> "FakeEngine":
         device = TensorFlowDevice("CPU:0", "cpu", "AMD EPYC 7B13", "cpu:0")
         self.say(DevicesFound, devices=(device,), strategy="OneDeviceStrategy")
-        self.say(
-            ModelBuilt,
-            parameters=61_706,
-            trainable=61_450,
-            layers=12,
-            input_shape=(8, 8, 1),
-            classes=10,
-            examples=1437,
-            validation_examples=360,
-            epochs=self.plan.epochs,
-            steps_per_epoch=self.steps_per_epoch,
-            global_batch=self.plan.batch_size,
-            per_replica_batch=self.plan.batch_size,
-            dropped_examples=29,
-            replicas=1,
-            optimizer="Adam",
-            loss="sparse_categorical_crossentropy",
-            series=("loss", "accuracy"),
-            precision="float32",
-            xla=False,
-            feed="resident",
+        self.writer.write_event(
+            model_built(
+                time=time.time(),
+                parameters=61_706,
+                trainable=61_450,
+                layers=12,
+                examples=1437,
+                validation_examples=360,
+                epochs=self.plan.epochs,
+                steps_per_epoch=self.steps_per_epoch,
+                global_batch=self.plan.batch_size,
+                per_replica_batch=self.plan.batch_size,
+                dropped_examples=29,
+                series=("loss", "accuracy"),
+            )
         )
         self.say(LearningRateChanged, step=self.step, learning_rate=1e-3)
         self.enter(Phase.TRAINING)

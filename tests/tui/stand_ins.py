@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.launch.warm_engine import Description, EngineState
 from accel_engine.plan import Plan
 from accel_tui.app import AccelApp
+from waiting import eventually
 
 GIB = 1 << 30
 
@@ -112,12 +112,8 @@ def text_of(pilot: Pilot[None]) -> str:
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
     """Wait for a condition."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        await pilot.pause(0.01)
-        if condition():
-            return
-    pytest.fail(f"waited in vain for {what}; on screen:\n{text_of(pilot)}")
+    await pilot.pause(0.01)
+    await eventually(condition, lambda: f"{what}; on screen:\n{text_of(pilot)}", pilot.pause)
 
 
 async def shows(pilot: Pilot[None], *words: str) -> None:

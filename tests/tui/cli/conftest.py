@@ -20,6 +20,7 @@ from accel_engine.run import Command, RunReader, create
 from accel_tui.cli import main
 from tui import fake_engine
 from tui.fake_engine import FakeEngine
+from waiting import wait_until
 
 STEPS = 4
 """Steps an epoch of the stand-in."""
@@ -96,13 +97,10 @@ class Engine(FakeEngine):
             self.epoch(epoch)
         self.end()
 
-    def next_command(self, timeout: float = 120.0) -> Command:
+    def next_command(self) -> Command:
         """Wait for a command."""
-        deadline = time.monotonic() + timeout
-        while not (commands := self.writer.commands()):
-            assert time.monotonic() < deadline, "waited in vain for a command"
-            time.sleep(0.01)
-        return commands[0]
+        wait_until(self.writer.commands, "a command")
+        return self.writer.commands()[0]
 
     def answer(self, answer: str, *, obeyed: bool = True) -> Command:
         """Wait for a command and answer it."""

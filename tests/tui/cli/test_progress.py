@@ -7,8 +7,8 @@ import pytest
 from accel_engine import clock
 from accel_engine.events import MicroBatchesTried, Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
 from accel_engine.run import RunReader, Update
-from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.event_text import format_event
+from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.json_lines import JsonLines
 from accel_tui.cli.progress import Bar, Log, progress
 from accel_tui.run_state.state import RunState

@@ -9,7 +9,7 @@ from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.state import RunState
-from tui.example_events import model_built
+from example_events import model_built
 
 
 def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> ComparedRun:

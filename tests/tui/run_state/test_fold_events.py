@@ -37,7 +37,7 @@ from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.fold_events import NOTICES, apply_update
 from accel_tui.run_state.state import RunState
-from tui.example_events import model_built
+from example_events import model_built
 
 
 def chunk(first: int, losses: Sequence[float], started: float = 0.0, seconds: float = 1.0, **series: Any) -> Chunk:

@@ -1,7 +1,6 @@
 """``accel-tui models``, ``data`` and ``strategies``: list the built-in models, datasets and strategies."""
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,10 +13,8 @@ from accel_engine import strategies as distributions
 from accel_engine.errors import join_words
 from accel_engine.plan import Plan
 from accel_engine.strategies.placement import incompatibility
-from accel_tui.cli.output import write
+from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -25,7 +22,7 @@ def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Co
 
 
 @_command("models", "accel-tui train --model resnet20 --data cifar10")
-@as_json_option
+@json_option
 def models(as_json: bool) -> None:
     """List the built-in models for --model.
 
@@ -34,7 +31,7 @@ def models(as_json: bool) -> None:
     """
     entries = architectures.CATALOGUE.values()
     if as_json:
-        _print_json(_public(entry) | {"takes": entry.takes} for entry in entries)
+        write_json(*(_public(entry) | {"takes": entry.takes} for entry in entries))
         return
     rows = [(entry.name, f"{entry.summary}. Input: {entry.takes}.") for entry in entries]
     write(table(("MODEL", "DESCRIPTION"), rows))
@@ -42,7 +39,7 @@ def models(as_json: bool) -> None:
 
 
 @_command("data", "accel-tui train --data synthetic:64x64x3:100")
-@as_json_option
+@json_option
 def data(as_json: bool) -> None:
     """List the built-in datasets for --data.
 
@@ -51,7 +48,7 @@ def data(as_json: bool) -> None:
     """
     entries = datasets.CATALOGUE.values()
     if as_json:
-        _print_json(_public(entry) for entry in entries)
+        write_json(*(_public(entry) for entry in entries))
         return
     rows = [
         (
@@ -75,7 +72,7 @@ def data(as_json: bool) -> None:
     metavar="N",
     help="Assume that the CPU is split into N logical devices.",
 )
-@as_json_option
+@json_option
 def strategies(virtual_cpus: int, as_json: bool) -> None:
     """List the strategies for --strategy and whether they fit this machine."""
     found = hardware.detect().devices
@@ -83,11 +80,13 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
     misfits = {name: join_words(incompatibility(name, plan, found)) for name in distributions.CATALOGUE}
     entries = distributions.CATALOGUE.values()
     if as_json:
-        _print_json(
-            _public(entry)
-            | {"needs": join_words(entry.needs)}
-            | {"fits": not misfits[entry.name], "problem": misfits[entry.name]}
-            for entry in entries
+        write_json(
+            *(
+                _public(entry)
+                | {"needs": join_words(entry.needs)}
+                | {"fits": not misfits[entry.name], "problem": misfits[entry.name]}
+                for entry in entries
+            )
         )
         return
     rows = [
@@ -102,8 +101,3 @@ def strategies(virtual_cpus: int, as_json: bool) -> None:
 def _public(entry: Any) -> dict[str, Any]:
     """The fields of an entry, except for the location of its code or file."""
     return {name: value for name, value in asdict(entry).items() if name not in ("builder", "reader", "path")}
-
-
-def _print_json(objects: Iterable[dict[str, Any]]) -> None:
-    for item in objects:
-        write(json.dumps(item))

@@ -1,6 +1,5 @@
 """``accel-tui compare``: compares the plans and results of runs."""
 
-import json
 import math
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable_line
-from accel_tui.cli.output import write
+from accel_tui.cli.output import write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison
@@ -44,7 +43,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         raise UsageError(f"{same}give at least two runs to compare")
     comparison = compare_runs([_read_run(directory) for directory in directories])
     if as_json:
-        write(json.dumps(_to_json(comparison), default=list))
+        write_json(_to_json(comparison), default=list)
         return
     titles = [shorten(printable_line(compared.title), TITLE_WIDTH) for compared in comparison.runs]
     write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))

@@ -1,6 +1,5 @@
 """``accel-tui demo``: trains the same model on each device and strategy and shows the speed-up."""
 
-import json
 import os
 import shutil
 import signal
@@ -24,7 +23,7 @@ from accel_engine.launch import engine_process
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.output import write
+from accel_tui.cli.output import write, write_json
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.formatting import numbers
 from accel_tui.plan import demo_stages
@@ -93,8 +92,7 @@ def demo(seconds: float, as_json: bool) -> int:
             results.append(result)
             show(f"{title}: {_format_result(result)}")
     if as_json:
-        for entry in _to_json(results):
-            write(json.dumps(entry))
+        write_json(*_to_json(results))
     else:
         reason = "interrupted" if interrupted.is_set() else f"{seconds:g} s were too short"
         for line in _summary(stages, results, reason):

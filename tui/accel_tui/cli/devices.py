@@ -1,6 +1,5 @@
 """``accel-tui devices``: shows the devices of this machine and their metrics."""
 
-import json
 import queue
 import shutil
 import sys
@@ -14,7 +13,7 @@ import click
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
-from accel_tui.cli.output import write
+from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
 
@@ -42,7 +41,7 @@ HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
 @click.command(epilog=EPILOG)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@json_option
 @click.option("--watch", "watching", is_flag=True, help="Update every second until Ctrl-C.")
 def devices(as_json: bool, watching: bool) -> None:
     """Show the devices of this machine and their utilization, or why a kind of device is missing.
@@ -70,9 +69,9 @@ def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> 
         line = {"id": device.id, "kind": device.kind, "name": device.name, "memory": device.memory}
         line |= {"cores": device.cores, "address": device.address}
         sample = readings.get(device.id)
-        write(json.dumps(line | {"readings": _readings_to_json(sample) if sample else {}}))
+        write_json(line | {"readings": _readings_to_json(sample) if sample else {}})
     for absence in inventory.unavailable:
-        write(json.dumps({"id": None, "kind": absence.kind, "problem": absence.reason}))
+        write_json({"id": None, "kind": absence.kind, "problem": absence.reason})
 
 
 def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]", *, as_json: bool) -> None:
@@ -81,7 +80,7 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
         if as_json:
             for sample in samples:
                 line = {"event": "sample", "time": sample.time, "device": sample.device}
-                write(json.dumps(line | {"readings": _readings_to_json(sample)}))
+                write_json(line | {"readings": _readings_to_json(sample)})
         else:
             text = _render(inventory, samples)
             write(_fit_to_terminal(text) if in_place else text, control=HOME_AND_CLEAR * in_place)

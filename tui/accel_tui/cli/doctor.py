@@ -1,6 +1,5 @@
 """``accel-tui doctor``: checks this machine and suggests fixes."""
 
-import json
 import os
 import sys
 import textwrap
@@ -14,7 +13,7 @@ from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
-from accel_tui.cli.output import write
+from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import MIN_WIDTH
 from accel_tui.formatting import numbers
 
@@ -44,7 +43,7 @@ SYMBOLS = {
 
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@json_option
 def doctor(names: Sequence[str], as_json: bool) -> int:
     """Diagnose this machine and suggest fixes.
 
@@ -91,7 +90,7 @@ class _Json:
                 "advice": finding.fix,
                 "seconds": round(report.seconds, 3),
             }
-            write(json.dumps(line))
+            write_json(line)
             sys.stdout.flush()
             yield report
 

@@ -1,7 +1,9 @@
 """Follows a run until it ends and shows it as log lines, a progress bar or JSON lines."""
 
+import os
+import shutil
 import time
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
@@ -29,6 +31,19 @@ class ProgressView(Protocol):
 
     def clear(self) -> None:
         """Make room for a message on standard error."""
+
+
+def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
+    """Return the requested view; by default a bar on a terminal and a log elsewhere."""
+    # These import NumPy, which --help and shell completion do not need.
+    from accel_tui.cli.json_lines import JsonLines
+    from accel_tui.cli.progress import Bar, Log
+
+    if as_json:
+        return JsonLines(stream)
+    if plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return Log(stream)
+    return Bar(stream, lambda: shutil.get_terminal_size().columns)
 
 
 def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None = None) -> int:

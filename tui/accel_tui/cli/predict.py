@@ -1,6 +1,5 @@
 """``accel-tui predict``: classifies images with the model of a run."""
 
-import json
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ from accel_engine.errors import UsageError
 from accel_engine.launch.prediction import Prediction
 from accel_engine.launch.prediction import predict as predict_images
 from accel_engine.run import find
-from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 
 EPILOG = """\b
@@ -41,7 +40,7 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
     readable = [prediction for prediction in predictions.images if not prediction.problem]
     if as_json:
         for prediction in predictions.images:
-            write(json.dumps({"run": directory.name, "step": predictions.step, **_to_json(prediction)}))
+            write_json({"run": directory.name, "step": predictions.step, **_to_json(prediction)})
     elif readable:
         write(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in readable for row in _rows(each)]))
         notes = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in readable if prediction.notes]

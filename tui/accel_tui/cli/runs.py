@@ -1,6 +1,5 @@
 """``accel-tui runs``: lists runs."""
 
-import json
 import math
 import os
 import shutil
@@ -13,7 +12,7 @@ import click
 from accel_engine.errors import UsageError
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_engine.text import printable_line, suggestion
-from accel_tui.cli.output import write
+from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
@@ -55,7 +54,7 @@ def _column(_context: click.Context, _option: click.Parameter, name: str) -> str
 )
 @click.option("--sort", "column", default="created", metavar="COLUMN", callback=_column, help=SORT_HELP)
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@json_option
 def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     """List runs, newest first, with the metrics of their last epoch and validation.
 
@@ -68,8 +67,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     terms = parse(text)
     found = ordered((run for run in everything if matches(run, terms)), SortOrder(column, reversed=reverse))
     if as_json:
-        for run in found:
-            write(json.dumps(_wire(run)))
+        write_json(*map(_wire, found))
         return
     if everything and not found:
         write(f"No matching runs: {text!r} matches none of {numbers.counted(len(everything), 'run')}.")

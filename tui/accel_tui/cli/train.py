@@ -15,8 +15,7 @@ from accel_engine.launch.start_run import continued_run, new_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan, read_values
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, find
-from accel_tui.cli.choose_view import view_for
-from accel_tui.cli.follow_run import follow
+from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.settings.user_settings import load

@@ -6,9 +6,9 @@ from contextlib import closing
 import click
 
 from accel_engine.run import RunReader, find
-from accel_tui.cli.choose_view import view_for
 from accel_tui.cli.dashboard import has_terminal, open_dashboard
-from accel_tui.cli.follow_run import follow
+from accel_tui.cli.follow_run import follow, view_for
+from accel_tui.cli.output import json_option
 
 EPILOG = """\b
 Examples:
@@ -26,7 +26,7 @@ Exit status:
 
 @click.command(epilog=EPILOG)
 @click.argument("run")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@json_option
 @click.option("--plain", is_flag=True, help="Print log lines; do not open the dashboard.")
 def watch(run: str, as_json: bool, plain: bool) -> int:
     """Follow RUN from its first step to its end, in the dashboard or, without a terminal, as log lines.

@@ -115,19 +115,7 @@ class Curve:
         start = self.first_step + bucket * self.width
         return (start + min(start + self.width, self.end_step) - 1) / 2
 
-    def shared(self, other: "Curve") -> int:
-        """Number of leading buckets that are complete and equal to another curve's."""
-        if (self.first_step, self.width) != (other.first_step, other.width):
-            return 0
-        count = (min(self.end_step, other.end_step) - self.first_step) // self.width
-        for own, others in zip(
-            self.buckets, other.buckets, strict=True
-        ):  # compared as bytes or integers, since NaN is not equal to itself
-            if own[:count].tobytes() != others[:count].tobytes():
-                count = int((own[:count].view(np.int64) != others[:count].view(np.int64)).argmax())
-        return count
-
-    def columns(self, first: float, last: float, columns: int, skip: int = 0) -> Floats:
+    def columns(self, first: float, last: float, columns: int) -> Floats:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.
 
         Each bucket goes to the column of its middle, so that no extreme is lost; columns between two buckets are
@@ -137,18 +125,16 @@ class Curve:
             first: The first step.
             last: The step after the last.
             columns: Number of columns.
-            skip: Number of columns to leave out at the left.
 
         Returns:
-            Minimum, maximum and mean of each column, shape ``[3, columns - skip]``.
+            Minimum, maximum and mean of each column, shape ``[3, columns]``.
         """
-        found: Floats = np.full((3, max(0, columns - skip)), np.nan)
+        found: Floats = np.full((3, max(0, columns)), np.nan)
         step = (last - first) / max(columns, 1)
         if not self.end_step or not found.size or step <= 0:
             return found
-        # One bucket beyond either edge, so that the line reaches the edge; two where columns were skipped.
-        left = first + skip * step - self.width if skip else first
-        start, stop = self.span(left - self.width, last + self.width)
+        # One bucket beyond either edge, so that the line reaches the edge.
+        start, stop = self.span(first - self.width, last + self.width)
         if start >= stop:
             return found
         middles = np.arange(start, stop) * float(self.width) + (self.first_step + (self.width - 1) / 2)
@@ -162,18 +148,17 @@ class Curve:
         mean = divide(total, finite)
         # Rounding may put a mean outside its bounds: a constant would look like a band.
         mean = np.minimum(np.maximum(mean, low), high)
-        begin = max(int(column[0]), skip)
+        begin = max(int(column[0]), 0)
         end = max(min(int(column[-1]) + 1, columns), begin)
         if int(column[-1]) - int(column[0]) < len(column):  # every column has a bucket
             known = slice(begin - int(column[0]), end - int(column[0]))
-            for target, values in zip(found, (low, high, mean), strict=True):
-                target[begin - skip : end - skip] = values[known]
+            found[:, begin:end] = low[known], high[known], mean[known]
             return found
-        points = np.where((column >= 0) & (column < columns), column, position[heads] - 0.5)
-        inside = (column >= skip) & (column < columns)
+        inside = (column >= 0) & (column < columns)
+        points = np.where(inside, column, position[heads] - 0.5)
         for target, values in zip(found, (low, high, mean), strict=True):
-            target[:] = np.interp(np.arange(skip, columns), points, values, left=np.nan, right=np.nan)
-            target[column[inside] - skip] = values[inside]
+            target[:] = np.interp(np.arange(columns), points, values, left=np.nan, right=np.nan)
+            target[column[inside]] = values[inside]
         return found
 
     def span(self, first: float, last: float) -> tuple[int, int]:
@@ -224,6 +209,28 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
         last_value = float(known[-1]) if known.size else curve.last_value
         longer.append(curve.with_buckets(joined, end_step=end_step, width=width, last_value=last_value))
     return longer
+
+
+def step_times(step_end_times: Curve) -> tuple[Floats, Floats]:
+    """Numbers of steps, rising, and the time after each; extrapolated to the beginning of the first step and the end.
+
+    Args:
+        step_end_times: End time of each step; of a bucket only the mean counts.
+
+    Returns:
+        Two arrays of one shape; empty if no time is known.
+    """
+    known = np.flatnonzero(step_end_times.finite)
+    starts = step_end_times.first_step + known * step_end_times.width
+    steps = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
+    times = np.maximum.accumulate(step_end_times.means[known])
+    if times.size:
+        seconds = np.diff(times) / np.diff(steps) if len(times) > 1 else np.zeros(1)  # per step
+        end = times[-1] + (step_end_times.end_step - steps[-1]) * seconds[-1]
+        last = step_end_times.last_value
+        times = np.concatenate(([times[0] - steps[0] * seconds[0]], times, [last if last > times[-1] else end]))
+        steps = np.concatenate(([0.0], steps, [step_end_times.end_step]))
+    return steps, times
 
 
 def divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:

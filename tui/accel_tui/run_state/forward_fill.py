@@ -5,9 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from accel_tui.run_state.curve import CAPACITY, Curve
-
-Floats = npt.NDArray[np.float64]
+from accel_engine.run.buckets import Statistics
+from accel_tui.run_state.curve import CAPACITY, Curve, Floats, divide, step_times
 
 
 class ForwardFilledCurve:
@@ -43,22 +42,12 @@ class ForwardFilledCurve:
             step_end_times: End time of each step, in the unit of the times.
         """
         times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
-        known = np.flatnonzero(step_end_times.finite)
-        if not known.size or not times.size:
+        steps, ends = step_times(step_end_times)
+        if not ends.size or not times.size:
             return Curve()
-        # Number of steps taken at the middle of each bucket, and at the beginning and the end.
-        starts = step_end_times.first_step + known * step_end_times.width
-        taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
-        times_at = step_end_times.means[known]
-        seconds_per_step = (times_at[1] - times_at[0]) / (taken[1] - taken[0]) if len(times_at) > 1 else 0.0
-        begun = times_at[0] - taken[0] * seconds_per_step
-        times_at, taken = (
-            np.concatenate(([begun], times_at, [step_end_times.last_value])),
-            np.concatenate(([0.0], taken, [step_end_times.end_step])),
-        )
-        start = max(int(np.searchsorted(times, begun, "right")) - 1, 0)
-        stop = int(np.searchsorted(times, step_end_times.last_value, "right"))
-        positions = np.interp(times[start:stop], times_at, taken)
+        start = max(int(np.searchsorted(times, ends[0], "right")) - 1, 0)
+        stop = int(np.searchsorted(times, ends[-1], "right"))
+        positions = np.interp(times[start:stop], ends, steps)
         return forward_fill(
             positions,
             low[start:stop],
@@ -91,8 +80,8 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
     lows, highs, means = mean[last], mean[last], mean[last]
     heads = np.flatnonzero(np.diff(buckets, prepend=begin - 1))
     own = buckets[heads] - begin
-    lows[own], highs[own] = np.minimum.reduceat(low, heads), np.maximum.reduceat(high, heads)
-    means[own] = np.add.reduceat(mean, heads) / np.diff(heads, append=len(mean))
+    merged = Statistics(low, high, mean, np.ones(len(mean), np.int64)).merge_from(heads)
+    lows[own], highs[own], means[own] = merged.low, merged.high, divide(merged.total, merged.finite)
     steps = np.minimum((numbers + 1) * width, count) - numbers * width
     return Curve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
 

@@ -139,7 +139,7 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
         monkeypatch.setattr(chart_module, "time", SimpleNamespace(monotonic=lambda: now))
         drawn: list[ChartView] = []
         draw = chart_module.draw
-        monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
+        monkeypatch.setattr(chart_module, "draw", lambda view: drawn.append(view) or draw(view))
         chart.draw_seconds = 1000.0  # of a clock that stands still meanwhile
         a_cell = 10_000 // plot_region(ChartView(*chart.size, Axis(0, 10_000), Axis(0, 3))).width
         for count, seconds, draws in (
@@ -204,7 +204,7 @@ async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeyp
         chart.draw_seconds = 0
         drawn: list[object] = []
         draw = chart_module.draw
-        monkeypatch.setattr(chart_module, "draw", lambda view, before: drawn.append(view) or draw(view, before))
+        monkeypatch.setattr(chart_module, "draw", lambda view: drawn.append(view) or draw(view))
 
         async def feed(count: int) -> None:
             for steps in range(count, count + 30, 10):

@@ -10,7 +10,7 @@ from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart_view import ChartOptions, ChartView, Series
-from accel_tui.widgets.chart.draw import Picture, draw, render
+from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.value_axis import axis_of
 
@@ -311,36 +311,3 @@ def test_labels_count_what_the_scale_does_and_say_what_that_is() -> None:
         "   0 └┬────────────────┬───────────────┬",
         "epoch 0                2               4",
     ]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ChartOptions(),
-        ChartOptions(log=True),
-        ChartOptions(smoothing=0.9),
-        ChartOptions(log=True, smoothing=0.6, clip=True),
-    ],
-)
-@pytest.mark.parametrize("steps", [1, 3, 40, 700])
-def test_what_goes_on_looks_as_if_it_were_drawn_from_the_beginning(options: ChartOptions, steps: int) -> None:
-    random = np.random.default_rng(steps)
-    whole, points = Curve(), ()
-    before: Picture | None = None
-    went_on = 0
-    for turn in range(60):
-        values = random.lognormal(0, 0.3, random.integers(0, 2 * steps)).astype(np.float32) / (1 + turn / 9)
-        values[random.random(len(values)) < 0.05] = GAP
-        whole = whole.extend(values)
-        if turn % 2:  # in the end too many to be told apart
-            points = (*points, (max(0, whole.end_step - 1), 0.5))
-        series = (Series("training", whole), Series("validation", points=points, style="secondary"))
-        y = axis_of(series, None, options, previous=before.view.y if before else None)
-        view = ChartView(60, 12, step_axis(whole.end_step), y, series, "loss", options=options)
-        after, afresh = draw(view, before), draw(view)
-        seen = afresh.frame.characters != ord(" ")
-        assert (after.frame.characters == afresh.frame.characters).all()
-        assert (after.frame.styles[seen] == afresh.frame.styles[seen]).all()
-        went_on += before is not None and after.background is before.background
-        before = after
-    assert went_on > 10 or steps < 40

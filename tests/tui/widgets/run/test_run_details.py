@@ -8,7 +8,7 @@ from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevic
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
-from tui.example_events import model_built
+from example_events import model_built
 
 
 def test_what_a_step_computes_and_what_the_devices_could() -> None:

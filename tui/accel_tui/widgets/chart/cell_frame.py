@@ -47,10 +47,6 @@ class Frame:
         cells = (slice(y, y + rows), slice(x, x + columns))
         return Frame(self.characters[cells], self.styles[cells])
 
-    def put(self, other: "Frame") -> None:
-        """Copy another frame of the same size into this one."""
-        self.characters[:], self.styles[:] = other.characters, other.styles
-
     def text(self, row: int) -> str:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")

@@ -278,7 +278,7 @@ class Chart(ChartMouse):
             self.min_label_width,
         )
         self._drawn = time.monotonic()
-        self._drawing = draw(view, self._drawing)
+        self._drawing = draw(view)
         if self.label_width != self._drawing.label_width:
             self.label_width = self._drawing.label_width
             self.post_message(self.Labelled())

@@ -22,19 +22,16 @@ _DASH = 2  # cells
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
 
 
-def draw_series(plot: Frame, view: ChartView, start: int = 0) -> None:
-    """Draw the curves from cell column ``start`` on, and all points.
+def draw_series(plot: Frame, view: ChartView) -> None:
+    """Draw all curves, and above them all points.
 
     Args:
-        plot: The plot with its grid, and with all curves left of ``start``; drawn on.
+        plot: The plot with its grid; drawn on.
         view: The chart's inputs.
-        start: The first cell column to draw.
     """
-    height, width = plot.characters.shape
-    part = plot.part(start, 0, width - start, height)
-    drawn = [(series, _draw_curve(part, view, series, start)) for series in view.series if series.curve.end_step]
+    drawn = [(series, _draw_curve(plot, view, series)) for series in view.series if series.curve.end_step]
     for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
-        _mark_edges(part, low, high, series.style)
+        _mark_edges(plot, low, high, series.style)
     for series in view.series:
         if series.points:
             _draw_points(plot, view, series)
@@ -45,44 +42,37 @@ def are_joined(x: Axis, series: Series, width: int) -> bool:
     return sum(x.low <= step <= x.high for step, _ in series.points) * _CELLS_A_POINT > width
 
 
-def _draw_curve(plot: Frame, view: ChartView, series: Series, start: int) -> tuple[Floats, Floats]:
+def _draw_curve(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
     """Draw the mean of a curve, and behind it a band between its extremes.
 
     Of a smoothed curve the unsmoothed mean is behind too.
 
-    Args:
-        plot: The part of the plot from ``start`` on; drawn on.
-        view: The chart's inputs.
-        series: The series.
-        start: The first cell column to draw.
-
     Returns:
-        Minimum and maximum of each dot column from there on, as fractions of the height.
+        Minimum and maximum of each dot column, as fractions of the height.
     """
     height, width = plot.characters.shape
-    overlap = min(start, 1)  # one cell, to join the new part with
-    first, columns = 2 * (start - overlap), 2 * (start + width)
     curve = series.curve_in(view.x.low, view.x.high)
-    low, high, mean = _resampled(curve, view, columns, first)
+    low, high, mean = _resampled(curve, view, 2 * width)
     lows, highs = [low, mean], [high, mean]
     if view.options.smoothing:
-        front = _resampled(smoothed(curve, view.options.smoothing), view, columns, first)[2]
+        front = _resampled(smoothed(curve, view.options.smoothing), view, 2 * width)[2]
         lows, highs = [*lows, front], [*highs, front]
-    band, line, *fronts = raster.trace(np.array(lows), np.array(highs), height)[..., overlap:]
+    band, line, *fronts = raster.trace(np.array(lows), np.array(highs), height)
     band &= _SPARSE
     if fronts:
         band |= line
     _paint(plot, band, f"{series.style}-band")
     _paint(plot, fronts[0] if fronts else line, series.style)
-    return np.fmin.reduce(lows)[2 * overlap :], np.fmax.reduce(highs)[2 * overlap :]
+    return np.fmin.reduce(lows), np.fmax.reduce(highs)
 
 
-def _resampled(curve: Curve, view: ChartView, columns: int, first: int) -> Floats:
-    """Minimum, maximum and mean of the dot columns from one on, as fractions of the height."""
-    if not view.options.log:
-        return view.y.fraction(curve.columns(view.x.low, view.x.high, columns, first))
-    found = view.y.fraction(_positive(curve).columns(view.x.low, view.x.high, columns, first))
-    found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
+def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
+    """Minimum, maximum and mean of the dot columns, as fractions of the height."""
+    if view.options.log:
+        curve = _positive(curve)
+    found = view.y.fraction(curve.columns(view.x.low, view.x.high, columns))
+    if view.options.log:
+        found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
     return found
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from textual import events
+from textual import events, on
 from textual.message import Message
 
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
@@ -94,24 +94,15 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
         if event.button == 1 and not self._moved:
             self.post_message(self.Pressed(self, self._step_at(event.x), event.chain))
 
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Zoom in, or scroll to earlier steps with a modifier key."""
-        self._turn(event, -1)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Zoom out, or scroll to later steps with a modifier key."""
-        self._turn(event, 1)
-
-    def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
-        """Scroll to earlier steps."""
-        self._turn(event, -1, sideways=True)
-
-    def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
-        """Scroll to later steps."""
-        self._turn(event, 1, sideways=True)
-
-    def _turn(self, event: events.MouseEvent, direction: int, *, sideways: bool = False) -> None:
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    @on(events.MouseScrollLeft)
+    @on(events.MouseScrollRight)
+    def _turn(self, event: events.MouseEvent) -> None:
+        """Zoom in or out, or scroll with a modifier key."""
         event.stop()
+        direction = -1 if isinstance(event, events.MouseScrollUp | events.MouseScrollLeft) else 1
+        sideways = isinstance(event, events.MouseScrollLeft | events.MouseScrollRight)
         if sideways or event.shift or event.ctrl:
             self.post_message(self.Scrolled(direction))
         else:

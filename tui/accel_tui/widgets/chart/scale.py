@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_tui.formatting import numbers
-from accel_tui.run_state.curve import Curve, Floats
+from accel_tui.run_state.curve import Curve, Floats, step_times
 from accel_tui.widgets.chart.axes import Axis
 
 _CELLS_A_LABEL = 9
@@ -89,18 +89,8 @@ def seconds(step_end_times: Curve) -> XScale:
     Args:
         step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
     """
-    known = np.flatnonzero(step_end_times.finite)
-    starts = step_end_times.first_step + known * step_end_times.width
-    taken = (starts + np.minimum(starts + step_end_times.width, step_end_times.end_step) + 1) / 2
-    at = np.maximum.accumulate(step_end_times.means[known])
-    if len(at) > 1:  # extrapolated to the beginning of the first step and the end of the last one
-        start_time = at[0] - taken[0] * (at[1] - at[0]) / (taken[1] - taken[0])
-        end_time = at[-1] + (step_end_times.end_step - taken[-1]) * (at[-1] - at[-2]) / (taken[-1] - taken[-2])
-        taken, at = (
-            np.concatenate(parts)
-            for parts in (([0.0], taken, [step_end_times.end_step]), ([start_time], at, [end_time]))
-        )
-    return XScale("time", taken, at - at[0] if at.size else at, _SECONDS, _clock)
+    steps, times = step_times(step_end_times)
+    return XScale("time", steps, times - times[:1], _SECONDS, _clock)
 
 
 def _clock(value: float, step_size: float) -> str:

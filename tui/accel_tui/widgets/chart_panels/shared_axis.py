@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from accel_engine.run.buckets import Statistics
 from accel_tui.run_state.curve import Curve, divide
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart_view import Series, X
@@ -113,8 +114,11 @@ def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     tick = np.minimum(((begins + ends) / 2).astype(np.int64), count - 1)
     heads = np.concatenate(([0], (tick[1:] != tick[:-1]).nonzero()[0] + 1))
     total, finite = np.where(curve.finite > 0, curve.total, 0)[known], curve.finite[known]
-    lows[tick[heads]] = np.fmin.reduceat(low, heads)
-    highs[tick[heads]] = np.fmax.reduceat(high, heads)
-    means[tick[heads]] = divide(np.add.reduceat(total, heads), np.add.reduceat(finite, heads))
+    merged = Statistics(low, high, total, finite).merge_from(heads)
+    lows[tick[heads]], highs[tick[heads]], means[tick[heads]] = (
+        merged.low,
+        merged.high,
+        divide(merged.total, merged.finite),
+    )
     there = ~np.isnan(means)
     return Curve(count, 1, curve.last_value, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))

@@ -162,11 +162,8 @@ class LogLines(ScrollView, can_focus=True):
 
     def show_only(self, wanted: Filter) -> None:
         """Set the filter."""
-        followed = self.follows
         self.filter = wanted
-        self._lay_out()
-        if followed:
-            self.scroll_end(animate=False)
+        self._lay_out_again()
 
     def search(self, text: str) -> None:
         """Search a text, and go to the last visible match, or the nearest above."""
@@ -227,10 +224,7 @@ class LogLines(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         if width != self._width:
             self._width = width
-            followed = self.follows
-            self._lay_out()
-            if followed:
-                self.scroll_end(animate=False)
+            self._lay_out_again()
 
     def render_line(self, y: int) -> Strip:
         """A row."""
@@ -263,6 +257,12 @@ class LogLines(ScrollView, can_focus=True):
         if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height - 1:
             self.scroll_to(y=max(0, row - self.size.height // 2), animate=False)
         self.refresh()
+
+    def _lay_out_again(self) -> None:
+        followed = self.follows
+        self._lay_out()
+        if followed:
+            self.scroll_end(animate=False)
 
     def _lay_out(self) -> None:
         self._rows, self._found, self.shown_count = [], [], 0

@@ -41,10 +41,6 @@ class RunOutcome(RunText):
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
-    def watch_problem(self) -> None:
-        """Show why the run cannot be read."""
-        self.update_view()
-
     def on_show(self) -> None:
         """Update, and request the final height after the current layout."""
         super().on_show()
@@ -60,6 +56,8 @@ class RunOutcome(RunText):
             self.set_class(ended is not None and ended.outcome is outcome, name)
         self.set_class(self.state.lost or bool(self.problem), "-lost")
         super().update_view()
+
+    watch_problem = update_view
 
     def build(self, state: RunState) -> Content:
         """The outcome in a few lines."""

@@ -179,10 +179,6 @@ class RunsTable(RunsTableKeys):
             self.selected_ids &= {run.id for run in self.runs}
         self._update_shown()
 
-    def watch_filter(self) -> None:
-        """Show the matching runs."""
-        self._update_shown()
-
     def watch_order(self) -> None:
         """Show the runs in the new order, from the top."""
         self._update_shown()
@@ -288,6 +284,8 @@ class RunsTable(RunsTableKeys):
         self._update()
         self._go_to(self._cursor)
         self.post_message(self.SelectionChanged())
+
+    watch_filter = _update_shown
 
     def _rebuild_columns(self) -> None:
         self.lines = RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1)

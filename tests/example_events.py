@@ -24,7 +24,7 @@ def model_built(**changes: Any) -> ModelBuilt:
         dropped_examples=0,
         replicas=1,
         optimizer="Adam",
-        loss="loss",
+        loss="sparse_categorical_crossentropy",
         series=("loss",),
         precision="float32",
         xla=False,

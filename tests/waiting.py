@@ -1,0 +1,32 @@
+"""Waiting for what comes by itself; a test that waits in vain fails with what it waited for."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+TIMEOUT = 120.0
+"""Seconds after which a test fails."""
+
+
+def wait_until(condition: Callable[[], object], what: str = "the condition", timeout: float = TIMEOUT) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"timed out after {timeout:g} s waiting for {what}")
+        time.sleep(0.01)
+
+
+async def eventually(
+    condition: Callable[[], object],
+    what: Callable[[], str] = lambda: "the condition",
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> None:
+    """Wait for a condition, and let others run meanwhile with ``pause``."""
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"timed out after {TIMEOUT:g} s waiting for {what()}")
+        await pause(0.01)
