@@ -77,29 +77,19 @@ class AccelApp(SafeUnmountApp, IncrementalApp):
         Binding(
             "t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Switch between the dark and the light theme"
         ),
-        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Repaint the screen"),
+        Binding("ctrl+l", "repaint", id="app.repaint", tooltip="Repaint the screen"),
         Binding(
-            "ctrl+z",
-            "suspend_process",
-            show=False,
-            id="app.suspend",
-            tooltip="Suspend accel-tui; fg in the shell brings it back",
+            "ctrl+z", "suspend_process", id="app.suspend", tooltip="Suspend accel-tui; fg in the shell brings it back"
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding(
             "ctrl+c",
             "quit",
-            show=False,
             id="app.interrupt",
             tooltip="Quit, also from a text field; copies the selected text if there is any",
         ),
         Binding(
-            "ctrl+p",
-            "command_palette",
-            "Commands",
-            priority=True,
-            id="app.palette",
-            tooltip="Search for a command",
+            "ctrl+p", "command_palette", "Commands", priority=True, id="app.palette", tooltip="Search for a command"
         ),
     ]
 

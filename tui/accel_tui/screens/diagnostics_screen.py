@@ -65,15 +65,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", show=False, id="diagnostics.confusion", tooltip="Show the confusion matrix"),
+        Binding("1", "tab('confusion')", id="diagnostics.confusion", tooltip="Show the confusion matrix"),
         Binding(
-            "2",
-            "tab('pictures')",
-            show=False,
-            id="diagnostics.samples",
-            tooltip="Show validation samples, highest loss first",
+            "2", "tab('pictures')", id="diagnostics.samples", tooltip="Show validation samples, highest loss first"
         ),
-        Binding("3", "tab('layers')", show=False, id="diagnostics.layers", tooltip="Show the layers of the model"),
+        Binding("3", "tab('layers')", id="diagnostics.layers", tooltip="Show the layers of the model"),
         Binding(
             "V",
             "validate",

@@ -69,7 +69,7 @@ class RunScreen(DirtyRegionScreen):
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
-        Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
+        Binding("slash", "search_log", id="run.search", tooltip="Search the engine's log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
         Binding(
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"

@@ -84,7 +84,7 @@ class RunsScreen(Screen[None]):
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
         # For a key that is pressed before the table is mounted.
-        Binding("enter", "open", id="runs.open-newest", show=False, tooltip="Open the newest run"),
+        Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
         ),

@@ -75,12 +75,8 @@ class RunsTable(ScrollView, can_focus=True):
         Binding(
             "space", "select", "Select", id="runs.select", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),
-        Binding(
-            "shift+down", "select_next(1)", id="runs.select-down", show=False, tooltip="Select this run and the next"
-        ),
-        Binding(
-            "shift+up", "select_next(-1)", id="runs.select-up", show=False, tooltip="Select this run and the previous"
-        ),
+        Binding("shift+down", "select_next(1)", id="runs.select-down", tooltip="Select this run and the next"),
+        Binding("shift+up", "select_next(-1)", id="runs.select-up", tooltip="Select this run and the previous"),
         Binding(
             "greater_than_sign",
             "sort(1)",
@@ -88,16 +84,14 @@ class RunsTable(ScrollView, can_focus=True):
             id="runs.sort",
             tooltip="Sort by the next column; so does a click on a column",
         ),
-        Binding(
-            "less_than_sign", "sort(-1)", show=False, id="runs.sort-previous", tooltip="Sort by the previous column"
-        ),
+        Binding("less_than_sign", "sort(-1)", id="runs.sort-previous", tooltip="Sort by the previous column"),
         Binding("S", "reverse", "Reverse the order", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
         Binding("j,down", "move(1)", "Next run", id="runs.down", show=False, tooltip="Go to the next run"),
         Binding("k,up", "move(-1)", "Previous run", id="runs.up", show=False, tooltip="Go to the previous run"),
-        Binding("pagedown", "page(1)", id="runs.page-down", show=False, tooltip="Page down"),
-        Binding("pageup", "page(-1)", id="runs.page-up", show=False, tooltip="Page up"),
-        Binding("home", "move(-1000000)", id="runs.home", show=False, tooltip="First run"),
-        Binding("end", "move(1000000)", id="runs.end", show=False, tooltip="Last run"),
+        Binding("pagedown", "page(1)", id="runs.page-down", tooltip="Page down"),
+        Binding("pageup", "page(-1)", id="runs.page-up", tooltip="Page up"),
+        Binding("home", "move(-1000000)", id="runs.home", tooltip="First run"),
+        Binding("end", "move(1000000)", id="runs.end", tooltip="Last run"),
     ]
 
     listing: ClassVar[RunList] = RunList()
