@@ -83,6 +83,7 @@ LATE = {
     "sqlite3",
     "importlib.metadata",
     "rich.markdown",
+    "tomlkit",
     "accel_engine.run",
     "accel_tui.screens.run_screen",
 }

@@ -1,10 +1,8 @@
 """The Textual app: screens, theme and settings."""
 
 import gc
-import importlib
 import os
-import pkgutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -79,29 +77,19 @@ class AccelApp(SafeUnmountApp, IncrementalApp):
         Binding(
             "t,f2", "toggle_theme", "Light/dark", id="app.theme", tooltip="Switch between the dark and the light theme"
         ),
-        Binding("ctrl+l", "repaint", show=False, id="app.repaint", tooltip="Repaint the screen"),
+        Binding("ctrl+l", "repaint", id="app.repaint", tooltip="Repaint the screen"),
         Binding(
-            "ctrl+z",
-            "suspend_process",
-            show=False,
-            id="app.suspend",
-            tooltip="Suspend accel-tui; fg in the shell brings it back",
+            "ctrl+z", "suspend_process", id="app.suspend", tooltip="Suspend accel-tui; fg in the shell brings it back"
         ),
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding(
             "ctrl+c",
             "quit",
-            show=False,
             id="app.interrupt",
             tooltip="Quit, also from a text field; copies the selected text if there is any",
         ),
         Binding(
-            "ctrl+p",
-            "command_palette",
-            "Commands",
-            priority=True,
-            id="app.palette",
-            tooltip="Search for a command",
+            "ctrl+p", "command_palette", "Commands", priority=True, id="app.palette", tooltip="Search for a command"
         ),
     ]
 
@@ -347,28 +335,16 @@ class AccelApp(SafeUnmountApp, IncrementalApp):
             # full collections run only by the timer below
             gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
-            self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
+            self.set_interval(GARBAGE_SECONDS, gc.collect)
 
     def _exit_with_error(self, error: SettingsError) -> None:
         self.settings_error = error
         self.exit(return_code=error.exit_status)
 
-    def _collect_garbage(self) -> None:
-        gc.collect()
-
 
 def key_bindings() -> dict[str, keymap.KeyBinding]:
     """All key bindings, by id; imports all screens and widgets."""
-    return keymap.keys(_binding_owners())
-
-
-def _binding_owners() -> Iterator[type]:
-    yield AccelApp
-    for package in (screens, widgets):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, type) and value.__module__ == module.name:
-                    yield value
+    return keymap.keys([AccelApp, *keymap.classes_in(screens), *keymap.classes_in(widgets)])
 
 
 _HOST: type[Host] = AccelApp  # the type checker compares the two

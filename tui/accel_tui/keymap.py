@@ -1,10 +1,13 @@
 """Validates the themes and key bindings of the settings."""
 
 import contextlib
+import importlib
+import pkgutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from types import ModuleType
 
 from textual.binding import Binding
 from textual.keys import KEY_ALIASES, KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, Keys
@@ -70,6 +73,14 @@ def keys(owners: Iterable[type]) -> dict[str, KeyBinding]:
                     binding.id, KeyBinding(binding.id, pressed, description, issubclass(owner, ModalScreen))
                 )
     return dict(sorted(found.items()))
+
+
+def classes_in(package: ModuleType) -> Iterator[type]:
+    """The classes of a package's modules, all of which this imports."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and value.__module__ == module.name:
+                yield value
 
 
 def key_errors(settings: Settings, known: Mapping[str, KeyBinding]) -> list[str]:

@@ -78,7 +78,7 @@ async def looked_into(engine: FakeEngine, size: tuple[int, int] = SMALL) -> Asyn
         await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
-        await until(pilot, lambda: pilot.app.screen.diagnostics is not None, "what was kept")  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.screen.reading.diagnostics is not None, "what was kept")  # type: ignore[attr-defined]
         yield pilot
 
 

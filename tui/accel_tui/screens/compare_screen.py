@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -53,15 +51,6 @@ class CompareScreen(Screen[None]):
 
     _charts = getters.query_one(CompareCharts)
     _table = getters.query_one(CompareTable)
-
-    class RunUpdated(Message):
-        """A run's state has changed."""
-
-    @dataclass
-    class SummariesRead(Message):
-        """The runs' summaries were read."""
-
-        runs: tuple[RunSummary, ...]
 
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__()
@@ -108,24 +97,23 @@ class CompareScreen(Screen[None]):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
     def _summarize(self) -> None:
-        self.post_message(self.SummariesRead(tuple(printable_fields(summarize(each)) for each in self._directories)))
+        runs = tuple(printable_fields(summarize(each)) for each in self._directories)
+        self.call_later(self._update_summaries, runs)
 
     def _refresh_summaries(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):
             self._summarize()
 
     def _post_update(self) -> None:
-        self.post_message(self.RunUpdated())
+        self.call_later(self._schedule_refresh)
 
-    @on(RunUpdated)
     def _schedule_refresh(self) -> None:
         if not self._is_refresh_scheduled:
             self._is_refresh_scheduled = True
             self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
 
-    @on(SummariesRead)
-    def _update_summaries(self, event: SummariesRead) -> None:
-        self._runs = event.runs
+    def _update_summaries(self, runs: tuple[RunSummary, ...]) -> None:
+        self._runs = runs
         self._refresh_comparison()
 
     @on(ScreenResume)

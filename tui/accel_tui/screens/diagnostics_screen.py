@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +10,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Static, Tab, Tabs
 
@@ -35,6 +35,25 @@ TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3
 _TAB = "-tab"
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What was read of a run.
+
+    Attributes:
+        live: Whether it has a live engine that can validate.
+        has_checkpoint: Whether it has a checkpoint to validate after its end.
+        stamp: When its diagnostics were written.
+        diagnostics: Its diagnostics; ``None`` before they are read.
+        problem: Why it cannot be read.
+    """
+
+    live: bool = False
+    has_checkpoint: bool = False
+    stamp: tuple[float, ...] | None = None
+    diagnostics: Diagnostics | None = None
+    problem: str = ""
+
+
 class DiagnosticsScreen(DirtyRegionScreen):
     """Shows a run's diagnostics, updated after each validation.
 
@@ -46,15 +65,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", show=False, id="diagnostics.confusion", tooltip="Show the confusion matrix"),
+        Binding("1", "tab('confusion')", id="diagnostics.confusion", tooltip="Show the confusion matrix"),
         Binding(
-            "2",
-            "tab('pictures')",
-            show=False,
-            id="diagnostics.samples",
-            tooltip="Show validation samples, highest loss first",
+            "2", "tab('pictures')", id="diagnostics.samples", tooltip="Show validation samples, highest loss first"
         ),
-        Binding("3", "tab('layers')", show=False, id="diagnostics.layers", tooltip="Show the layers of the model"),
+        Binding("3", "tab('layers')", id="diagnostics.layers", tooltip="Show the layers of the model"),
         Binding(
             "V",
             "validate",
@@ -66,17 +81,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
         Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
-    diagnostics: reactive[Diagnostics | None] = reactive(None, repaint=False, init=False)
-    """The run's diagnostics; ``None`` before they are read."""
-
-    live: reactive[bool] = reactive(False, repaint=False)
-    """Whether the run has a live engine that can validate."""
-
-    has_checkpoint: reactive[bool] = reactive(False, repaint=False)
-    """Whether the run has a checkpoint to validate after its end."""
-
-    problem: reactive[str] = reactive("", repaint=False, init=False)
-    """Why the run cannot be read."""
+    reading: reactive[_Reading] = reactive(_Reading(), repaint=False, init=False)
+    """What was read of the run."""
 
     progress: reactive[str] = reactive("", repaint=False, init=False)
     """Progress of validating an ended run; empty while none is in progress."""
@@ -84,39 +90,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
     validation_problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why validation failed."""
 
-    @dataclass
-    class DiagnosticsRead(Message):
-        """The run's diagnostics were read."""
-
-        live: bool
-        stamp: tuple[float, ...]
-        diagnostics: Diagnostics | None
-        problem: str = ""
-        has_checkpoint: bool = False
-
-    @dataclass
-    class RequestFailed(Message):
-        """A command could not be sent to the engine."""
-
-        words: str
-
-    @dataclass
-    class Progressed(Message):
-        """Examples of an ended run were evaluated."""
-
-        done: int
-        total: int
-
-    @dataclass
-    class ValidationEnded(Message):
-        """The validation of an ended run has ended."""
-
-        validation_problem: str
-
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._stamp: tuple[float, ...] | None = None
         self._query: ModelQuery | None = None
         self._is_closed = False
 
@@ -138,8 +114,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def on_mount(self) -> None:
         """Read the diagnostics now and periodically."""
-        self._read(self._stamp)
-        self.set_interval(POLL_SECONDS, lambda: self._read(self._stamp))
+        self._read(self.reading)
+        self.set_interval(POLL_SECONDS, lambda: self._read(self.reading))
 
     def on_unmount(self) -> None:
         """Cancel a validation in progress."""
@@ -152,7 +128,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         del parameters
         if action != "validate":
             return True
-        return (not self.progress or None) if self.live or self.has_checkpoint else False
+        return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
 
     def action_tab(self, name: str) -> None:
         """Switch to a tab."""
@@ -161,7 +137,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def action_validate(self) -> None:
         """Validate: by the engine of a live run, else in a new process."""
         self.validation_problem = ""
-        if self.live:
+        if self.reading.live:
             self._request()
         else:
             self.progress = "Validating the last checkpoint in the background: starting TensorFlow…"
@@ -171,27 +147,22 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Quit as the run screen below does, which may ask first."""
         await self.app.run_action("quit", self.app.screen_stack[-2])
 
-    def watch_diagnostics(self) -> None:
-        """Show new diagnostics."""
-        diagnostics = self.diagnostics or Diagnostics()
-        for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
-            widget.step = diagnostics.steps.get("evaluation", 0)
-            widget.report = diagnostics.evaluation
-        self.query_one(LayerList).table = diagnostics.layers
+    def watch_reading(self, before: _Reading, reading: _Reading) -> None:
+        """Show new diagnostics, and update the status line and the keys."""
+        if reading.diagnostics is not before.diagnostics:
+            diagnostics = reading.diagnostics or Diagnostics()
+            for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
+                widget.step = diagnostics.steps.get("evaluation", 0)
+                widget.report = diagnostics.evaluation
+            self.query_one(LayerList).table = diagnostics.layers
         self._update_status()
 
-    def watch_live(self) -> None:
-        """Update the status line and the keys."""
-        self.refresh_bindings()
+    def watch_progress(self) -> None:
+        """Show the progress."""
         self._update_status()
 
-    def watch_has_checkpoint(self) -> None:
-        """Update the status line and the keys."""
-        self.refresh_bindings()
-        self._update_status()
-
-    def watch_problem(self) -> None:
-        """Show why the run cannot be read."""
+    def watch_validation_problem(self) -> None:
+        """Show why validation failed."""
         self._update_status()
 
     @on(Tabs.TabActivated)
@@ -201,44 +172,23 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self.query_one(f"#{self.tab}").focus()
         self._update_status()
 
-    @on(DiagnosticsRead)
-    def _update(self, event: DiagnosticsRead) -> None:
-        event.stop()
-        self.problem, self.live, self.has_checkpoint = event.problem, event.live, event.has_checkpoint
-        if event.diagnostics is not None:
-            self._stamp, self.diagnostics = event.stamp, event.diagnostics
+    def _show_progress(self, done: int, total: int) -> None:
+        self.progress = f"Validating the last checkpoint on the CPU: {done:,} of {total:,} examples"
 
-    def watch_progress(self) -> None:
-        """Show the progress."""
-        self.refresh_bindings()
-        self._update_status()
+    def _finish_validation(self, problem: str) -> None:
+        self.progress, self.validation_problem = "", problem
+        self._read(self.reading)
 
-    def watch_validation_problem(self) -> None:
-        """Show why validation failed."""
-        self._update_status()
-
-    @on(Progressed)
-    def _update_progress(self, event: Progressed) -> None:
-        event.stop()
-        self.progress = f"Validating the last checkpoint on the CPU: {event.done:,} of {event.total:,} examples"
-
-    @on(ValidationEnded)
-    def _finish_validation(self, event: ValidationEnded) -> None:
-        event.stop()
-        self.progress, self.validation_problem = "", event.validation_problem
-        self._read(self._stamp)
-
-    @on(RequestFailed)
-    def _notify_failure(self, event: RequestFailed) -> None:
-        event.stop()
-        self.notify(event.words, severity="error", markup=False)
+    def _notify_failure(self, problem: str) -> None:
+        self.notify(problem, severity="error", markup=False)
 
     def _update_status(self) -> None:
-        if not self.is_mounted or self.diagnostics is None:
-            words = Content.styled(self.problem, "$text-error")
+        self.refresh_bindings()
+        if not self.is_mounted or self.reading.diagnostics is None:
+            words = Content.styled(self.reading.problem, "$text-error")
         else:
-            words = _status_text(self.diagnostics, self.tab, live=self.live, has_checkpoint=self.has_checkpoint)
-            if problem := self.problem or self.validation_problem:
+            words = _status_text(self.reading, self.tab)
+            if problem := self.reading.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
                 words = Content.styled(self.progress, "$text-accent")
@@ -247,55 +197,54 @@ class DiagnosticsScreen(DirtyRegionScreen):
         about.update(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
-    def _read(self, known: tuple[float, ...] | None) -> None:
+    def _read(self, before: _Reading) -> None:
         try:
             with closing(RunReader(self.directory)) as reader:
                 live = reader.info().status.live
-            now = modification_times(self.directory)
-            inside = printable_fields(read(self.directory)) if now != known else None
-            saved = latest_checkpoint(self.directory) > 0
-            self.post_message(self.DiagnosticsRead(live, now, inside, has_checkpoint=saved))
+            stamp, diagnostics = modification_times(self.directory), before.diagnostics
+            if stamp != before.stamp:
+                diagnostics = printable_fields(read(self.directory))
+            reading = _Reading(live, latest_checkpoint(self.directory) > 0, stamp, diagnostics)
         except RunError as error:
-            self.post_message(self.DiagnosticsRead(False, (), None, str(error)))
+            reading = _Reading(False, False, before.stamp, before.diagnostics, str(error))
+        self.call_later(setattr, self, "reading", reading)
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:
         try:
             request(self.directory, "validate")
         except RunError as error:
-            self.post_message(self.RequestFailed(str(error)))
+            self.call_later(self._notify_failure, str(error))
 
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
-        validation_problem = ""
+        problem = ""
         try:
             with ModelQuery("--revalidate", self.directory, {}) as self._query:
                 if not self._is_closed:
-                    self._query.answer(lambda done, total: self.post_message(self.Progressed(done, total)))
+                    self._query.answer(partial(self.call_later, self._show_progress))
         except AccelError as error:
-            validation_problem = str(error)
-        self.post_message(self.ValidationEnded(validation_problem))
+            problem = str(error)
+        self.call_later(self._finish_validation, problem)
 
 
-def _status_text(diagnostics: Diagnostics, tab: str, *, live: bool, has_checkpoint: bool) -> Content:
+def _status_text(reading: _Reading, tab: str) -> Content:
     """Text of the status line of a tab."""
+    diagnostics = reading.diagnostics or Diagnostics()
     if tab == "layers":
-        return (
-            Content("")
-            if diagnostics.layers
-            else Content.styled(_empty_text("layers", live=live, has_checkpoint=has_checkpoint), "$text-muted")
-        )
+        return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", reading), "$text-muted")
     if diagnostics.evaluation is None or not (diagnostics.evaluation.names or diagnostics.evaluation.reason):
-        return Content.styled(_empty_text("validation", live=live, has_checkpoint=has_checkpoint), "$text-muted")
+        return Content.styled(_empty_text("validation", reading), "$text-muted")
     shown = diagnostics.evaluation.counts if tab == "confusion" else diagnostics.evaluation.worst or None
     return Content(diagnostics.evaluation.reason if shown is None else "")
 
 
-def _empty_text(what: str, *, live: bool, has_checkpoint: bool) -> str:
+def _empty_text(what: str, reading: _Reading) -> str:
     if what == "layers":
-        return "Layers are listed once the first step is traced." if live else "This run did not record its layers."
-    if live:
+        unread = "Layers are listed once the first step is traced."
+        return unread if reading.live else "This run did not record its layers."
+    if reading.live:
         return "No validation yet. Press V to validate now, once the first step is done."
-    if not has_checkpoint:
+    if not reading.has_checkpoint:
         return "No validation results: the run ended before its first checkpoint."
     return "No validation results were recorded. Press V to validate the last checkpoint in the background."

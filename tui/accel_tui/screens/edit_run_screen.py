@@ -49,8 +49,8 @@ class EditRunScreen(ModalScreen[Change | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Cancel", id="edit-run.back", tooltip="Close without changes"),
-        Binding("down", "app.focus_next", show=False, id="edit-run.next", tooltip="Next field"),
-        Binding("up", "app.focus_previous", show=False, id="edit-run.previous", tooltip="Previous field"),
+        Binding("down", "app.focus_next", id="edit-run.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="edit-run.previous", tooltip="Previous field"),
     ]
 
     def __init__(self, question: RunsToEdit) -> None:

@@ -43,8 +43,8 @@ class QuestionScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Cancel", id="question.back", tooltip="Close without changes"),
-        Binding("left,up", "app.focus_previous", show=False, id="question.previous", tooltip="Previous answer"),
-        Binding("right,down", "app.focus_next", show=False, id="question.next", tooltip="Next answer"),
+        Binding("left,up", "app.focus_previous", id="question.previous", tooltip="Previous answer"),
+        Binding("right,down", "app.focus_next", id="question.next", tooltip="Next answer"),
     ]
 
     def __init__(self, question: str, detail: str, answers: Sequence[Answer]) -> None:

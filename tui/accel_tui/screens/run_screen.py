@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Label
 from textual.worker import Worker, WorkerState
@@ -71,7 +69,7 @@ class RunScreen(DirtyRegionScreen):
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
-        Binding("slash", "search_log", show=False, id="run.search", tooltip="Search the engine's log"),
+        Binding("slash", "search_log", id="run.search", tooltip="Search the engine's log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
         Binding(
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
@@ -92,12 +90,6 @@ class RunScreen(DirtyRegionScreen):
 
     _devices = getters.query_one(DevicePanel)
 
-    @dataclass
-    class Unreadable(Message):
-        """The run cannot be read."""
-
-        words: str
-
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
@@ -109,7 +101,7 @@ class RunScreen(DirtyRegionScreen):
         self._follower = RunFollower(
             directory,
             on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
-            on_problem=lambda words: self.post_message(self.Unreadable(words)),
+            on_problem=partial(self.call_later, setattr, self, "problem"),
         )
 
     def compose(self) -> ComposeResult:
@@ -193,11 +185,6 @@ class RunScreen(DirtyRegionScreen):
                 self.query_one(RunCharts).selected = selected
 
         self.app.push_screen(SelectChartsScreen(message.panels, message.shown), choose)
-
-    @on(Unreadable)
-    def _show_problem(self, message: Unreadable) -> None:
-        message.stop()
-        self.problem = message.words
 
     @on(Worker.StateChanged)
     def _show_failure(self, event: Worker.StateChanged) -> None:

@@ -1,7 +1,6 @@
 """Runs screen: lists, filters, compares, edits, continues and deletes runs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, Label, Static
 
@@ -86,7 +84,7 @@ class RunsScreen(Screen[None]):
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
         # For a key that is pressed before the table is mounted.
-        Binding("enter", "open", id="runs.open-newest", show=False, tooltip="Open the newest run"),
+        Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
         ),
@@ -94,16 +92,6 @@ class RunsScreen(Screen[None]):
     ]
 
     _filter_input = getters.query_one("#words", Input)
-
-    @dataclass
-    class ContentsRead(Message):
-        """Sizes of the runs to be deleted were read."""
-
-        runs: tuple[RunSummary, ...]
-        contents: tuple[Contents, ...]
-
-    class RunsChanged(Message):
-        """Runs were changed or deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,18 +191,17 @@ class RunsScreen(Screen[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="measure")
     def _read_contents(self, runs: tuple[RunSummary, ...]) -> None:
         try:
-            self.post_message(self.ContentsRead(runs, tuple(contents(run.directory) for run in runs)))
+            self.call_later(self._ask_to_delete, runs, [contents(run.directory) for run in runs])
         except AccelError as error:
             self.app.notify(str(error), severity="error", markup=False)
 
-    @on(ContentsRead)
-    def _ask_to_delete(self, event: ContentsRead) -> None:
+    def _ask_to_delete(self, runs: Sequence[RunSummary], found: Sequence[Contents]) -> None:
         def delete(answer: str | None) -> None:
             if answer == "delete":
-                self._write(*(partial(remove, run.directory) for run in event.runs))
+                self._write(*(partial(remove, run.directory) for run in runs))
 
-        title = f"run {event.runs[0].id}" if len(event.runs) == 1 else f"{len(event.runs)} runs"
-        question, detail = printable(f"Delete {title}?"), printable(_deletion_detail(event.runs, event.contents))
+        title = f"run {runs[0].id}" if len(runs) == 1 else f"{len(runs)} runs"
+        question, detail = printable(f"Delete {title}?"), printable(_deletion_detail(runs, found))
         self.app.push_screen(QuestionScreen(question, detail, (CANCEL, DELETE)), delete)
 
     @work(thread=True, exit_on_error=False, group="write")
@@ -225,11 +212,7 @@ class RunsScreen(Screen[None]):
                 change()
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
-        self.post_message(self.RunsChanged())
-
-    @on(RunsChanged)
-    def _reload(self) -> None:
-        self.table.refresh_runs()
+        self.call_later(self.table.refresh_runs)
 
     @on(RunsTable.Compared)
     def _compare_chosen(self, event: RunsTable.Compared) -> None:

@@ -15,6 +15,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.text import suggestion
 from accel_tui.settings.old_key_ids import MERGED_KEY_IDS, OLD_KEY_IDS
+from accel_tui.settings.setting_source import SettingSource, lines_of
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.settings.settings_paths import settings_path
 
@@ -27,9 +28,6 @@ GLYPHS = ("auto", "unicode", "ascii")
 SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^]]+?)\s*\]")
-_KEY = re.compile(r"\s*(?P<name>(?:\"[^\"]*\"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:\"[^\"]*\"|'[^']*'|[\w-]+))*)\s*=")
-_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 _HINTS = {
     "Invalid value": 'quote texts, e.g. theme = "nord", but not true or false',
     "Illegal character '\\n'": "a quote is not closed",
@@ -39,30 +37,6 @@ _HINTS = {
 """Usual causes of the messages of the TOML parser."""
 
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
-
-
-@dataclass(frozen=True, slots=True)
-class SettingSource:
-    """The origin of settings.
-
-    Attributes:
-        path: The file.
-        lines: The line number of each setting in it, from 1; names are dotted, e.g. ``rates.frames``.
-    """
-
-    path: Path | None = None
-    lines: Mapping[str, int] = field(default_factory=dict)
-
-    def line(self, name: str) -> int | None:
-        """The line of a setting or of its table; ``None`` if unknown."""
-        while name and name not in self.lines:
-            name = name.rpartition(".")[0]
-        return self.lines.get(name)
-
-    def at(self, name: str, error: str) -> str:
-        """Prefix an error with the file and the line of a setting."""
-        line = self.line(name)
-        return f"{self.path}:{line}: {error}" if line else f"{self.path}: {error}"
 
 
 class SettingsError(UsageError):
@@ -213,24 +187,6 @@ def validate(name: str, value: Any) -> Any:
     if not isinstance(value, bool):
         raise PlanError(name, value, "must be true or false")
     return value
-
-
-def lines_of(text: str) -> dict[str, int]:
-    """Find the number of the line, from 1, that first sets each name of a TOML file."""
-    lines: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := _HEADER.match(line):
-            table = _dotted(header["name"])
-            lines.setdefault(table, number)
-        elif key := _KEY.match(line):
-            name = _dotted(key["name"])
-            lines.setdefault(f"{table}.{name}" if table else name, number)
-    return lines
-
-
-def _dotted(name: str) -> str:
-    return ".".join("".join(part.groups("")) for part in _PART.finditer(name))
 
 
 def _line(error: str) -> int:

@@ -40,14 +40,14 @@ class ConfusionMatrix(TextPage):
 
     BINDING_GROUP_TITLE = "Confusion matrix"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "go(-1, 0)", show=False, id="confusion.up", tooltip="Previous true class"),
-        Binding("down", "go(1, 0)", show=False, id="confusion.down", tooltip="Next true class"),
-        Binding("left", "go(0, -1)", show=False, id="confusion.left", tooltip="Previous predicted class"),
-        Binding("right", "go(0, 1)", show=False, id="confusion.right", tooltip="Next predicted class"),
-        Binding("pageup", "go(-10, 0)", show=False, id="confusion.page-up", tooltip="Ten classes up"),
-        Binding("pagedown", "go(10, 0)", show=False, id="confusion.page-down", tooltip="Ten classes down"),
-        Binding("shift+left", "go(0, -10)", show=False, id="confusion.far-left", tooltip="Ten classes left"),
-        Binding("shift+right", "go(0, 10)", show=False, id="confusion.far-right", tooltip="Ten classes right"),
+        Binding("up", "go(-1, 0)", id="confusion.up", tooltip="Previous true class"),
+        Binding("down", "go(1, 0)", id="confusion.down", tooltip="Next true class"),
+        Binding("left", "go(0, -1)", id="confusion.left", tooltip="Previous predicted class"),
+        Binding("right", "go(0, 1)", id="confusion.right", tooltip="Next predicted class"),
+        Binding("pageup", "go(-10, 0)", id="confusion.page-up", tooltip="Ten classes up"),
+        Binding("pagedown", "go(10, 0)", id="confusion.page-down", tooltip="Ten classes down"),
+        Binding("shift+left", "go(0, -10)", id="confusion.far-left", tooltip="Ten classes left"),
+        Binding("shift+right", "go(0, 10)", id="confusion.far-right", tooltip="Ten classes right"),
         Binding(
             "percent_sign",
             "shares",

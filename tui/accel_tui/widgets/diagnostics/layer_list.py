@@ -25,12 +25,12 @@ class LayerList(TextPage):
 
     BINDING_GROUP_TITLE = "Layers"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", show=False, id="layers.down", tooltip="Scroll down"),
-        Binding("up", "scroll_by(-1)", show=False, id="layers.up", tooltip="Scroll up"),
-        Binding("pagedown,space", "scroll_by(20)", show=False, id="layers.page-down", tooltip="20 layers down"),
-        Binding("pageup", "scroll_by(-20)", show=False, id="layers.page-up", tooltip="20 layers up"),
-        Binding("home", "scroll_by(-100000)", show=False, id="layers.home", tooltip="First layer"),
-        Binding("end", "scroll_by(100000)", show=False, id="layers.end", tooltip="Last layer"),
+        Binding("down", "scroll_by(1)", id="layers.down", tooltip="Scroll down"),
+        Binding("up", "scroll_by(-1)", id="layers.up", tooltip="Scroll up"),
+        Binding("pagedown,space", "scroll_by(20)", id="layers.page-down", tooltip="20 layers down"),
+        Binding("pageup", "scroll_by(-20)", id="layers.page-up", tooltip="20 layers up"),
+        Binding("home", "scroll_by(-100000)", id="layers.home", tooltip="First layer"),
+        Binding("end", "scroll_by(100000)", id="layers.end", tooltip="Last layer"),
     ]
 
     table: reactive[LayerTable | None] = reactive(None, repaint=False)

@@ -44,15 +44,9 @@ class SampleGallery(TextPage):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Next page"),
         Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.previous", tooltip="Previous page"),
-        Binding("home", "turn(-1000)", show=False, id="gallery.home", tooltip="First page"),
-        Binding("end", "turn(1000)", show=False, id="gallery.end", tooltip="Last page"),
-        Binding(
-            "ampersand",
-            "filter",
-            "Only errors",
-            id="gallery.filter",
-            tooltip="Show only errors, or all samples",
-        ),
+        Binding("home", "turn(-1000)", id="gallery.home", tooltip="First page"),
+        Binding("end", "turn(1000)", id="gallery.end", tooltip="Last page"),
+        Binding("ampersand", "filter", "Only errors", id="gallery.filter", tooltip="Show only errors, or all samples"),
         Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
         Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]

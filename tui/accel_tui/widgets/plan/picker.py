@@ -68,22 +68,10 @@ class Picker(Widget):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "move(1)", "Next", id="picker.down", show=False, tooltip="Next choice, or next field"),
         Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
-        Binding("pagedown", "move(8)", id="picker.page-down", show=False, tooltip="Eight choices down"),
-        Binding("pageup", "move(-8)", id="picker.page-up", show=False, tooltip="Eight choices up"),
-        Binding(
-            "enter",
-            "open_or_accept",
-            id="picker.enter",
-            show=False,
-            tooltip="List the choices, or accept the selected one",
-        ),
-        Binding(
-            "tab",
-            "accept_and_advance",
-            id="picker.accept",
-            show=False,
-            tooltip="Accept the choice and go to the next field",
-        ),
+        Binding("pagedown", "move(8)", id="picker.page-down", tooltip="Eight choices down"),
+        Binding("pageup", "move(-8)", id="picker.page-up", tooltip="Eight choices up"),
+        Binding("enter", "open_or_accept", id="picker.enter", tooltip="List the choices, or accept the selected one"),
+        Binding("tab", "accept_and_advance", id="picker.accept", tooltip="Accept the choice and go to the next field"),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
 

@@ -54,14 +54,14 @@ class CompareTable(ScrollView, can_focus=True):
     )
     BINDING_GROUP_TITLE = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", show=False, id="table.up", tooltip="Scroll up"),
-        Binding("down", "scroll_down", show=False, id="table.down", tooltip="Scroll down"),
-        Binding("left", "scroll_left", show=False, id="table.left", tooltip="Scroll left"),
-        Binding("right", "scroll_right", show=False, id="table.right", tooltip="Scroll right"),
-        Binding("pageup", "page_up", show=False, id="table.page-up", tooltip="Page up"),
-        Binding("pagedown", "page_down", show=False, id="table.page-down", tooltip="Page down"),
-        Binding("home", "scroll_home", show=False, id="table.home", tooltip="First line"),
-        Binding("end", "scroll_end", show=False, id="table.end", tooltip="Last line"),
+        Binding("up", "scroll_up", id="table.up", tooltip="Scroll up"),
+        Binding("down", "scroll_down", id="table.down", tooltip="Scroll down"),
+        Binding("left", "scroll_left", id="table.left", tooltip="Scroll left"),
+        Binding("right", "scroll_right", id="table.right", tooltip="Scroll right"),
+        Binding("pageup", "page_up", id="table.page-up", tooltip="Page up"),
+        Binding("pagedown", "page_down", id="table.page-down", tooltip="Page down"),
+        Binding("home", "scroll_home", id="table.home", tooltip="First line"),
+        Binding("end", "scroll_end", id="table.end", tooltip="Last line"),
     ]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)

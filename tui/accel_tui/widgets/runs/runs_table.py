@@ -13,14 +13,14 @@ from textual.events import Click, MouseDown, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
-from accel_tui.run_list.columns import SYMBOLS, ordered
+from accel_tui.run_list.columns import SYMBOLS, TITLES, SortOrder, ordered
 from accel_tui.run_list.run_filter import key_error, matches, parse
 from accel_tui.widgets.runs.runs_layout import RunsLayout
-from accel_tui.widgets.runs.runs_table_keys import RunsTableKeys
 
 INTERVAL = 2.0
 """Seconds between two refreshes."""
@@ -32,7 +32,7 @@ _MARK = 3  # width of the selection mark
 _COLOURS = ("accent", "success", "warning", "error")
 
 
-class RunsTable(RunsTableKeys):
+class RunsTable(ScrollView, can_focus=True):
     """Runs, newest first by default, refreshed while the table is visible.
 
     Only visible lines are rendered, so that a thousand runs cost no more than twenty. The cursor stays on its run while
@@ -75,12 +75,8 @@ class RunsTable(RunsTableKeys):
         Binding(
             "space", "select", "Select", id="runs.select", tooltip="Select the run, or deselect it; so does ctrl+click"
         ),
-        Binding(
-            "shift+down", "select_next(1)", id="runs.select-down", show=False, tooltip="Select this run and the next"
-        ),
-        Binding(
-            "shift+up", "select_next(-1)", id="runs.select-up", show=False, tooltip="Select this run and the previous"
-        ),
+        Binding("shift+down", "select_next(1)", id="runs.select-down", tooltip="Select this run and the next"),
+        Binding("shift+up", "select_next(-1)", id="runs.select-up", tooltip="Select this run and the previous"),
         Binding(
             "greater_than_sign",
             "sort(1)",
@@ -88,9 +84,14 @@ class RunsTable(RunsTableKeys):
             id="runs.sort",
             tooltip="Sort by the next column; so does a click on a column",
         ),
-        Binding(
-            "less_than_sign", "sort(-1)", show=False, id="runs.sort-previous", tooltip="Sort by the previous column"
-        ),
+        Binding("less_than_sign", "sort(-1)", id="runs.sort-previous", tooltip="Sort by the previous column"),
+        Binding("S", "reverse", "Reverse the order", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
+        Binding("j,down", "move(1)", "Next run", id="runs.down", show=False, tooltip="Go to the next run"),
+        Binding("k,up", "move(-1)", "Previous run", id="runs.up", show=False, tooltip="Go to the previous run"),
+        Binding("pagedown", "page(1)", id="runs.page-down", tooltip="Page down"),
+        Binding("pageup", "page(-1)", id="runs.page-up", tooltip="Page up"),
+        Binding("home", "move(-1000000)", id="runs.home", tooltip="First run"),
+        Binding("end", "move(1000000)", id="runs.end", tooltip="Last run"),
     ]
 
     listing: ClassVar[RunList] = RunList()
@@ -101,6 +102,9 @@ class RunsTable(RunsTableKeys):
 
     filter: reactive[str] = reactive("", repaint=False)
     """Filter expression; see :mod:`accel_tui.run_list.run_filter`."""
+
+    order: reactive[SortOrder] = reactive(SortOrder(), repaint=False)
+    """The sort order."""
 
     selected_ids: reactive[frozenset[str]] = reactive(frozenset(), repaint=False)
     """Ids of the selected runs, visible or not."""
@@ -208,6 +212,24 @@ class RunsTable(RunsTableKeys):
         """Select the current run and its neighbour."""
         self._select_range(self._cursor, self._cursor + direction)
         self._go_to(self._cursor + direction)
+
+    def action_sort(self, direction: int) -> None:
+        """Sort by the next visible column, or the previous one."""
+        titles = [column.title for column in self.lines.columns] or list(TITLES)
+        at = titles.index(self.order.column) if self.order.column in titles else -1
+        self.order = SortOrder(titles[(at + direction) % len(titles)])
+
+    def action_reverse(self) -> None:
+        """Reverse the sort order."""
+        self.order = self.order.by(self.order.column)
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor by lines."""
+        self._go_to(self._cursor + lines)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by pages."""
+        self.action_move(pages * max(1, self.size.height - 2))
 
     @on(Resize)
     def _lay_out(self) -> None:
