@@ -264,8 +264,6 @@ class EngineSupervisor:
             steps=self._first_step,
             epochs=0,
             seconds=time.monotonic() - self._began,
-            steps_per_second=0.0,
-            metrics={},
             reason=reason,
             hint=hint,
         )

@@ -100,8 +100,6 @@ class ClusterServer:
             steps=0,
             epochs=0,
             seconds=time.monotonic() - self._began,
-            steps_per_second=0.0,
-            metrics={},
             reason=reason,
             hint=hint,
         )
