@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+from accel_engine.devices.installation import installed_versions
 from accel_engine.doctor.nvidia_driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
-from accel_engine.launch.installation import installed_versions
 from accel_engine.run.run_paths import home
 
 _Result = TypeVar("_Result")

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accel_engine.devices.installation import Installation as Installation
+from accel_engine.devices.installation import find_installation as find_installation
+from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.launch.installation import Installation as Installation
-from accel_engine.launch.installation import find_installation as find_installation
-from accel_engine.launch.installation import installed_versions
 from accel_engine.version import __version__
 
 

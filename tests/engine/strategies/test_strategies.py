@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
+from accel_engine.devices.installation import Installation
 from accel_engine.errors import PlanError, UsageError, join_words
-from accel_engine.launch import installation
-from accel_engine.launch.installation import Installation
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import Placement, incompatibility, resolve_placement
 from accel_engine.strategies import CATALOGUE, find
-from accel_engine.strategies.placement import Placement, incompatibility, resolve_placement
 
 CPU = Device("cpu:0", "cpu", "A processor", cores=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))

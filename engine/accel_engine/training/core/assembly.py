@@ -28,7 +28,7 @@ from accel_engine.training.core import device_visibility
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.label_encoding import LabelEncoding, encoding_for
-from accel_engine.training.distributed.worker_data import WorkerDataFeed
+from accel_engine.training.core.worker_data import WorkerDataFeed
 
 STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 """The series recorded at each step, unless the model has a custom ``train_step``."""
@@ -118,6 +118,11 @@ class Assembly:
     def on_cpu(self) -> bool:
         """Whether training runs on CPUs only."""
         return self.devices[0].startswith("CPU")
+
+    @property
+    def uses_cpu_kernels(self) -> bool:
+        """Whether layers may use our kernels for CPUs; a custom ``train_step`` and other devices keep Keras'."""
+        return self.on_cpu and self.plan.cpu_kernels == "auto" and not self.has_custom_train_step
 
     @property
     def on_tpu(self) -> bool:

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import FieldValue, PlanError, UsageError, Words
-from accel_engine.launch import installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
