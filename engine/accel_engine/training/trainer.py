@@ -22,7 +22,7 @@ from accel_engine.events import (
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.writer import RunWriter
-from accel_engine.training.autotune.autotuner import AutoTuner
+from accel_engine.training.autotuner import AutoTuner
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox, CommandSource, StopRequested
