@@ -16,7 +16,7 @@ import sys
 from accel_engine.process import environment
 environment.prepare()
 from accel_engine.process.__main__ import main
-from accel_engine.strategies import tpu_builder
+from accel_engine.training.distributed import tpu_builder
 tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS = float(sys.argv.pop(1))
 sys.exit(main())
 """

@@ -9,7 +9,7 @@ from accel_engine.training import autotuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.loop import ExecutionMode, Loop
 
-from ..conftest import RANDOM, Gym
+from .conftest import RANDOM, Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
 

@@ -18,7 +18,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.training.checkpoints import run_saver
 
-from ..conftest import Gym
+from .conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256)
 """Ten steps."""
