@@ -57,13 +57,11 @@ class _CanvasUpdate(_compositor.CompositorUpdate):
         flow: FlowControl | None,
         update: _compositor.CompositorUpdate,
         frame: tuple[str, str],
-        keep: Callable[[str], None] | None = None,
     ) -> None:
         self._canvas = canvas
         self._flow = flow
         self._update = update
         self._frame = frame
-        self._keep = keep
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render nothing: apps use :meth:`render_segments`."""
@@ -73,8 +71,6 @@ class _CanvasUpdate(_compositor.CompositorUpdate):
     def render_segments(self, console: Console) -> str:
         """The bytes that update the terminal."""
         painted = self._canvas.paint(strips_of(self._update), console)
-        if self._keep:
-            self._keep(painted)
         if not painted:
             return ""
         number = self._flow.frame_sent(len(painted)) if self._flow else None
@@ -93,8 +89,6 @@ class IncrementalApp(App[None]):
         # With NO_COLOR the terminal's own colours are kept; Textual would turn the others to grey.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
         self.stylesheet: StyleCache = StyleCache(variables=self.get_css_variables())
-        self.on_first_frame: Callable[[str], None] | None = None
-        """Called with the first frame when it is sent."""
         self._canvas = Canvas()
         self._flow = FlowControl()
         self._is_frame_pending = False
@@ -152,9 +146,8 @@ class IncrementalApp(App[None]):
             return
         elif self._flow.can_send(self._queued_writes):
             flow = None if self._pending_exit else self._flow
-            keep, self.on_first_frame = self.on_first_frame, None
             self._textual_frames, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
-            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable, frame, keep))
+            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable, frame))
             self._textual_frames = True
         else:
             self._is_frame_pending = True

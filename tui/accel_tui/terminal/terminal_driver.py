@@ -1,11 +1,9 @@
-"""Terminal drivers: survive a disconnected terminal, and keep a frame that is already shown."""
+"""A terminal driver that survives a disconnected terminal."""
 
 import contextlib
 from typing import IO, Any
 
 from textual.drivers.linux_driver import LinuxDriver
-
-from accel_tui.terminal.saved_frame import ENTER_ALTERNATE_SCREEN
 
 
 class BestEffortWriter:
@@ -44,16 +42,3 @@ class DisconnectSafeDriver(LinuxDriver):
         # SIGCONT also comes with a hang-up, on which Textual would start a thread that nobody stops.
         if self._must_signal_resume:
             super()._sigcont_application(*args)
-
-
-class SavedFrameDriver(DisconnectSafeDriver):
-    """Linux driver that keeps a saved frame on screen: skips the first switch to the alternate screen."""
-
-    _is_started = False
-
-    def write(self, data: str) -> None:
-        """Write data, except for the first switch to the alternate screen."""
-        if data == ENTER_ALTERNATE_SCREEN and not self._is_started:
-            self._is_started = True
-        else:
-            super().write(data)
