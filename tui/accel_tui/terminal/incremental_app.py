@@ -22,7 +22,6 @@ from textual.types import CSSPathType
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.terminal.dirty_regions import DirtyRegions
 from accel_tui.terminal.flow_control import FlowControl
-from accel_tui.terminal.style_cache import StyleCache
 
 RETRY_SECONDS = 1 / 30
 """Seconds between two attempts to send a frame to a slow terminal."""
@@ -88,7 +87,6 @@ class IncrementalApp(App[None]):
     def __init__(self, css_path: CSSPathType | None = None) -> None:
         # With NO_COLOR the terminal's own colours are kept; Textual would turn the others to grey.
         super().__init__(css_path=css_path, ansi_color="NO_COLOR" in os.environ or None)
-        self.stylesheet: StyleCache = StyleCache(variables=self.get_css_variables())
         self._canvas = Canvas()
         self._flow = FlowControl()
         self._is_frame_pending = False
