@@ -9,7 +9,6 @@ compositor.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Self
 
@@ -17,7 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import Compositor, CompositorMap, CompositorUpdate, LayoutUpdate, ReflowResult
+from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
 from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.screen import Screen
@@ -171,9 +170,6 @@ class DirtyRegionCompositor(Compositor):
     def __init__(self) -> None:
         super().__init__()
         self._last_map: CompositorMap = {}
-        self._marked_areas: list[tuple[Region, Widget]] = []
-        self._on_top: dict[Widget, bool] = {}
-        self._layout: object = None
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Lay out, and mark what has moved since it was painted.
@@ -191,27 +187,12 @@ class DirtyRegionCompositor(Compositor):
             return
         place, clip = self.visible_widgets[widget]
         origin = place.offset + widget.content_offset
-        areas = [area for region in regions if (area := region.translate(origin).intersection(clip))]
-        if self._is_on_top(widget):
-            self._marked_areas += [(area, widget) for area in areas]
-        else:
-            self._dirty_regions.update(areas)
-
-    def _is_on_top(self, widget: Widget) -> bool:
-        """Whether no other widget overlaps this one."""
-        if self._layout is not self.visible_widgets:
-            self._layout, self._on_top = self.visible_widgets, {}
-        if widget not in self._on_top:
-            place, clip = self.visible_widgets[widget]
-            others = takewhile(lambda other: other[0] is not widget, self.visible_widgets.items())
-            seen = place.intersection(clip)
-            self._on_top[widget] = not any(seen.overlaps(where.intersection(cut)) for _, (where, cut) in others)
-        return self._on_top[widget]
+        self._dirty_regions.update(region.translate(origin).intersection(clip) for region in regions)
 
     def render_partial_update(self) -> DirtyRegions | None:  # type: ignore[override]
         """Render the dirty regions."""
         places = self.visible_widgets  # rendering may trigger a new layout
-        areas = [(area, widget) for area, widget in chain(self._marked_areas, self._areas()) if widget in places]
+        areas = [(area, widget) for area, widget in self._areas() if widget in places]
         strips = [
             (y, area.x, strip)
             for area, widget in areas
@@ -221,7 +202,7 @@ class DirtyRegionCompositor(Compositor):
                 strict=True,
             )
         ]
-        self._forget()
+        self._dirty_regions.clear()
         return DirtyRegions(strips) if strips else None
 
     def _strips(self, widget: Widget, area: Region, origin: Offset) -> list[Strip]:
@@ -229,15 +210,6 @@ class DirtyRegionCompositor(Compositor):
         if _is_plain(widget):
             return [_blank(widget, area.width)] * area.height
         return widget.render_lines(area.translate(-origin))
-
-    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
-        """Render the whole screen."""
-        self._forget()
-        return super().render_full_update(simplify)
-
-    def _forget(self) -> None:
-        self._dirty_regions.clear()
-        self._marked_areas.clear()
 
     def _areas(self) -> Iterator[tuple[Region, Widget]]:
         """Dirty rectangles, each with the one widget that is visible there."""

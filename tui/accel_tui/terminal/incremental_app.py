@@ -13,7 +13,6 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from textual import _compositor, events, on
-from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual.app import App
 from textual.screen import Screen
 from textual.strip import Strip
@@ -33,7 +32,7 @@ _CURSOR_QUERY = "\x1b[1;{}H\x1b[6n"
 """Queries the cursor position (ECMA-48, 8.3.35), which every terminal answers; the column is the query's number."""
 
 TEXTUAL_SUPPORTED = (
-    all(hasattr(App, name) for name in ("_display", "_begin_update", "_end_update", "_background_screens"))
+    all(hasattr(App, name) for name in ("_display", "_background_screens"))
     and {"strips", "region"} <= signature(_compositor.LayoutUpdate).parameters.keys()
     and {"chops", "spans", "chop_ends"} <= signature(_compositor.ChopsUpdate).parameters.keys()
 )
@@ -45,22 +44,17 @@ UPDATES = _compositor.LayoutUpdate | _compositor.ChopsUpdate | DirtyRegions
 
 
 class _CanvasUpdate(_compositor.CompositorUpdate):
-    """A screen update that the canvas turns into bytes, followed by a query where one is due.
-
-    The frame's begin and end sequences are part of the same write, since each write wakes the writer thread.
-    """
+    """A screen update that the canvas turns into bytes, followed by a query where one is due."""
 
     def __init__(
         self,
         canvas: Canvas,
         flow: FlowControl | None,
         update: _compositor.CompositorUpdate,
-        frame: tuple[str, str],
     ) -> None:
         self._canvas = canvas
         self._flow = flow
         self._update = update
-        self._frame = frame
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render nothing: apps use :meth:`render_segments`."""
@@ -73,8 +67,7 @@ class _CanvasUpdate(_compositor.CompositorUpdate):
         if not painted:
             return ""
         number = self._flow.frame_sent(len(painted)) if self._flow else None
-        begin, end = self._frame
-        return f"{begin}{painted}{_CURSOR_QUERY.format(number) if number else ''}{end}"
+        return f"{painted}{_CURSOR_QUERY.format(number) if number else ''}"
 
 
 class IncrementalApp(App[None]):
@@ -90,7 +83,6 @@ class IncrementalApp(App[None]):
         self._canvas = Canvas()
         self._flow = FlowControl()
         self._is_frame_pending = False
-        self._textual_frames = True  # whether Textual writes the begin and end sequences of frames
         self._pending_exit: Callable[[], None] | None = None
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
@@ -144,9 +136,7 @@ class IncrementalApp(App[None]):
             return
         elif self._flow.can_send(self._queued_writes):
             flow = None if self._pending_exit else self._flow
-            self._textual_frames, frame = False, (SYNC_START, SYNC_END) if self._sync_available else ("", "")
-            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable, frame))
-            self._textual_frames = True
+            super()._display(screen, _CanvasUpdate(self._canvas, flow, renderable))
         else:
             self._is_frame_pending = True
             self.set_timer(RETRY_SECONDS, self._retry_frame)
@@ -156,14 +146,6 @@ class IncrementalApp(App[None]):
         # Overrides Textual's list of screens to repaint, which includes screens that are fully covered.
         covers = bool(self._screen_stack) and self.screen.styles.background.a == 1
         return [] if covers else super()._background_screens
-
-    def _begin_update(self) -> None:
-        if self._textual_frames:
-            super()._begin_update()
-
-    def _end_update(self) -> None:
-        if self._textual_frames:
-            super()._end_update()
 
     def _retry_frame(self) -> None:
         if not self._is_frame_pending:
