@@ -76,7 +76,7 @@ def serve(side: str, work: str, case: Case) -> None:
         spec = tf.train.ClusterSpec(task["cluster"])
         if side == "ours" and task["task"]["type"] == "worker":
             from accel_engine import data
-            from accel_engine.training.distributed.worker_data import WorkerDataSource
+            from accel_engine.training.core.worker_data import WorkerDataSource
 
             examples: Future[Any] = Future()
             examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))

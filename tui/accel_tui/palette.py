@@ -59,10 +59,12 @@ class KeyCommands(ListedCommands):
             # Textual's own bindings have no id.
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:
                 seen.add((binding.action, active.node))
-                title = "Learning rate" if binding.action == "learning_rate" else binding.description
                 key = f"({self.app.get_key_display(binding)})"
-                title_and_description = (title, f"{active.tooltip} {key}") if title else (active.tooltip, key)
-                yield (*title_and_description, partial(self.app.run_action, binding.action, active.node))
+                call = partial(self.app.run_action, binding.action, active.node)
+                if binding.description:
+                    yield binding.description, f"{active.tooltip} {key}", call
+                else:
+                    yield active.tooltip, key, call
 
 
 class SearchedCommands(ListedCommands):

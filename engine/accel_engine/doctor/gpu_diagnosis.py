@@ -3,10 +3,10 @@
 import re
 
 from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.installation import DISTRIBUTIONS
 from accel_engine.doctor.check import Finding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages
-from accel_engine.launch.installation import DISTRIBUTIONS
 
 _RESTART = "restart the machine to load the driver's new version"
 

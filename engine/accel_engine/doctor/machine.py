@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+from accel_engine.devices.installation import installed_versions
 from accel_engine.doctor.nvidia_driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
 from accel_engine.run.run_paths import home
@@ -33,9 +34,7 @@ def once(function: Callable[[], _Result]) -> Callable[[], _Result]:
 
 def installed_version(distribution: str) -> str:
     """The version of an installed distribution; empty if it is not installed."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version(distribution)
-    return ""
+    return installed_versions(distribution).get(distribution, "")
 
 
 def requirements_of(distribution: str) -> Sequence[str]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
-from accel_engine.launch.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 
 UNSUPPORTED_DISTRIBUTIONS = (
     "tf-nightly",

@@ -1,6 +1,6 @@
 """Events of a run's progress: phases, epochs, validations, checkpoints, commands, warnings, its end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from accel_engine.events.event import Event, Outcome, Phase
 
@@ -131,8 +131,8 @@ class RunEnded(Event):
     steps: int
     epochs: int
     seconds: float
-    steps_per_second: float
-    metrics: dict[str, float]
+    steps_per_second: float = 0.0
+    metrics: dict[str, float] = field(default_factory=dict)
     reason: str = ""
     hint: str = ""
     flops_per_second: float | None = None

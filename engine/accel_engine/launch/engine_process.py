@@ -5,7 +5,6 @@ reads JSON requests from its standard input, one per line, and answers each with
 receives a run. From then on, the two communicate through the run's directory only.
 """
 
-import contextlib
 import os
 import platform
 import subprocess
@@ -14,24 +13,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accel_engine.devices.installation import Installation as Installation
+from accel_engine.devices.installation import find_installation as find_installation
+from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.launch.installation import Installation as Installation
-from accel_engine.launch.installation import find_installation as find_installation
 from accel_engine.version import __version__
 
 
 def versions() -> dict[str, str]:
     """Package versions for bug reports, by name, read without importing the packages."""
-    from importlib import metadata  # slow to import; used in a thread
-
     by_name = {"accel-tui": __version__, "python": platform.python_version()}
     here = find_installation()
     if here.distribution:
         by_name |= {"tensorflow": here.version, "build": here.distribution}
-    for name in ("keras", "numpy", "libtpu"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            by_name[name] = metadata.version(name)
-    return by_name
+    return by_name | installed_versions("keras", "numpy", "libtpu")
 
 
 def require_installation() -> None:

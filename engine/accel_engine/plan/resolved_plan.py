@@ -19,9 +19,9 @@ from accel_engine.errors import DataError, PlanError, UsageError, Words
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 

@@ -20,6 +20,7 @@ from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch.engine_process import versions
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter
@@ -28,7 +29,6 @@ from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.strategies.placement import find_cluster
 from accel_engine.tensorboard.live import LiveLog
 from accel_engine.training.commands.command_mailbox import CommandMailbox, command_from_signal
 from accel_engine.training.core.deadline import Deadline
@@ -36,8 +36,8 @@ from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, e
 from accel_engine.training.distributed.readiness import ReadinessListener
 
 if TYPE_CHECKING:
-    from accel_engine.training.core.trainer import Trainer
     from accel_engine.training.distributed.cluster_server import ClusterServer
+    from accel_engine.training.trainer import Trainer
 
 POLL_SECONDS = 0.05
 """How often the main thread polls for commands."""
@@ -186,7 +186,7 @@ class EngineSupervisor:
 
             resolved = resolved.with_devices(inventory.devices)
             return ClusterServer(resolved, self._writer, self._mailbox, inventory, self._began)
-        from accel_engine.training.core.trainer import Trainer
+        from accel_engine.training.trainer import Trainer
 
         if self._peer_monitor and self._cluster:
             # TensorFlow waits too briefly for servers, and ignores signals while it waits for workers.
@@ -264,8 +264,6 @@ class EngineSupervisor:
             steps=self._first_step,
             epochs=0,
             seconds=time.monotonic() - self._began,
-            steps_per_second=0.0,
-            metrics={},
             reason=reason,
             hint=hint,
         )

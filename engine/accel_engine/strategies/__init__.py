@@ -1,7 +1,7 @@
 """The catalogue of distribution strategies, without TensorFlow.
 
-:mod:`accel_engine.strategies.placement` selects the devices that a plan trains on. The ``tf.distribute`` strategies are
-created in :mod:`accel_engine.strategies.builders`, which only the engine process imports.
+:mod:`accel_engine.plan.placement` selects the devices that a plan trains on. The ``tf.distribute`` strategies are
+created in :mod:`accel_engine.training.distributed.strategy_builders`, which only the engine process imports.
 """
 
 from dataclasses import dataclass
@@ -48,21 +48,21 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "default",
             "One device without distribution: the first GPU, or the CPU if there is none",
             ("nothing",),
-            "accel_engine.strategies.builders:default",
+            "accel_engine.training.distributed.strategy_builders:default",
             maximum_devices=1,
         ),
         StrategyEntry(
             "one-device",
             "One selected device, with the same code path as several devices",
             ("one device",),
-            "accel_engine.strategies.builders:one_device",
+            "accel_engine.training.distributed.strategy_builders:one_device",
             maximum_devices=1,
         ),
         StrategyEntry(
             "mirrored",
             "A replica of the model on every device; gradients are summed at each step",
             ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
-            "accel_engine.strategies.builders:mirrored",
+            "accel_engine.training.distributed.strategy_builders:mirrored",
             minimum_devices=2,
             reductions=("auto", "nccl", "hierarchical-copy", "one-device"),
         ),
@@ -70,7 +70,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "tpu",
             "A replica of the model on every TPU core; gradients are summed at each step",
             ("a TPU in this machine, or one set with ", FieldValue("tpu"), ", COLAB_TPU_ADDR or TPU_NAME"),
-            "accel_engine.strategies.tpu_builder:tpu",
+            "accel_engine.training.distributed.tpu_builder:tpu",
             kind="tpu",
             precision="mixed_bfloat16",
         ),
@@ -78,14 +78,14 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "central-storage",
             "Weights in host memory, computation on every device",
             ("two devices of the same kind, or ", FieldValue("virtual_cpus", "2")),
-            "accel_engine.strategies.builders:central_storage",
+            "accel_engine.training.distributed.strategy_builders:central_storage",
             minimum_devices=2,
         ),
         StrategyEntry(
             "multi-worker",
             "A replica on every device of several processes, on one or more machines",
             ("TF_CONFIG, a Slurm job, or ", FieldValue("local_workers", "2")),
-            "accel_engine.strategies.builders:multi_worker",
+            "accel_engine.training.distributed.strategy_builders:multi_worker",
             reductions=("auto", "nccl", "ring"),
             processes=True,
         ),
@@ -93,7 +93,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "parameter-server",
             "Weights on parameter servers; workers run steps asynchronously",
             ("TF_CONFIG with a chief, workers and parameter servers (ps), or ", FieldValue("local_workers", "1")),
-            "accel_engine.strategies.builders:parameter_server",
+            "accel_engine.training.distributed.strategy_builders:parameter_server",
             maximum_devices=1,
             processes=True,
             coordinated=True,

@@ -1,4 +1,4 @@
-"""Trains a plan's model; imported by the engine process only.
+"""Trains a plan's model: trainer.py is where to begin; imported by the engine process only.
 
-TensorFlow is imported here and in the builders of ``models``, ``data`` and ``strategies``.
+TensorFlow is imported here and in the builders of ``models`` and ``data``.
 """

@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from accel_engine.devices import tpu_metrics
+from accel_engine.devices.protobuf import MalformedError, Message, text_field
 from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,
     MEMORY_TOTAL,
@@ -20,7 +21,6 @@ from accel_engine.devices.tpu_metrics import (
     RuntimeMetrics,
     decode_metric_response,
 )
-from accel_engine.tensorboard.protobuf import MalformedError, Message, text_field
 from tpu_runtime.stand_in import GIB, Runtime, kept, response
 
 

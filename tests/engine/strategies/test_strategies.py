@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
+from accel_engine.devices.installation import Installation
 from accel_engine.errors import PlanError, UsageError, join_words
-from accel_engine.launch import installation
-from accel_engine.launch.installation import Installation
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import Placement, incompatibility, resolve_placement
 from accel_engine.strategies import CATALOGUE, find
-from accel_engine.strategies.placement import Placement, incompatibility, resolve_placement
 
 CPU = Device("cpu:0", "cpu", "A processor", cores=8)
 GPUS = (Device("gpu:0", "gpu", "A card"), Device("gpu:1", "gpu", "A card"))
@@ -106,6 +106,9 @@ def test_local_workers_require_a_strategy_with_processes() -> None:
 def test_xla_is_rejected_where_it_is_not_supported() -> None:
     with pytest.raises(PlanError, match="must be auto or off under central-storage"):
         resolve_placement(Plan(strategy="central-storage", xla="on"), (CPU, *GPUS), {})
+    with pytest.raises(PlanError, match="XLA cannot compile a mirrored step on CPUs"):
+        resolve_placement(Plan(strategy="mirrored", virtual_cpus=2, xla="on"), (CPU,), {})
+    assert resolve_placement(Plan(strategy="mirrored", xla="on"), (CPU, *GPUS), {}).replicas == len(GPUS)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility, loop
-from accel_engine.training.core.trainer import Trainer
+from accel_engine.training.trainer import Trainer
 
 RANDOM = """
 import keras

@@ -1,25 +1,19 @@
 """Runs a layer's training step with the fast CPU kernels or with Keras' own, and inspects its graph."""
 
-from types import SimpleNamespace
+from contextlib import nullcontext
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.plan import Plan
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
-
-
-def model_of(layer: keras.Layer) -> Any:
-    """A substitute for an assembly whose model is one layer."""
-    return SimpleNamespace(model=layer, on_cpu=True, plan=Plan(), has_custom_train_step=False)
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:
     """A layer's step with the fast kernel, if there is one; with ``xla``, with Keras' own."""
     step = tf.function(lambda x: _learn(layer, x, 1.0, **options))
-    with use_fast_kernels(model_of(layer), xla=xla):
+    with nullcontext() if xla else use_fast_kernels(layer):
         return step.get_concrete_function(tf.TensorSpec(shape, layer.compute_dtype)).graph
 
 

@@ -13,9 +13,9 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.strategies import tpu_builder
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 from accel_engine.training.core import device_visibility, feed
+from accel_engine.training.distributed import tpu_builder
 
 from .conftest import Gym
 

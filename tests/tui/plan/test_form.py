@@ -7,7 +7,7 @@ from accel_engine import data
 from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
-from accel_engine.strategies.placement import Placement
+from accel_engine.plan.placement import Placement
 from accel_tui.plan import form
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)

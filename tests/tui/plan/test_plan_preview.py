@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from accel_engine import data
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
-from accel_engine.launch import installation
-from accel_engine.launch.installation import Installation
+from accel_engine.devices.installation import Installation
 from accel_engine.launch.warm_engine import Description
 from accel_tui.plan import form, plan_preview
 

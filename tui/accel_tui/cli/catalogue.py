@@ -12,7 +12,7 @@ from accel_engine import models as architectures
 from accel_engine import strategies as distributions
 from accel_engine.errors import join_words
 from accel_engine.plan import Plan
-from accel_engine.strategies.placement import incompatibility
+from accel_engine.plan.placement import incompatibility
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 

@@ -14,8 +14,8 @@ from accel_engine.errors import PlanError, Words, join_words
 from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.field_spec import AUTO
+from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.strategies.placement import incompatibility
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant

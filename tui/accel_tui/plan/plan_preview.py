@@ -6,8 +6,8 @@ from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
+from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.strategies.placement import Placement
 from accel_tui.formatting import numbers
 from accel_tui.plan import form
 

@@ -84,7 +84,7 @@ class LogTail:
         self._offset += len(data)
         lines = _lines(complete + b"\n", before) if data.count(b"\n") else []
         if lines:
-            lines[0] = lines[0]._replace(at=self._at)  # its beginning may not have been kept
+            lines[0] = LogLine(lines[0].text, self._at)  # its beginning may not have been kept
             self._at = self._offset - len(rest)
         # A progress bar that never ends its line must not accumulate; the last byte may be half of a line ending.
         self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :][-MAX_BYTES:]

@@ -65,7 +65,7 @@ class RunScreen(DirtyRegionScreen):
         Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training"),
         Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
         Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
-        Binding("r", "learning_rate", "LR", id="run.learning-rate", tooltip="Change the learning rate"),
+        Binding("r", "learning_rate", "Learning rate", id="run.learning-rate", tooltip="Change the learning rate"),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),

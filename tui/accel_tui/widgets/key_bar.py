@@ -28,6 +28,9 @@ DROP_ORDER = (
 END_ORDER = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
 """Actions whose keys are shown last, in this order."""
 
+SHORT_LABELS = {"learning_rate": "LR"}
+"""Labels of actions whose descriptions are too long for the line."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveKey:
@@ -118,9 +121,10 @@ class KeyBar(Widget):
             if binding.show and binding.action not in seen:
                 seen.add(binding.action)
                 style = "" if active.enabled else " dim"
+                action = binding.action.partition("(")[0].rpartition(".")[2]
+                words = SHORT_LABELS.get(action, binding.description)
                 label = Content.assemble(
                     (f" {self.app.get_key_display(binding)} ", f"$footer-key-foreground bold{style}"),
-                    (f"{binding.description} ", f"$footer-description-foreground{style}"),
+                    (f"{words} ", f"$footer-description-foreground{style}"),
                 )
-                action = binding.action.partition("(")[0].rpartition(".")[2]
                 yield ActiveKey(binding.key, action, label, active.tooltip, is_enabled=active.enabled)

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from accel_engine.errors import RunError
 from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.training.core.assembly import Assembly, rate_factor
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.compiled_model import rate_factor
 
 MAX_TO_KEEP = 3
 """Checkpoints kept per run; older ones are deleted."""

@@ -8,7 +8,7 @@ from accel_engine.models.user_code import reason
 from accel_engine.run.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 MAX_CHECKPOINT_TIME_SHARE = 0.05
 """The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""

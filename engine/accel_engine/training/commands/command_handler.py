@@ -8,7 +8,7 @@ from accel_engine.run.commands import Command
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 
 class CommandHandler:

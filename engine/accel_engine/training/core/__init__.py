@@ -1,1 +1,1 @@
-"""Trains a run: builds everything from the plan, feeds batches and runs the steps."""
+"""Builds everything for a plan, feeds batches and runs the steps."""

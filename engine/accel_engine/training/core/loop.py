@@ -7,6 +7,7 @@ a tensor, so it can change without retracing.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.schema import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.step import step_of, with_rate
-from accel_engine.training.cpu_kernels import layer_kernels
+from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
 CHUNK_SECONDS = 0.05
@@ -166,8 +167,9 @@ class Loop:
 
         empty = tf.TensorArray(tf.float32, size=count)
         # mark_layers comes last, so that it also marks the replaced kernels.
-        assembly = self._assembly
-        with layer_kernels.use_fast_kernels(assembly, xla=self.mode.xla), layer_table.mark_layers(assembly.model):
+        model = self._assembly.model
+        uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
+        with use_fast_kernels(model) if uses_kernels else nullcontext(), layer_table.mark_layers(model):
             _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), empty))
         series = measured.stack()
         if self._constant_rate_of is None:

@@ -16,8 +16,8 @@ from accel_engine.run.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
-from accel_engine.training.core.run_reporter import RunReporter
-from accel_engine.training.distributed.worker_data import WorkerDataSource
+from accel_engine.training.core.worker_data import WorkerDataSource
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 
 class ClusterServer:
@@ -100,8 +100,6 @@ class ClusterServer:
             steps=0,
             epochs=0,
             seconds=time.monotonic() - self._began,
-            steps_per_second=0.0,
-            metrics={},
             reason=reason,
             hint=hint,
         )

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.training.distributed.worker_data import data_error
+from accel_engine.training.core.worker_data import data_error
 
 
 class WorkerPool:

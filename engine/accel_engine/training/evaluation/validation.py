@@ -17,8 +17,8 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.loop import graph_of
 from accel_engine.training.core.step import mean_loss, scaled
+from accel_engine.training.core.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
-from accel_engine.training.distributed.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.worker_pool import WorkerPool
 from accel_engine.training.evaluation.evaluation_report import (
     EvaluationReportBuilder,

@@ -1,1 +1,1 @@
-"""Describes a model: its layers, size, floating-point operations and MFU."""
+"""Describes a model: its layers, size and floating-point operations."""

@@ -17,7 +17,9 @@ from typing import Any
 import tensorflow as tf
 
 from accel_engine.private_names.tensorflow_names import function_graph
-from accel_engine.training.distributed.worker_data import reads_examples
+
+WORKER_EXAMPLES = "accel_tui_training_examples"
+"""Name of the Python function with which a worker reads its examples; it computes nothing."""
 
 _CALLS = {
     **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), ("f",)),
@@ -115,9 +117,14 @@ def _count_graph(
             if iteration and times is None:
                 raise _Uncountable("the model has a loop, whose number of iterations is not in the graph")
             total += Counter({part: work * (times or 0) for part, work in iteration.items()})
-        elif kind in _OPAQUE and not reads_examples(operation):
+        elif kind in _OPAQUE and not _reads_examples(operation):
             raise _Uncountable(f"the graph contains {kind}, whose operations cannot be counted")
     return total
+
+
+def _reads_examples(operation: tf.Operation) -> bool:
+    kind: str = operation.type
+    return kind == "PyFunc" and bool(operation.get_attr("token") == WORKER_EXAMPLES.encode())
 
 
 def _needed(graph: Any, outputs: Collection[int] | None) -> dict[tf.Operation, set[int]]:

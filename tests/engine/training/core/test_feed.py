@@ -4,9 +4,9 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.strategies import builders
 from accel_engine.training.core import feed
 from accel_engine.training.core.feed import StreamedFeed, epoch_order, epoch_segment
+from accel_engine.training.distributed import strategy_builders
 
 
 def test_an_epoch_uses_every_example_at_most_once() -> None:
@@ -50,7 +50,7 @@ def test_replicas_split_the_batches_of_one_device() -> None:
 
 
 def test_streamed_batches_are_prefetched_to_their_device() -> None:
-    strategy = builders.default(("CPU:1",), resolve(Plan()))  # as an accelerator; CPU:0 is the host
+    strategy = strategy_builders.default(("CPU:1",), resolve(Plan()))  # as an accelerator; CPU:0 is the host
     split = Split(np.arange(40, dtype=np.float32).reshape(20, 2), np.zeros(20, np.int32))
 
     x, _ = next(StreamedFeed(strategy, split).open(epoch_order(0, 0, 20, 5, 1, 4)))

@@ -11,7 +11,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Outcome
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotune import autotuner
+from accel_engine.training import autotuner
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import epoch_order
 from accel_engine.training.core.loop import ExecutionMode, Loop

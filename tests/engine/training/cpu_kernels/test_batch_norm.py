@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras.layers import BatchNormalization
 
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
-from engine.training.layer_steps import graph_of, kinds, model_of, step_of
+from engine.training.layer_steps import graph_of, kinds, step_of
 
 KERNEL = "FusedBatchNormV3"
 
@@ -51,7 +51,7 @@ def test_a_step_equals_that_of_keras(
     without, expected = step_of(layer_of(shape, dtype=precision, **options), x, weights)
     layer = layer_of(shape, dtype=precision, **options)
 
-    with use_fast_kernels(model_of(layer), xla=False):
+    with use_fast_kernels(layer):
         within, values = step_of(layer, x, weights)
 
     assert KERNEL in kinds(within) - kinds(without)

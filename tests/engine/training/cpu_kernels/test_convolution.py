@@ -9,7 +9,7 @@ import pytest
 from keras.layers import Conv2D
 
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
-from engine.training.layer_steps import apart, graph_of, model_of, operations, step_of
+from engine.training.layer_steps import apart, graph_of, operations, step_of
 
 
 class Derived(Conv2D):
@@ -39,7 +39,7 @@ def test_a_step_equals_that_of_keras(shape: tuple[int, ...], options: dict[str, 
     weights = random.normal(size=layer.compute_output_shape(shape)).astype(np.float32)
     without, expected = step_of(layer, x, weights)
 
-    with use_fast_kernels(model_of(layer), xla=False):
+    with use_fast_kernels(layer):
         within, values = step_of(layer, x, weights)
 
     assert (apart(within), apart(without)) == (True, False)

@@ -10,9 +10,9 @@ from accel_engine.errors import ModelError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.strategies import builders
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
+from accel_engine.training.distributed import strategy_builders
 
 PLAN = Plan(model="mlp", strategy="parameter-server", rate_scaling="linear", learning_rate=0.01)
 
@@ -22,7 +22,7 @@ def coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
     """The description of a cluster of two workers."""
     cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
-    monkeypatch.setattr(builders, "parameter_server", lambda *_: tf.distribute.get_strategy())
+    monkeypatch.setattr(strategy_builders, "parameter_server", lambda *_: tf.distribute.get_strategy())
 
 
 def test_each_worker_uses_the_whole_batch_and_the_unscaled_rate() -> None:

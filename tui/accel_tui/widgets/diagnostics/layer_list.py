@@ -9,7 +9,6 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_tui.formatting import numbers
-from accel_tui.formatting.numbers import counted
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.text_page import TextPage, TextSpan
 
@@ -106,7 +105,7 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     """Totals of all layers, and the share of a step outside of them."""
     top = [layer for layer in table.layers if not layer.depth]
     weights, trained = sum(layer.parameters for layer in top), sum(layer.trainable for layer in top)
-    pieces: list[TextSpan] = [(f"{counted(weights, 'parameter')}, {trained:,} trainable", "")]
+    pieces: list[TextSpan] = [(f"{numbers.counted(weights, 'parameter')}, {trained:,} trainable", "")]
     if table.flops is None:
         return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
     pieces.append((f"; {numbers.flops(table.flops)} per step", ""))

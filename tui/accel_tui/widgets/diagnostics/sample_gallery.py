@@ -18,7 +18,6 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import numbers
-from accel_tui.formatting.numbers import counted
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.text_page import TextPage
 
@@ -164,7 +163,7 @@ class SampleGallery(TextPage):
         if not chosen:
             return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
         text = f"{page * per_page + 1} to {page * per_page + len(visible)} of {len(chosen)}, {filter_text}"
-        after = f" ({counted(wrong, 'error')}), after step {self.step:,}"
+        after = f" ({numbers.counted(wrong, 'error')}), after step {self.step:,}"
         below = "   below: true, predicted"
         suffix = after + below if len(text + after + below) <= self.size.width else after
         return self.line((text, "title"), (suffix, "faint")), visible

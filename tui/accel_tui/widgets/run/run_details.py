@@ -9,7 +9,6 @@ from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
 from accel_tui.formatting import numbers
-from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
@@ -87,7 +86,9 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("optimizer", built.optimizer),
     ]
     if built.dropped_examples:
-        facts.insert(6, ("dropped", f"last partial batch: {counted(built.dropped_examples, 'example')} per epoch"))
+        facts.insert(
+            6, ("dropped", f"last partial batch: {numbers.counted(built.dropped_examples, 'example')} per epoch")
+        )
     return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
@@ -100,13 +101,13 @@ def _learning_rate(state: RunState) -> str:
 
 def _parameters(built: ModelBuilt) -> str:
     """Number of parameters and layers; a script's model may not be built."""
-    layers = f" in {counted(built.layers, 'layer')}" if built.layers is not None else ""
+    layers = f" in {numbers.counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 
 
 def _data(built: ModelBuilt) -> str:
     parts = [
-        counted(built.examples, "example") if built.examples else "",
+        numbers.counted(built.examples, "example") if built.examples else "",
         numbers.shape(built.input_shape) if built.input_shape else "",
     ]
     return ", ".join(filter(None, parts))

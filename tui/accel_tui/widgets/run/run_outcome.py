@@ -8,7 +8,6 @@ from textual.reactive import reactive
 from accel_engine.events import Outcome
 from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.numbers import counted
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText
@@ -68,9 +67,9 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
-        head = f"{ended.outcome.capitalize()} after {counted(ended.steps, 'step')}"
+        head = f"{ended.outcome.capitalize()} after {numbers.counted(ended.steps, 'step')}"
         if ended.epochs:
-            head += f" and {counted(ended.epochs, 'epoch')}"
+            head += f" and {numbers.counted(ended.epochs, 'epoch')}"
         speeds = [f"{numbers.compact(ended.steps_per_second)} steps/s"] if ended.steps_per_second else []
         speeds += filter(None, [numbers.speed(ended.flops_per_second, ended.mfu)])
         took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)

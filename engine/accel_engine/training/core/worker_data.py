@@ -18,8 +18,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
 from accel_engine.private_names.tensorflow_names import register_function
 from accel_engine.training.core.feed import PREFETCH
-
-_NAME = "accel_tui_training_examples"
+from accel_engine.training.model_analysis.flops import WORKER_EXAMPLES
 
 
 class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)
@@ -61,7 +60,7 @@ class WorkerDataSource:
             return begun.pop((wanted, rows.tobytes())).result(), y[rows]
 
         self._batch = batch  # TensorFlow holds a weak reference only
-        register_function(_NAME, batch)
+        register_function(WORKER_EXAMPLES, batch)
 
 
 class WorkerDataFeed:
@@ -85,19 +84,13 @@ class WorkerDataFeed:
         """The batch of a step, read by its worker, which prefetches the next ones."""
         with tf.device("/device:CPU:0"):
             wanted = [source, step, tf.constant(self._fingerprint, tf.int64)]
-            x, y = tf.raw_ops.PyFunc(input=wanted, token=_NAME, Tout=self._types)
+            x, y = tf.raw_ops.PyFunc(input=wanted, token=WORKER_EXAMPLES, Tout=self._types)
         rows = source.shape[1]
         return tf.ensure_shape(x, (rows, *self._shape)), tf.ensure_shape(y, (rows,))
 
     def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the batch unchanged."""
         return x, y
-
-
-def reads_examples(operation: tf.Operation) -> bool:
-    """Whether an operation of a graph reads examples on a worker."""
-    kind: str = operation.type
-    return kind == "PyFunc" and bool(operation.get_attr("token") == _NAME.encode())
 
 
 def data_error(error: tf.errors.OpError) -> DataError | None:

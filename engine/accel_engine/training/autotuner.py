@@ -21,11 +21,11 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.models import UserModel
-from accel_engine.training.autotune.tuning_cache import load, save
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.micro_batches import candidate_count, supports_micro_batches
-from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.training.tuning_cache import load, save
 from accel_engine.version import __version__
 
 SETTLED_SECONDS = 1.0

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from accel_engine.errors import DatabaseError, ModelError
 from accel_engine.plan import Plan
-from accel_engine.training.core.error_explanation import explain_error
+from accel_engine.training.reporting.error_explanation import explain_error
 
 
 @pytest.mark.parametrize(

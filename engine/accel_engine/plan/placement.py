@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import FieldValue, PlanError, UsageError, Words
-from accel_engine.launch import installation
 from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -112,6 +112,8 @@ def place(
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)
+    if plan.xla == "on" and chosen[0].startswith("cpu") and workers * len(chosen) > 1:
+        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a mirrored step on CPUs")
     return Placement(chosen, 1 if entry.coordinated else workers)
 
 

@@ -22,10 +22,7 @@ from accel_engine.events import (
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.writer import RunWriter
-from accel_engine.strategies import tpu_builder
-from accel_engine.strategies.builders import reduction_over_workers
-from accel_engine.strategies.tpu_errors import explain
-from accel_engine.training.autotune.autotuner import AutoTuner
+from accel_engine.training.autotuner import AutoTuner
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox, CommandSource, StopRequested
@@ -33,18 +30,21 @@ from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.core.deadline import Deadline
-from accel_engine.training.core.error_explanation import explain_error
 from accel_engine.training.core.feed import epoch_order, epoch_segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means
-from accel_engine.training.core.run_reporter import RunReporter
+from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
+from accel_engine.training.distributed.strategy_builders import reduction_over_workers
+from accel_engine.training.distributed.tpu_errors import explain
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync, link_worker_runs
 from accel_engine.training.evaluation.evaluation_report import input_spec_of
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
-from accel_engine.training.model_analysis.mfu import MfuMeter
-from accel_engine.training.model_analysis.model_summary import learning_rate_of, summarize
+from accel_engine.training.reporting.error_explanation import explain_error
+from accel_engine.training.reporting.mfu import MfuMeter
+from accel_engine.training.reporting.model_summary import learning_rate_of, summarize
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 CONNECTION_ERRORS = (
     tf.errors.UnavailableError,

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
-from accel_engine.training.distributed.worker_data import WorkerDataFeed, WorkerDataSource, data_error
+from accel_engine.training.core.worker_data import WorkerDataFeed, WorkerDataSource, data_error
 from accel_engine.training.model_analysis.flops import count_flops
 
 X = np.arange(40, dtype=np.uint8).reshape(10, 2, 2)

@@ -8,7 +8,7 @@ from accel_engine.errors import AccelError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
-from accel_engine.strategies.tpu_errors import explain
+from accel_engine.training.distributed.tpu_errors import explain
 
 TPU_CONNECT_TIMEOUT_SECONDS = 120.0
 """Time limit of connecting; even a slice of many hosts takes only a fraction of it."""

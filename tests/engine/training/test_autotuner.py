@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.events import XlaTried
 from accel_engine.plan import Plan
-from accel_engine.training.autotune import autotuner
+from accel_engine.training import autotuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.loop import ExecutionMode, Loop
 

@@ -8,9 +8,9 @@ import tensorflow as tf
 from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak
 from accel_engine.events import WorkCounted
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.run_reporter import RunReporter
 from accel_engine.training.model_analysis import cpu_peak
 from accel_engine.training.model_analysis.flops import FlopCount, count_flops
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 SETTLED_SECONDS = 3.0
 """Seconds of training before a CPU's peak is measured, which takes little time in comparison."""

@@ -28,14 +28,20 @@ class Installation:
     problem: str = ""
 
 
-def find_installation() -> Installation:
-    """Find the installed TensorFlow without importing it."""
+def installed_versions(*distributions: str) -> dict[str, str]:
+    """The versions of those distributions that are installed, by name, without importing them."""
     from importlib import metadata  # slow to import; used in a thread
 
     found = {}
-    for name in DISTRIBUTIONS:
+    for name in distributions:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
+    return found
+
+
+def find_installation() -> Installation:
+    """Find the installed TensorFlow without importing it."""
+    found = installed_versions(*DISTRIBUTIONS)
     if not found:
         return Installation(problem=f"TensorFlow is not installed: {INSTALL_COMMANDS}")
     if len(found) > 1 and "tensorflow-tpu" in found:

@@ -10,9 +10,10 @@ from accel_engine.events import RunEnded, TensorFlowDevice, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import home
 from accel_engine.training.core import device_visibility
-from accel_engine.training.model_analysis import cpu_peak, mfu
+from accel_engine.training.model_analysis import cpu_peak
 from accel_engine.training.model_analysis.flops import FlopCount
-from accel_engine.training.model_analysis.mfu import MfuMeter
+from accel_engine.training.reporting import mfu
+from accel_engine.training.reporting.mfu import MfuMeter
 
 from ..conftest import MACHINE, Gym
 

@@ -1,1 +1,0 @@
-"""Measures execution modes and chooses the fastest."""
