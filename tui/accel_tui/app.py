@@ -36,7 +36,6 @@ from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.incremental_app import IncrementalApp
 from accel_tui.terminal.notifications import Notifier
-from accel_tui.terminal.safe_unmount import SafeUnmountApp
 
 if TYPE_CHECKING:
     from accel_tui.widgets.runs.runs_table import RunsTable
@@ -52,7 +51,7 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(SafeUnmountApp, IncrementalApp):
+class AccelApp(IncrementalApp):
     """The dashboard.
 
     It owns the screens, the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results

@@ -72,7 +72,7 @@ def _run(run: Path | None, error_output: TextIO) -> int:
 
     from accel_tui.app import AccelApp
     from accel_tui.keymap import theme_errors
-    from accel_tui.terminal.terminal_driver import DisconnectSafeDriver
+    from accel_tui.terminal.textual_private import DisconnectSafeDriver
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)

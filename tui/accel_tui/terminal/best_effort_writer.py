@@ -1,9 +1,7 @@
-"""A terminal driver that survives a disconnected terminal."""
+"""Writes to a terminal that may be disconnected."""
 
 import contextlib
-from typing import IO, Any
-
-from textual.drivers.linux_driver import LinuxDriver
+from typing import IO
 
 
 class BestEffortWriter:
@@ -29,16 +27,3 @@ class BestEffortWriter:
     def fileno(self) -> int:
         """File descriptor of the terminal."""
         return self._terminal.fileno()
-
-
-class DisconnectSafeDriver(LinuxDriver):
-    """Linux driver that does not block or fail when the terminal is gone."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._file: Any = BestEffortWriter(self._file)
-
-    def _sigcont_application(self, *args: Any) -> None:
-        # SIGCONT also comes with a hang-up, on which Textual would start a thread that nobody stops.
-        if self._must_signal_resume:
-            super()._sigcont_application(*args)
