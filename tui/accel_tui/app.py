@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual import on, work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.css.stylesheet import Stylesheet
 from textual.events import Resize
 from textual.notifications import SeverityLevel
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
@@ -38,7 +36,6 @@ from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
 from accel_tui.terminal.incremental_app import IncrementalApp
 from accel_tui.terminal.notifications import Notifier
-from accel_tui.terminal.safe_unmount import SafeUnmountApp
 
 if TYPE_CHECKING:
     from accel_tui.widgets.runs.runs_table import RunsTable
@@ -54,7 +51,7 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(SafeUnmountApp, IncrementalApp):
+class AccelApp(IncrementalApp):
     """The dashboard.
 
     It owns the screens, the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results
@@ -304,10 +301,6 @@ class AccelApp(SafeUnmountApp, IncrementalApp):
             self.pop_screen()
         return True
 
-    def _variables_of(self, theme: Theme) -> dict[str, str]:
-        """CSS variables of a theme, computed as Textual does for the current one."""
-        return {**self.get_theme_variable_defaults(), **theme.to_color_system().generate(), **theme.variables}
-
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
@@ -317,19 +310,13 @@ class AccelApp(SafeUnmountApp, IncrementalApp):
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
 
-        sheets = sorted(_HERE.glob("screens/*.tcss"))
-        self.call_later(self._finish_import, self.stylesheet.parse_ahead(sheets))
-        self.stylesheet.store_parsed(
-            self.stylesheet.parse_ahead(sheets, self._variables_of(counterpart(self.current_theme)))
-        )
+        self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):
             self.call_later(self._exit_with_error, SettingsError(errors))
 
-    def _finish_import(self, rules: Stylesheet) -> None:
-        """Adopt the parsed CSS and start garbage collection, so that no later key press waits for them."""
+    def _finish_import(self) -> None:
+        """Let the form list runs, and start garbage collection."""
         self.can_list_runs = True
-        # CSS rules that arrive with a new screen would restyle every widget.
-        self.stylesheet.adopt(rules)
         if not gc.isenabled():  # disabled by the command that opens the dashboard
             gc.freeze()  # objects that exist now are never collected
             # full collections run only by the timer below

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.terminal import dirty_regions, incremental_app
+from accel_tui.terminal import dirty_regions, textual_private
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.run.phase_line import PhaseLine
@@ -24,7 +24,7 @@ from accel_tui.widgets.visibility import is_covered
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, until
 
-Update = incremental_app.UPDATES
+Update = textual_private.ScreenUpdate
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ class SeenApp(StubApp):
 
     def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
         if isinstance(renderable, Update) and not self._batch_count:
-            self.seen.paint(incremental_app.strips_of(renderable), self.console)
+            self.seen.paint(textual_private.strips_of(renderable), self.console)
         super()._display(screen, renderable)
 
     def is_whole(self) -> bool:
         """Whether what was painted is what the whole screen would be."""
         whole = Canvas()
         strips = [[strip] for strip in self.screen._compositor.render_strips()]
-        whole.paint(incremental_app.strips_of(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
+        whole.paint(textual_private.strips_of(_compositor.LayoutUpdate(strips, self.size.region)), self.console)
         return _text(whole) == _text(self.seen) and _grounds(whole) == _grounds(self.seen)
 
 
@@ -62,10 +62,6 @@ def _text(canvas: Canvas) -> dict[int, str]:
 def _grounds(canvas: Canvas) -> dict[int, list[str]]:
     """What is behind the text."""
     return {y: [cell[1].background if cell else "?" for cell in row] for y, row in canvas._rows.items()}
-
-
-def test_this_version_of_textual_is_understood() -> None:
-    assert dirty_regions.TEXTUAL_SUPPORTED
 
 
 async def test_spots_add_up_to_the_whole_screen(engine: FakeEngine) -> None:

@@ -11,12 +11,12 @@ from textual.screen import Screen
 
 from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
-from accel_tui.terminal import incremental_app
+from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
-Update = incremental_app.UPDATES
+Update = textual_private.ScreenUpdate
 
 
 @pytest.fixture(autouse=True)
@@ -76,17 +76,13 @@ class SeenApp(StubApp):
                 self._canvas.clear()  # a resized terminal is told to the app before it paints; these two are not
             theirs, ours = self._terminals
             plain = renderable.render_segments(self.console)
-            painted = self._canvas.paint(incremental_app.strips_of(renderable), self.console)
+            painted = self._canvas.paint(textual_private.strips_of(renderable), self.console)
             theirs.feed(plain)
             ours.feed(painted)
             self.updates += 1
             self.frame_sent["textual"] += len(plain.encode())
             self.frame_sent["ours"] += len(painted.encode())
         super()._display(screen, renderable)
-
-
-def test_this_version_of_textual_is_understood() -> None:
-    assert incremental_app.TEXTUAL_SUPPORTED
 
 
 async def test_every_picture_is_the_one_that_textual_paints() -> None:
@@ -129,7 +125,7 @@ async def test_a_full_link_is_not_painted_on_and_then_shows_the_newest(monkeypat
     monkeypatch.setattr(App, "_display", lambda self, screen, update: update and updates.append(update))
     app = StubApp()
     waiting = 0
-    monkeypatch.setattr(incremental_app.IncrementalApp, "_queued_writes", property(lambda _: waiting))
+    monkeypatch.setattr(incremental_app.IncrementalApp, "queued_writes", property(lambda _: waiting))
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
         waiting = 1000
@@ -157,7 +153,7 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
     def show(_: App[None], screen: "Screen[object]", update: RenderableType | None) -> None:
         del screen
         if isinstance(update, incremental_app._CanvasUpdate):
-            terminal.feed(app._canvas.paint(incremental_app.strips_of(update._update), app.console))
+            terminal.feed(app._canvas.paint(textual_private.strips_of(update._update), app.console))
 
     monkeypatch.setattr(App, "_display", show)
     async with app.run_test(size=before) as pilot:
@@ -177,7 +173,7 @@ async def test_a_resized_terminal_keeps_nothing_of_the_old_size(
 async def test_an_unknown_version_of_textual_paints_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
     updates: list[object] = []
     monkeypatch.setattr(App, "_display", lambda self, screen, update: updates.append(update))
-    monkeypatch.setattr(incremental_app, "TEXTUAL_SUPPORTED", False)
+    monkeypatch.setattr(textual_private, "SUPPORTED", False)
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
     assert any(isinstance(update, Update) for update in updates)

@@ -16,7 +16,6 @@ from typing import TextIO
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.text import printable
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.terminal.saved_frame import SavedFrame
 
 RESET = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[0m"
 """Leaves the alternate screen, shows the cursor, and disables mouse, focus, paste and key reports."""
@@ -52,15 +51,11 @@ def open_dashboard(run: Path | None = None) -> int:
 
     error_output = io.StringIO()
     with contextlib.nullcontext() if _is_served() else _restored_terminal():
-        frame = SavedFrame() if run is None and _is_on_terminal() else None
-        if frame:
-            frame.show()
-        status = _run(run, frame, error_output)
+        status = _run(run, error_output)
     return _report_exit(status, error_output.getvalue())
 
 
-def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> int:
-    # These are slow to import; the first frame is already on the screen.
+def _run(run: Path | None, error_output: TextIO) -> int:
     import asyncio
 
     from accel_tui.appearance.colours import configure_textual
@@ -77,7 +72,7 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
 
     from accel_tui.app import AccelApp
     from accel_tui.keymap import theme_errors
-    from accel_tui.terminal.terminal_driver import DisconnectSafeDriver, SavedFrameDriver
+    from accel_tui.terminal.textual_private import DisconnectSafeDriver
 
     if errors := theme_errors(settings):
         raise SettingsError(errors)
@@ -85,10 +80,8 @@ def _run(run: Path | None, frame: SavedFrame | None, error_output: TextIO) -> in
         ScrollBarRender.VERTICAL_BARS = ScrollBarRender.HORIZONTAL_BARS = [" "] * 8
     with asyncio.Runner() as runner:
         app = AccelApp(open_run=run, settings=settings)
-        if frame:
-            app.on_first_frame = frame.keep
         if not _is_served():
-            app.driver_class = SavedFrameDriver if frame and frame.is_shown else DisconnectSafeDriver
+            app.driver_class = DisconnectSafeDriver
         app.error_console = Console(file=error_output, width=100, markup=False, highlight=False)
         for number in (signal.SIGTERM, signal.SIGHUP):
             runner.get_loop().add_signal_handler(number, app.exit)

@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 from aiohttp import web
@@ -66,10 +67,17 @@ class DashboardServer(Server):
 
     async def make_app(self) -> web.Application:
         """Create the web application."""
-        return await self._make_app()
-
-    async def on_startup(self, app: web.Application) -> None:
-        """Print nothing: the address is printed once the server listens."""
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/", self.handle_index),
+                web.get("/ws", self.handle_websocket),
+                web.get("/download/{key}", self.handle_download),
+                web.static("/static", self.statics_path),
+            ]
+        )
+        app.on_shutdown.append(self.on_shutdown)
+        return app
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
         """Close all pages, which stops their dashboards."""
@@ -117,7 +125,9 @@ class DashboardServer(Server):
         self._pages.add(page)
         try:
             await dashboard.start(*(to_int(request.query.get(name, ""), default) for name, default in DEFAULT_SIZE))
-            await self._process_messages(page, dashboard)
+            async for message in page:
+                if message.type is web.WSMsgType.TEXT:
+                    await _forward(message.json(), page, dashboard)
         finally:
             self._pages.discard(page)
             await dashboard.stop()
@@ -128,6 +138,21 @@ class DashboardServer(Server):
 
     def _forbidden(self) -> web.HTTPForbidden:
         return web.HTTPForbidden(text="Open the full address that accel-tui serve printed, including the secret.\n")
+
+
+async def _forward(message: Any, page: web.WebSocketResponse, dashboard: AppService) -> None:
+    """Forward a message of a page's script to its dashboard."""
+    match message:
+        case ["stdin", keys]:
+            await dashboard.send_bytes(keys.encode())
+        case ["resize", {"width": width, "height": height}]:
+            await dashboard.set_terminal_size(width, height)
+        case ["ping", number]:
+            await page.send_json(["pong", number])
+        case ["blur", *_]:
+            await dashboard.blur()
+        case ["focus", *_]:
+            await dashboard.focus()
 
 
 def serve(host: str, port: int, announce: Callable[[str], None]) -> None:

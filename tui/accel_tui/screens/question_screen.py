@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Label
 
+from accel_tui.terminal.textual_private import bind
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -53,7 +55,7 @@ class QuestionScreen(ModalScreen[str | None]):
         self._detail = detail
         self._answers = tuple(answers)
         for answer in answers:
-            self._bindings.bind(answer.key, f"answer({answer.id!r})", answer.label, show=False)
+            bind(self, Binding(answer.key, f"answer({answer.id!r})", answer.label, show=False))
 
     def compose(self) -> ComposeResult:
         """Compose the question, its detail and a button per answer."""

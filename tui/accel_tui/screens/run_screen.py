@@ -26,6 +26,7 @@ from accel_tui.screens.run_control import RunControl, is_offered, is_script
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
+from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -146,7 +147,7 @@ class RunScreen(DirtyRegionScreen):
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
         """Update the state without messages, which ten times a second would cost as much as drawing a line."""
-        while await self._update_event.wait() and not self._pruning:  # then its widgets are being removed
+        while await self._update_event.wait() and not is_being_removed(self):  # then its widgets are being removed
             self._update_event.clear()
             self.problem = ""
             if is_covered(self):
@@ -314,7 +315,7 @@ class RunScreen(DirtyRegionScreen):
 
     def _update_layout(self) -> None:
         """Show details instead of the charts where both do not fit, and the log instead of charts without steps."""
-        if self._pruning:
+        if is_being_removed(self):
             return  # a resize may call this after the screen was closed
         shows_details_only = self.has_class("-narrow") and self.query_one("#details").has_class("-toggled")
         charts, log = self.query_one(RunCharts), self.query_one(LogView)

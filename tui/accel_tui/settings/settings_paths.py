@@ -1,4 +1,4 @@
-"""Paths of the settings file and the cached first frame; imports little."""
+"""The path of the settings file; imports little."""
 
 import os
 from pathlib import Path
@@ -13,9 +13,3 @@ def settings_path() -> Path:
     """The path of the settings file: ``ACCEL_TUI_SETTINGS``, or the platform's directory for user settings."""
     chosen = os.environ.get(SETTINGS)
     return Path(chosen).expanduser() if chosen else platformdirs.user_config_path("accel-tui") / "settings.toml"
-
-
-def first_frame_path() -> Path:
-    """The path of the cached first frame: in ``ACCEL_TUI_HOME`` if set, else in the user cache directory."""
-    home = os.environ.get("ACCEL_TUI_HOME")
-    return (Path(home).expanduser() if home else platformdirs.user_cache_path("accel-tui")) / "first-frame"

@@ -1,1 +1,1 @@
-"""Terminal output: incremental painting, flow control, notifications, and faster styling."""
+"""Terminal output: incremental painting, flow control, and notifications."""

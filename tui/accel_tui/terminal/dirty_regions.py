@@ -1,85 +1,36 @@
-"""Paints only the dirty regions of a screen.
+"""Paints only the dirty regions of a screen, and those of widgets that change often at once.
 
-Textual renders all lines of every widget between the topmost and the lowest dirty region and discards most of the
-result, and each changing widget posts a message and waits for a timer. This overrides private methods of Textual's
-compositor.
+Textual has each changing widget post a message and wait for a timer.
 """
-
-# ruff: noqa: SLF001 (for that reason)
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import Self
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import Compositor, CompositorMap, CompositorUpdate, LayoutUpdate, ReflowResult
-from textual.geometry import Offset, Region, Size
+from textual.geometry import Offset, Region
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-TEXTUAL_SUPPORTED = (
-    all(hasattr(Compositor, name) for name in ("reflow", "render_partial_update", "visible_widgets"))
-    and all(hasattr(Screen, name) for name in ("_refresh_layout", "_compositor_refresh"))
-    and all(hasattr(Widget.virtual_size, name) for name in ("_layout", "_repaint"))
-)
-"""Whether this version of Textual has the private attributes that are used here."""
+from accel_tui.terminal.textual_private import PartialCompositor, PartialScreen
 
 _SIDES = ("top", "right", "bottom", "left")
 _DECORATIONS = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
 """CSS rules by which a container shows more than its background."""
 
 
-class DirtyRegions(CompositorUpdate):
-    """An update of some regions of the screen.
-
-    Attributes:
-        strips: Row, column of the first cell, and the strip.
-    """
-
-    def __init__(self, strips: list[tuple[int, int, Strip]]) -> None:
-        self.strips = strips
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render nothing: apps use :meth:`render_segments`."""
-        del console, options
-        return ()
-
-    def render_segments(self, console: Console) -> str:
-        """Escape sequences that paint the strips, without knowledge of the terminal's content."""
-        return "".join(f"{Control.move_to(x, y).segment.text}{strip.render(console)}" for y, x, strip in self.strips)
-
-
-class DirtyRegionScreen(Screen[None]):
+class DirtyRegionScreen(PartialScreen):
     """A screen that renders only the widgets that change."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """The focused widget. Textual's reactive repaints the whole screen; here only the two widgets repaint."""
 
     def __init__(self) -> None:
-        super().__init__()
-        if TEXTUAL_SUPPORTED:
-            self._compositor = DirtyRegionCompositor()
+        self._region_compositor = DirtyRegionCompositor()
+        super().__init__(self._region_compositor)
         self._areas: dict[Widget, list[Region]] | None = None
-
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Repaint or lay out; a layout repaints what has moved, while Textual does both for every mount."""
-        return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
-
-    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        with _without_layout_requests():
-            super()._refresh_layout(size, scroll)
-
-    def _compositor_refresh(self) -> None:
-        # Textual clears the list of dirty widgets after this, so they are painted now.
-        self._compositor.update_widgets(self._dirty_widgets)
-        super()._compositor_refresh()
 
     @contextmanager
     def immediate_paint(self) -> Iterator[None]:
@@ -92,16 +43,14 @@ class DirtyRegionScreen(Screen[None]):
             yield
         finally:
             areas, self._areas = self._areas, None
-            compositor = self._compositor
-            batched = self.app._batch_count  # nothing is painted during a batch update
-            alone = self.app.screen is self and not (batched or self._layout_required)
+            alone = self.can_paint
             for widget, regions in areas.items():
-                if alone and isinstance(compositor, DirtyRegionCompositor):
-                    compositor.mark(widget, regions)
+                if alone:
+                    self._region_compositor.mark(widget, regions)
                 else:
                     Widget.refresh(widget, *regions)
             if alone and areas:
-                self._compositor_refresh()
+                self.paint()
 
     def queue_regions(self, widget: Widget, regions: tuple[Region, ...]) -> bool:
         """Queue regions of a widget's content inside :meth:`immediate_paint`; whether they were queued."""
@@ -109,24 +58,6 @@ class DirtyRegionScreen(Screen[None]):
             return False
         self._areas.setdefault(widget, []).extend(regions)
         return True
-
-
-@contextmanager
-def _without_layout_requests() -> Iterator[None]:
-    """Suppress the layout and repaint requests that widgets make when a layout resizes them.
-
-    The layout itself paints what has changed, and scrolling requests its own repaint.
-    """
-    if not TEXTUAL_SUPPORTED:
-        yield
-        return
-    descriptor = Widget.virtual_size
-    saved = descriptor._layout, descriptor._repaint
-    descriptor._layout = descriptor._repaint = False
-    try:
-        yield
-    finally:
-        descriptor._layout, descriptor._repaint = saved
 
 
 class DirtyRegionWidget(Widget):
@@ -165,25 +96,8 @@ class DirtyRegionWidget(Widget):
         return self
 
 
-class DirtyRegionCompositor(Compositor):
+class DirtyRegionCompositor(PartialCompositor):
     """Renders only the dirty regions, each by the topmost widget there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last_map: CompositorMap = {}
-        self._marked_areas: list[tuple[Region, Widget]] = []
-        self._on_top: dict[Widget, bool] = {}
-        self._layout: object = None
-
-    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Lay out, and mark what has moved since it was painted.
-
-        Textual compares with the last query instead: a widget queried before it was painted stayed invisible.
-        """
-        self._full_map = self._last_map
-        result = super().reflow(parent, size)
-        self._last_map = self._full_map
-        return result
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
         """Mark regions of a widget's content as dirty; those of invisible widgets are ignored."""
@@ -191,38 +105,14 @@ class DirtyRegionCompositor(Compositor):
             return
         place, clip = self.visible_widgets[widget]
         origin = place.offset + widget.content_offset
-        areas = [area for region in regions if (area := region.translate(origin).intersection(clip))]
-        if self._is_on_top(widget):
-            self._marked_areas += [(area, widget) for area in areas]
-        else:
-            self._dirty_regions.update(areas)
+        self.add_dirty(region.translate(origin).intersection(clip) for region in regions)
 
-    def _is_on_top(self, widget: Widget) -> bool:
-        """Whether no other widget overlaps this one."""
-        if self._layout is not self.visible_widgets:
-            self._layout, self._on_top = self.visible_widgets, {}
-        if widget not in self._on_top:
-            place, clip = self.visible_widgets[widget]
-            others = takewhile(lambda other: other[0] is not widget, self.visible_widgets.items())
-            seen = place.intersection(clip)
-            self._on_top[widget] = not any(seen.overlaps(where.intersection(cut)) for _, (where, cut) in others)
-        return self._on_top[widget]
-
-    def render_partial_update(self) -> DirtyRegions | None:  # type: ignore[override]
-        """Render the dirty regions."""
+    def render_regions(self, regions: set[Region]) -> Iterator[tuple[int, int, Strip]]:
+        """Row, first column and strip of all that is visible in the regions."""
         places = self.visible_widgets  # rendering may trigger a new layout
-        areas = [(area, widget) for area, widget in chain(self._marked_areas, self._areas()) if widget in places]
-        strips = [
-            (y, area.x, strip)
-            for area, widget in areas
-            for y, strip in zip(
-                area.line_range,
-                self._strips(widget, area, places[widget][0].offset),
-                strict=True,
-            )
-        ]
-        self._forget()
-        return DirtyRegions(strips) if strips else None
+        for area, widget in [found for found in self._areas(regions) if found[1] in places]:
+            strips = self._strips(widget, area, places[widget][0].offset)
+            yield from ((y, area.x, strip) for y, strip in zip(area.line_range, strips, strict=True))
 
     def _strips(self, widget: Widget, area: Region, origin: Offset) -> list[Strip]:
         """The strips of a widget in a region; a plain container is not rendered."""
@@ -230,18 +120,9 @@ class DirtyRegionCompositor(Compositor):
             return [_blank(widget, area.width)] * area.height
         return widget.render_lines(area.translate(-origin))
 
-    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
-        """Render the whole screen."""
-        self._forget()
-        return super().render_full_update(simplify)
-
-    def _forget(self) -> None:
-        self._dirty_regions.clear()
-        self._marked_areas.clear()
-
-    def _areas(self) -> Iterator[tuple[Region, Widget]]:
+    def _areas(self, regions: set[Region]) -> Iterator[tuple[Region, Widget]]:
         """Dirty rectangles, each with the one widget that is visible there."""
-        dirty = {area for region in self._dirty_regions if (area := region.intersection(self.size.region))}
+        dirty = {area for region in regions if (area := region.intersection(self.size.region))}
         parts = [part for part in dirty if not any(part != area and area.contains_region(part) for area in dirty)]
         for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
             seen = place.intersection(clip)

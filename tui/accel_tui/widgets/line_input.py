@@ -7,6 +7,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from accel_tui.formatting.text import shorten
+from accel_tui.terminal.textual_private import bindings_of
 
 
 class LineInput(Input):
@@ -24,7 +25,7 @@ class LineInput(Input):
         return Strip([Segment(shorten(self.value, width), self.rich_style)], width)
 
     async def _on_key(self, event: Key) -> None:
-        for binding in () if event.is_printable else self._bindings.key_to_bindings.get(event.key, ()):
+        for binding in () if event.is_printable else bindings_of(self, event.key):
             if await self.app.run_action(binding.action, self):
                 event.stop()
                 event.prevent_default()

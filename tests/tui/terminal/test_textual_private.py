@@ -1,4 +1,4 @@
-"""What is left while it is being put together."""
+"""What the program needs of Textual beside its public names, and what happens without it."""
 
 import pytest
 from textual.app import App, ComposeResult
@@ -7,7 +7,29 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from accel_tui.terminal.safe_unmount import SafeUnmountApp
+from accel_tui.terminal import textual_private
+from accel_tui.terminal.textual_private import FrameApp
+
+
+def test_this_version_of_textual_has_all_private_names() -> None:
+    assert textual_private.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (App, "_display"),
+        (Screen, "_compositor_refresh"),
+        (textual_private.Compositor, "visible_widgets"),
+        (type(Widget.virtual_size), "_layout"),
+    ],
+)
+def test_a_version_that_lacks_one_is_noticed(monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> None:
+    if name == "_layout":
+        monkeypatch.delattr(Widget.virtual_size, name)
+    else:
+        monkeypatch.delattr(kind, name)
+    assert not textual_private.is_supported()
 
 
 class _Wanting(Widget):
@@ -31,7 +53,7 @@ class _GoesAway(_Wanting):
 
 @pytest.mark.parametrize("widget", [_LeavesTheApp, _GoesAway])
 async def test_what_is_left_while_it_is_mounted_fails_in_silence(widget: type[_Wanting]) -> None:
-    async with SafeUnmountApp().run_test() as pilot:
+    async with FrameApp().run_test() as pilot:
         await pilot.app.screen.mount(widget())
 
 
@@ -53,7 +75,7 @@ async def leave_what_is_put_off(app: App[None]) -> None:
 
 
 async def test_what_a_screen_put_off_fails_in_silence_once_it_is_left() -> None:
-    await leave_what_is_put_off(SafeUnmountApp())
+    await leave_what_is_put_off(FrameApp())
     with pytest.raises(NoMatches):
         await leave_what_is_put_off(App())
 
@@ -66,5 +88,5 @@ async def test_textual_by_itself_fails_there() -> None:
 
 async def test_what_is_missing_of_a_widget_that_stays_is_an_error() -> None:
     with pytest.raises(NoMatches):
-        async with SafeUnmountApp().run_test() as pilot:
+        async with FrameApp().run_test() as pilot:
             await pilot.app.screen.mount(_Wanting())
