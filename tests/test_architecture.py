@@ -84,7 +84,9 @@ LATE = {
     "importlib.metadata",
     "rich.markdown",
     "tomlkit",
+    "accel_engine.events",
     "accel_engine.run",
+    "accel_tui.screens.help_screen",
     "accel_tui.screens.run_screen",
 }
 """What the form can be painted without; each takes longer to import than a screen may stand empty."""

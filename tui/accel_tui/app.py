@@ -29,7 +29,6 @@ from accel_tui.host import Host
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record
-from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -197,6 +196,8 @@ class AccelApp(IncrementalApp):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
+        from accel_tui.screens.help_screen import HelpScreen  # see get_default_screen
+
         self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
@@ -306,6 +307,7 @@ class AccelApp(IncrementalApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.help_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
