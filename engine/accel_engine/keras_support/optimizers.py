@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from accel_engine.errors import format_error
 from accel_engine.private_names.keras_names import schedule_of
 
 
@@ -86,5 +87,5 @@ def set_rate(optimizer: Any, rate: float) -> str:
     try:
         optimizer.learning_rate = rate
     except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
-        return f"the optimizer does not accept it: {' '.join(str(error).split())}"
+        return f"the optimizer does not accept it: {format_error(error)}"
     return ""
