@@ -61,7 +61,9 @@ def test_long_traces_and_runs_keep_their_extremes_in_their_places(*, resumed: bo
 def test_a_bucket_with_a_missing_value_has_neither_range_nor_mean() -> None:
     values = np.array([1.0, np.nan, 2.0])
     curve = forward_fill(np.array([0.0, 1.0, 2.0]), values, values, values, 4, 2)
-    assert [curve.low.tolist(), curve.high.tolist(), curve.means.tolist()] == [pytest.approx([np.nan, 2.0], nan_ok=True)] * 3
+    assert [curve.low.tolist(), curve.high.tolist(), curve.means.tolist()] == [
+        pytest.approx([np.nan, 2.0], nan_ok=True)
+    ] * 3
 
 
 def test_a_rate_is_what_it_was_until_it_changed() -> None:
