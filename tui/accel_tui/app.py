@@ -25,7 +25,6 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
-from accel_tui.host import Host
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record
@@ -37,6 +36,7 @@ from accel_tui.terminal.incremental_app import IncrementalApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
+    from accel_tui.host import Host
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
@@ -324,7 +324,10 @@ class AccelApp(IncrementalApp):
             # full collections run only by the timer below
             gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
-            self.set_interval(GARBAGE_SECONDS, gc.collect)
+            self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
+
+    def _collect_garbage(self) -> None:
+        gc.collect()  # Textual cannot call a builtin
 
     def _exit_with_error(self, error: SettingsError) -> None:
         self.settings_error = error
@@ -336,4 +339,5 @@ def key_bindings() -> dict[str, keymap.KeyBinding]:
     return keymap.keys([AccelApp, *keymap.classes_in(screens), *keymap.classes_in(widgets)])
 
 
-_HOST: type[Host] = AccelApp  # the type checker compares the two
+if TYPE_CHECKING:
+    _HOST: type[Host] = AccelApp  # the app is all that screens use of it

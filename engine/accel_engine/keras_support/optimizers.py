@@ -75,11 +75,6 @@ def read_rate(optimizer: keras.Optimizer) -> Any:
     return keras.ops.cast(keras.ops.convert_to_tensor(optimizer.learning_rate), "float32")
 
 
-def rounded_rate(rate: float) -> float:
-    """A learning rate with the digits that a float32 has."""
-    return float(f"{rate:.7g}")
-
-
 def set_rate(optimizer: Any, rate: float) -> str:
     """Set the learning rate; returns why it cannot be set, or nothing."""
     if not 0 < rate < math.inf:

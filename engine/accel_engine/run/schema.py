@@ -104,6 +104,11 @@ def series_name(name: str) -> str:
     return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
 
 
+def rounded_rate(rate: float) -> float:
+    """A learning rate with the digits that a float32 has."""
+    return float(f"{rate:.7g}")
+
+
 def _open(path: Path) -> Database:
     # With its default mode, SQLite would create an empty file if the run is just being deleted.
     address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=rw"
