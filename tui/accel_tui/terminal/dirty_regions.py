@@ -5,6 +5,7 @@ Textual has each changing widget post a message and wait for a timer.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, takewhile
 from types import MappingProxyType
 
 from rich.segment import Segment
@@ -14,7 +15,7 @@ from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_tui.terminal.textual_private import PartialCompositor, PartialScreen
+from accel_tui.terminal.textual_private import LayoutUpdate, PartialCompositor, PartialScreen
 
 _SIDES = ("top", "right", "bottom", "left")
 _DECORATIONS = ("keyline", "hatch", *(f"{line}_{side}" for line in ("border", "outline") for side in _SIDES))
@@ -97,7 +98,17 @@ class DirtyRegionWidget(Widget):
 
 
 class DirtyRegionCompositor(PartialCompositor):
-    """Renders only the dirty regions, each by the topmost widget there."""
+    """Renders only the dirty regions, each by the topmost widget there.
+
+    A widget that no other overlaps paints its regions itself: looking for the topmost one took a tenth of the
+    processor time of following a run.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._marked: list[tuple[Region, Widget]] = []
+        self._on_top: dict[Widget, bool] = {}
+        self._layout: object = None
 
     def mark(self, widget: Widget, regions: Iterable[Region]) -> None:
         """Mark regions of a widget's content as dirty; those of invisible widgets are ignored."""
@@ -105,12 +116,33 @@ class DirtyRegionCompositor(PartialCompositor):
             return
         place, clip = self.visible_widgets[widget]
         origin = place.offset + widget.content_offset
-        self.add_dirty(region.translate(origin).intersection(clip) for region in regions)
+        areas = [area for region in regions if (area := region.translate(origin).intersection(clip))]
+        if self._is_on_top(widget):
+            self._marked += [(area, widget) for area in areas]
+        else:
+            self.add_dirty(areas)
+
+    def _is_on_top(self, widget: Widget) -> bool:
+        """Whether no other widget overlaps this one."""
+        if self._layout is not self.visible_widgets:
+            self._layout, self._on_top = self.visible_widgets, {}
+        if widget not in self._on_top:
+            place, clip = self.visible_widgets[widget]
+            others = takewhile(lambda other: other[0] is not widget, self.visible_widgets.items())
+            seen = place.intersection(clip)
+            self._on_top[widget] = not any(seen.overlaps(where.intersection(cut)) for _, (where, cut) in others)
+        return self._on_top[widget]
+
+    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
+        """Render the whole screen."""
+        self._marked.clear()
+        return super().render_full_update(simplify)
 
     def render_regions(self, regions: set[Region]) -> Iterator[tuple[int, int, Strip]]:
         """Row, first column and strip of all that is visible in the regions."""
         places = self.visible_widgets  # rendering may trigger a new layout
-        for area, widget in [found for found in self._areas(regions) if found[1] in places]:
+        marked, self._marked = self._marked, []
+        for area, widget in [found for found in chain(marked, self._areas(regions)) if found[1] in places]:
             strips = self._strips(widget, area, places[widget][0].offset)
             yield from ((y, area.x, strip) for y, strip in zip(area.line_range, strips, strict=True))
 
@@ -124,11 +156,8 @@ class DirtyRegionCompositor(PartialCompositor):
         """Dirty rectangles, each with the one widget that is visible there."""
         dirty = {area for region in regions if (area := region.intersection(self.size.region))}
         parts = [part for part in dirty if not any(part != area and area.contains_region(part) for area in dirty)]
-        bounds = Region.from_union(parts) if parts else Region()
         for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
             seen = place.intersection(clip)
-            if not seen.overlaps(bounds):
-                continue
             rest = []
             for part in parts:
                 if area := part.intersection(seen):

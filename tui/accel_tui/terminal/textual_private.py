@@ -18,9 +18,9 @@ from textual._compositor import (
     Compositor,
     CompositorMap,
     CompositorUpdate,
-    LayoutUpdate,
     ReflowResult,
 )
+from textual._compositor import LayoutUpdate as LayoutUpdate
 from textual._context import active_message_pump
 from textual.app import App
 from textual.binding import Binding
