@@ -113,6 +113,12 @@ class Database(sqlite3.Connection):
     directory: Path
     """The run's directory."""
 
+    def configure(self, *, read_only: bool = False) -> None:
+        """Set the options of a new connection."""
+        # Not SQLite's mode=ro: a reader of a WAL database must be able to create its shared-memory file.
+        self.execute(f"PRAGMA query_only = {int(read_only)}")
+        self.execute("PRAGMA synchronous = NORMAL")
+
     def create(self) -> None:
         """Create all tables in an empty file."""
         self.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused

@@ -37,12 +37,14 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"cannot read run {directory.name}"):
+        with explained(f"cannot read run {directory.name}", DAMAGE):
             database = _open(path)
-            # Not SQLite's mode=ro: a reader of a WAL database must be able to create its shared-memory file.
-            database.execute(f"PRAGMA query_only = {int(read_only)}")
-            version = int(database.meta()["schema"])
-        if version > SCHEMA_VERSION:
+            database.configure(read_only=read_only)
+            version = database.meta().get("schema")
+            if version is None:
+                raise ValueError("no format version")
+            is_newer = int(version) > SCHEMA_VERSION
+        if is_newer:
             raise RunError(
                 f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
                 f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
@@ -58,6 +60,7 @@ def initialize(path: Path) -> Database:
     """Create an empty database that only its owner can read."""
     path.touch(mode=0o600)
     database = _open(path)
+    database.configure()
     database.create()
     database.set_meta(schema=SCHEMA_VERSION)
     return database
@@ -111,5 +114,4 @@ def _open(path: Path) -> Database:
         address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True, factory=Database
     )
     database.directory = path.parent
-    database.execute("PRAGMA synchronous = NORMAL")
     return database
