@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.run.database import Database
 from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
@@ -76,7 +76,7 @@ def remove(directory: Path) -> None:
                 elif not entry.name.startswith(DATABASE):
                     os.unlink(entry.path)
         _remove_directory(directory)
-    except (OSError, DatabaseError) as error:
+    except OSError as error:
         raise RunError(f"cannot delete all of the run {directory}: {error}") from error
 
 

@@ -1,4 +1,5 @@
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
 from accel_engine.run.creation import create_worker
+from accel_engine.run.database import Database
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.run.schema import DATABASE, connect, initialize
 from recorded_run import execute
@@ -77,6 +79,16 @@ def test_a_run_that_cannot_be_deleted_whole_stays_in_the_list(ended: Path, monke
     with pytest.raises(RunError, match="cannot delete all of the run"):
         remove(ended)
     assert [run.directory for run in list_runs()] == [ended]
+
+
+def test_a_run_whose_database_is_locked_is_said_to_be(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Database) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(Database, "transaction", refuse)
+    with pytest.raises(RunError) as caught:
+        remove(ended)
+    assert str(caught.value) == f"cannot write the run {ended.name}: database is locked"
 
 
 def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_says_why(
