@@ -122,7 +122,7 @@ def _journal(path: Path) -> str:
     with explained("no run can be recorded"), closing(initialize(path)) as writer, reading(path.parent) as reader:
         writer.add_event(0.0, "", "")
         reader.last_id("event")
-        return str(writer.execute("PRAGMA journal_mode").fetchone()[0])
+        return writer.journal_mode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
         RunError: The run cannot be read.
     """
     with reading(directory) as database:
-        return tuple(row[0] for row in database.inside("time"))
+        return tuple(time for (time,) in database.inside_times())
 
 
 def read(directory: Path) -> Diagnostics:
@@ -199,7 +199,7 @@ def read(directory: Path) -> Diagnostics:
     items: dict[str, Any] = {}
     steps = {}
     with reading(directory) as database:
-        rows = database.inside("name, step, head, body")
+        rows = database.inside()
     for name, step, head, body in rows:
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
