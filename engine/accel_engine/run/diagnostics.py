@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.run.schema import explained, reading
+from accel_engine.run.schema import DAMAGE, explained, reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def read(directory: Path) -> Diagnostics:
     for name, step, head, body in rows:
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
-            with explained(f"run {directory.name} cannot be read: its {name} row is damaged"):
+            with explained(f"run {directory.name} cannot be read: its {name} row is damaged", DAMAGE):
                 items[attribute] = unpack(json.loads(head), body)
             steps[attribute] = step
     return Diagnostics(**items, steps=steps)

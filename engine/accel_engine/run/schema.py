@@ -67,22 +67,36 @@ def initialize(path: Path) -> Database:
 
 
 @contextmanager
-def explained(problem: str, errors: tuple[type[Exception], ...] = DAMAGE) -> Iterator[None]:
-    """Raise errors as a :exc:`DatabaseError` that says what could not be done."""
+def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[None]:
+    """Raise errors as a :exc:`RunError` that says what could not be done.
+
+    Args:
+        problem: What could not be done.
+        errors: The errors; :data:`DAMAGE` only where values of the database are decoded, as in any other code they
+            would be errors of this program.
+
+    Raises:
+        DatabaseError: SQLite cannot use the database, perhaps only now.
+        RunError: Other errors.
+    """
     try:
         yield
     except errors as error:
-        raise DatabaseError(f"{problem}: {error}") from error
+        kind = DatabaseError if isinstance(error, sqlite3.OperationalError) else RunError
+        raise kind(f"{problem}: {error}") from error
 
 
 @contextmanager
-def reading(directory: Path) -> Iterator[Database]:
-    """Open a run's database for the queries of a block.
+def reading(directory: Path, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[Database]:
+    """Open a run's database for the queries of a block; see :func:`explained`.
 
     Raises:
         RunError: There is no run, or it cannot be read.
     """
-    with closing(connect(directory, read_only=True)) as database, explained(f"run {directory.name} cannot be read"):
+    with (
+        closing(connect(directory, read_only=True)) as database,
+        explained(f"run {directory.name} cannot be read", errors),
+    ):
         yield database
 
 

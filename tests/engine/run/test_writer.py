@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
@@ -322,6 +322,13 @@ def test_a_run_without_its_tables_is_an_error_in_words(directory: Path) -> None:
     execute(directory, "DROP TABLE chunk")
     with pytest.raises(RunError, match="cannot write the run"):
         RunWriter(directory)
+
+
+def test_a_closed_database_is_not_one_that_may_be_written_later(writer: RunWriter) -> None:
+    writer.close()
+    with pytest.raises(RunError) as caught:
+        writer.commands()
+    assert not isinstance(caught.value, DatabaseError)
 
 
 def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> None:
