@@ -81,12 +81,12 @@ def remove(directory: Path) -> None:
 
 
 def _remove_directory(directory: Path) -> None:
-    """Remove the rest of a run; a process that reads its database may recreate SQLite's files in the meantime."""
+    """Remove the rest of a run; a process that reads its database may recreate or delete SQLite's files meanwhile."""
     for _ in range(_TRIES - 1):
         try:
             return shutil.rmtree(directory)
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
                 raise
     return shutil.rmtree(directory)
 

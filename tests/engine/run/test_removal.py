@@ -1,4 +1,6 @@
+import errno
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -134,6 +136,21 @@ def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> 
         for watcher in watchers:
             watcher.join()
     assert problems == []
+
+
+def test_a_file_that_its_last_reader_deletes_meanwhile_is_no_error(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree, errors = shutil.rmtree, [FileNotFoundError(errno.ENOENT, "No such file or directory", f"{DATABASE}-shm")]
+
+    def race(path: Path) -> None:
+        if errors:
+            raise errors.pop()
+        rmtree(path)
+
+    monkeypatch.setattr(removal.shutil, "rmtree", race)
+    remove(ended)
+    assert not ended.exists()
 
 
 def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
