@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import UsageError
-from accel_engine.run.schema import DAMAGE, explained, writing
+from accel_engine.run.connection import DAMAGE, explained, writing
 from accel_engine.text import printable
 
 NAME_LENGTH = 80

@@ -14,11 +14,11 @@ from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
+from accel_engine.run.connection import DATABASE, explained, initialize, writing
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
-from accel_engine.run.schema import DATABASE, explained, initialize, writing
 from accel_engine.run.status import read_info
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"

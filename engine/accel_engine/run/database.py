@@ -105,9 +105,9 @@ FROM (
 
 
 class Database(sqlite3.Connection):
-    """A connection to a run's database; :func:`accel_engine.run.schema.connect` opens it.
+    """A connection to a run's database; :func:`accel_engine.run.connection.connect` opens it.
 
-    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.schema` translate.
+    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.connection` translate.
     """
 
     directory: Path

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.run.schema import DAMAGE, explained, reading
+from accel_engine.run.connection import DAMAGE, explained, reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.run.connection import DAMAGE, reading
 from accel_engine.run.process_identity import machine_id
-from accel_engine.run.schema import DAMAGE, reading
 from accel_engine.run.status import HEARTBEAT_SECONDS, RunInfo, Status, read_info
 
 WATCH_SECONDS = 3 * HEARTBEAT_SECONDS

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import KINDS, Event, RunStarted, from_stored, from_stored_rows
+from accel_engine.run.connection import DAMAGE, connect, explained
 from accel_engine.run.database import Row
 from accel_engine.run.sample_packing import SampleUnpacker
-from accel_engine.run.schema import DAMAGE, connect, explained
 from accel_engine.run.status import RunInfo, read_info
 from accel_engine.run.update import NewSteps, Update, chunk_of
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.run.connection import DAMAGE, DATABASE, reading, writing
 from accel_engine.run.database import Database
 from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
-from accel_engine.run.schema import DAMAGE, DATABASE, reading, writing
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import worker_runs_of
 

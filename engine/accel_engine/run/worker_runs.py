@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.run.connection import DAMAGE, DATABASE, reading
 from accel_engine.run.database import Database
 from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
-from accel_engine.run.schema import DAMAGE, DATABASE, reading
 from accel_engine.run.status import read_info
 from accel_engine.strategies.cluster_spec import ClusterSpec
 

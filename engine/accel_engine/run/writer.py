@@ -15,12 +15,12 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_stored
 from accel_engine.run.commands import Command
+from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
 from accel_engine.run.database import SPANS
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.sample_packing import SamplePacker
-from accel_engine.run.schema import SCHEMA_VERSION, connect, explained
 from accel_engine.run.status import Status, read_info
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it

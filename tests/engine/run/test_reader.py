@@ -11,9 +11,9 @@ from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS, current_user, read_answer
+from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.database import Database
 from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.steps import THROUGHPUT, TIME
 from recorded_run import execute
 

@@ -12,10 +12,10 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
+from accel_engine.run.connection import DATABASE, connect, initialize
 from accel_engine.run.creation import create_worker
 from accel_engine.run.database import Database
 from accel_engine.run.removal import Contents, contents, remove
-from accel_engine.run.schema import DATABASE, connect, initialize
 from recorded_run import execute
 
 

@@ -19,8 +19,8 @@ from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.commands import read_answer
+from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.creation import assign_process, reopen
-from accel_engine.run.schema import DATABASE, connect
 from recorded_run import execute, started
 
 

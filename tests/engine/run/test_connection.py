@@ -7,8 +7,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter
+from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.database import Database
-from accel_engine.run.schema import DATABASE, connect
 from recorded_run import execute
 
 

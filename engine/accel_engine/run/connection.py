@@ -1,7 +1,6 @@
 """Opens ``run.db``, and translates its errors for the user."""
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database
+from accel_engine.run.database import Database
 
 SCHEMA_VERSION = 2
 """Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
@@ -18,12 +17,6 @@ DATABASE = "run.db"
 
 DAMAGE = (sqlite3.Error, KeyError, TypeError, ValueError)
 """Errors of SQLite, and of values that are missing or not in the form in which engines write them."""
-
-LEARNING_RATE = "learning_rate"
-"""Name of the series of learning rates, as used by each step."""
-
-_RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
-"""Names of other columns in files, tables and JSON lines, which no series can have."""
 
 
 def connect(directory: Path, *, read_only: bool = False) -> Database:
@@ -113,12 +106,6 @@ def writing(directory: Path) -> Iterator[Database]:
         database.transaction(),
     ):
         yield database
-
-
-def series_name(name: str) -> str:
-    """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
-    plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
-    return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
 
 
 def _open(path: Path) -> Database:
