@@ -52,7 +52,7 @@ def details(text: str) -> bool:
 
 def is_asked(text: str) -> bool:
     """Whether the run screen confirms a request to the engine."""
-    return "asked to" in text
+    return "requested: checkpoint" in text
 
 
 @dataclass(frozen=True, slots=True)

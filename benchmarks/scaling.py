@@ -128,12 +128,13 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     from accel_engine import data, strategies
     from accel_engine.models.build import build
     from accel_engine.plan import Plan
+    from accel_engine.plan.resolved_plan import resolve
 
     chosen = WORKS[work]
     plan = Plan(strategy=case.strategy)
     devices = tuple(f"CPU:{index}" for index in range(case.devices))
     keras.utils.set_random_seed(0)
-    strategy = pkgutil.resolve_name(strategies.find(case.strategy).builder)(devices, plan)
+    strategy = pkgutil.resolve_name(strategies.find(case.strategy).builder)(devices, resolve(plan))
     dataset = data.load(chosen.data, image_size=None, seed=0)
     examples = dataset.train.x.astype("float32") / 255
     with strategy.scope():

@@ -26,7 +26,6 @@ ENGINE_ONLY = re.compile(
     r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
     r"|accel_engine\.data\.(?!dataset_entry$|pixel_scaling$).*"
-    r"|accel_engine\.strategies\.(tpu_)?builders?"
 )
 """The modules that only engine processes import, and scripts that record their training."""
 
@@ -84,7 +83,9 @@ LATE = {
     "importlib.metadata",
     "rich.markdown",
     "tomlkit",
+    "accel_engine.events",
     "accel_engine.run",
+    "accel_tui.screens.help_screen",
     "accel_tui.screens.run_screen",
 }
 """What the form can be painted without; each takes longer to import than a screen may stand empty."""

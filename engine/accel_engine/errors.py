@@ -1,10 +1,14 @@
 """Errors with messages for the user."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from accel_engine.text import printable
+
+MAX_REASON_LENGTH = 500
+"""Maximum stored characters of an exception's text."""
 
 
 class AccelError(Exception):
@@ -93,3 +97,13 @@ class DatabaseError(RunError):
 
 class EngineMissingError(AccelError):
     """TensorFlow is not installed, or not usable."""
+
+
+def format_error(error: BaseException) -> str:
+    """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
+    text = ""
+    with suppress(Exception):  # the __str__ of a user's exception may fail
+        text = " ".join(str(error).split())[:MAX_REASON_LENGTH]
+    if isinstance(error, (AccelError, OSError)) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -65,16 +65,22 @@ async def test_there_is_one_screen_of_a_kind(ended: Path) -> None:
 
 
 async def test_garbage_is_collected_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    collected: list[bool] = []
+    collected: list[str] = []
+
+    def observe(phase: str, info: dict[str, int]) -> None:
+        if info["generation"] == 2:
+            collected.append(phase)
+
     monkeypatch.setattr(app_module, "GARBAGE_SECONDS", 0.01)
-    monkeypatch.setattr(gc, "collect", lambda *_: collected.append(True) or 0)
     thresholds = gc.get_threshold()
     gc.disable()  # as the command that opens the dashboard has it
+    gc.callbacks.append(observe)
     try:
         async with StubApp().run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: len(collected) > 1, "garbage to be collected twice")
+            await until(pilot, lambda: collected.count("stop") > 1, "garbage to be collected twice")
             assert gc.isenabled()
     finally:
+        gc.callbacks.remove(observe)
         gc.enable()
         gc.unfreeze()
         gc.set_threshold(*thresholds)

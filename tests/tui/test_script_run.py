@@ -12,7 +12,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
-from accel_engine.launch.start_run import continued_run
+from accel_engine.launch.start_run import prepare_continuation
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
@@ -105,7 +105,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
         screen.check_action(action, ()) for action in ("checkpoint", "continue", "diagnostics", "log", "search_log")
     )
     with pytest.raises(RunError, match=r"only the script can continue it: run python train.py --fast"):
-        continued_run(directory)
+        prepare_continuation(directory)
 
 
 async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(

@@ -32,7 +32,8 @@ class BrokenEngine(StubEngine):
 
 def test_where_a_warm_engine_has_just_ended_a_cold_one_is_started(cold: list[Path]) -> None:
     engine: Any = BrokenEngine(lambda: None)
-    directory = start_run.hand_over(start_run.new_run(Plan(), ()), engine)
+    directory = start_run.prepare_run(Plan(), ())
+    start_run.hand_over(directory, engine)
     assert cold == [directory]
     assert engine.closed
 
@@ -47,7 +48,7 @@ async def test_whatever_keeps_a_run_from_being_started_the_next_can_be(
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "engine: ready")
         with monkeypatch.context() as patch:
-            patch.setattr(start_run, "new_run", refuse)
+            patch.setattr(start_run, "prepare_run", refuse)
             await pilot.press("s")
             await until(pilot, lambda: app.launch.problem, "the refusal")
         assert "no more processes" in app.launch.problem

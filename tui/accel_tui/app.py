@@ -25,11 +25,9 @@ from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
-from accel_tui.host import Host
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record
-from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -38,6 +36,7 @@ from accel_tui.terminal.incremental_app import IncrementalApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
+    from accel_tui.host import Host
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
@@ -197,6 +196,8 @@ class AccelApp(IncrementalApp):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
+        from accel_tui.screens.help_screen import HelpScreen  # see get_default_screen
+
         self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
@@ -306,6 +307,7 @@ class AccelApp(IncrementalApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.help_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
@@ -322,7 +324,10 @@ class AccelApp(IncrementalApp):
             # full collections run only by the timer below
             gc.set_threshold(GARBAGE_OBJECTS, gc.get_threshold()[1], 1_000_000)
             gc.enable()
-            self.set_interval(GARBAGE_SECONDS, gc.collect)
+            self.set_interval(GARBAGE_SECONDS, self._collect_garbage)
+
+    def _collect_garbage(self) -> None:
+        gc.collect()  # Textual cannot call a builtin
 
     def _exit_with_error(self, error: SettingsError) -> None:
         self.settings_error = error
@@ -334,4 +339,5 @@ def key_bindings() -> dict[str, keymap.KeyBinding]:
     return keymap.keys([AccelApp, *keymap.classes_in(screens), *keymap.classes_in(widgets)])
 
 
-_HOST: type[Host] = AccelApp  # the type checker compares the two
+if TYPE_CHECKING:
+    _HOST: type[Host] = AccelApp  # the app is all that screens use of it

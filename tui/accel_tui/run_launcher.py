@@ -78,7 +78,9 @@ class RunLauncher:
         def start(engine: WarmEngine | None) -> Path:
             from accel_engine.launch import start_run  # here, in a thread: its imports are slow
 
-            return start_run.hand_over(start_run.new_run(plan, devices), engine)
+            directory = start_run.prepare_run(plan, devices)
+            start_run.hand_over(directory, engine)
+            return directory
 
         self._begin(start)
 
@@ -88,7 +90,9 @@ class RunLauncher:
         def resume(engine: WarmEngine | None) -> Path:
             from accel_engine.launch import start_run  # see start_run
 
-            return start_run.hand_over(start_run.continued_run(directory), engine)
+            continued = start_run.prepare_continuation(directory)
+            start_run.hand_over(continued, engine)
+            return continued
 
         self._begin(resume)
 

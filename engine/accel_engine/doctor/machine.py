@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+from packaging.version import InvalidVersion, Version
+
 from accel_engine.devices.installation import installed_versions
 from accel_engine.doctor.nvidia_driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
@@ -72,3 +74,11 @@ class Machine:
     def in_container(self) -> bool:
         """Whether this is a container, to which not all of the host's devices may be passed."""
         return any((self.root / marker).exists() for marker in (".dockerenv", "run/.containerenv"))
+
+
+def parse_version(text: str) -> Version:
+    """Parse a version; 0 for a text that is none by PEP 440."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0")

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.doctor.nvidia_driver import Driver
 from accel_engine.doctor.tensorflow_checks import installed_packages
 
@@ -128,7 +128,7 @@ def _requirement_problem(machine: Machine, requirement: Requirement) -> str:
     version = machine.version(requirement.name)
     if not version:
         return f"{requirement.name} is missing"
-    fits = requirement.specifier.contains(version, prereleases=True)
+    fits = requirement.specifier.contains(parse_version(version), prereleases=True)
     return "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 

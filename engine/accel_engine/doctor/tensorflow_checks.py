@@ -3,11 +3,9 @@
 import re
 from pathlib import Path
 
-from packaging.version import Version
-
 from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import Finding, failed, passed, warned
-from accel_engine.doctor.machine import Machine, installed_version
+from accel_engine.doctor.machine import Machine, installed_version, parse_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
 
 UNSUPPORTED_DISTRIBUTIONS = (
@@ -61,11 +59,11 @@ def check_packages(machine: Machine) -> Finding:
         cause = "accel-tui supports tensorflow, tensorflow-cpu and tensorflow-tpu"
         return failed(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
     keras = machine.version("keras")
-    if Version(keras or "0").major < 3:
+    if parse_version(keras).major < 3:
         summary += f", keras {keras}" if keras else ", no keras"
         return failed(summary, "this TensorFlow needs Keras 3", "run pip install 'keras>=3'")
     summary += f", keras {keras}"
-    if not OLDEST <= Version(version).release[:2] <= NEWEST:
+    if not OLDEST <= parse_version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
         return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")

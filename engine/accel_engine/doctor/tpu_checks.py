@@ -4,13 +4,11 @@ import os
 import time
 from pathlib import Path
 
-from packaging.version import Version
-
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
-from accel_engine.doctor.machine import Machine
+from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
@@ -43,7 +41,7 @@ def check_library(machine: Machine) -> Finding:
     summary = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
     if not libtpu:
         return failed(summary, "libtpu, the chips' driver, is missing", f"run pip install 'libtpu{_span()}'")
-    release = Version(libtpu).release
+    release = parse_version(libtpu).release
     if not LIBTPU[0] <= release < LIBTPU[1]:
         newer = release >= LIBTPU[1]
         cause = "this libtpu is too new: it aborts the import (SIGABRT)" if newer else "this libtpu is old and untested"

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from accel_engine.errors import format_error
 from accel_engine.private_names.keras_names import schedule_of
 
 
@@ -74,11 +75,6 @@ def read_rate(optimizer: keras.Optimizer) -> Any:
     return keras.ops.cast(keras.ops.convert_to_tensor(optimizer.learning_rate), "float32")
 
 
-def rounded_rate(rate: float) -> float:
-    """A learning rate with the digits that a float32 has."""
-    return float(f"{rate:.7g}")
-
-
 def set_rate(optimizer: Any, rate: float) -> str:
     """Set the learning rate; returns why it cannot be set, or nothing."""
     if not 0 < rate < math.inf:
@@ -86,5 +82,5 @@ def set_rate(optimizer: Any, rate: float) -> str:
     try:
         optimizer.learning_rate = rate
     except Exception as error:  # noqa: BLE001 (a user's optimizer may raise anything)
-        return f"the optimizer does not accept it: {' '.join(str(error).split())}"
+        return f"the optimizer does not accept it: {format_error(error)}"
     return ""

@@ -1,8 +1,7 @@
 """Starts engine processes, from programs that do not import TensorFlow.
 
-An engine runs in its own session, so that neither a hangup of the terminal nor a crash of the dashboard affects it. It
-reads JSON requests from its standard input, one per line, and answers each with a line on its standard output, until it
-receives a run. From then on, the two communicate through the run's directory only.
+An engine runs in its own session, so that neither a hangup of the terminal nor a crash of the dashboard affects it.
+Programs communicate with it through the run's directory only.
 """
 
 import os
@@ -51,7 +50,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         RunError: The run cannot be written.
     """
     from accel_engine.run.creation import assign_process
-    from accel_engine.run.run_paths import LOG  # see above
+    from accel_engine.run.run_paths import LOG  # these are slow to import
 
     try:
         log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

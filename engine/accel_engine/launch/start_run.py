@@ -25,7 +25,7 @@ CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """The statuses of runs that can be continued: they ended before the last epoch."""
 
 
-def new_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
+def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
     """Create a run for an engine to train.
 
     Args:
@@ -45,7 +45,7 @@ def new_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
     return create(plan)
 
 
-def continued_run(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
+def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
     """Reopen an ended run, for an engine to continue from its last checkpoint.
 
     Args:
@@ -77,8 +77,8 @@ def continued_run(directory: Path, changes: Mapping[str, Any] | None = None) -> 
     return directory
 
 
-def hand_over(directory: Path, engine: WarmEngine | None) -> Path:
-    """Hand a run to a warm engine; without a usable one, start a new process. Returns the run's directory.
+def hand_over(directory: Path, engine: WarmEngine | None) -> None:
+    """Hand a run to a warm engine; without a usable one, start a new process.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -90,12 +90,11 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> Path:
         except RunError:  # it has just exited; a new process reports any other problem
             engine.close()
         else:
-            return directory
+            return
     engine_process.start(directory)
-    return directory
 
 
 def _check(plan: Plan, devices: Sequence[Device] | None) -> None:
     """Raise an error, before a run is written, if the plan cannot be trained on this machine."""
-    engine_process.require_installation()
     resolved_plan.check(plan, detect().devices if devices is None else devices)
+    engine_process.require_installation()

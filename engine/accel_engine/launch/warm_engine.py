@@ -1,4 +1,8 @@
-"""Keeps an engine that has imported TensorFlow ahead of time, describes models with it and hands it a run."""
+"""Keeps an engine that has imported TensorFlow ahead of time, describes models with it and hands it a run.
+
+The engine reads JSON requests from its standard input, one per line, and answers each with a line on its standard
+output, until it receives a run.
+"""
 
 import contextlib
 import json

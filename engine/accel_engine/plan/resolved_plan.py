@@ -40,6 +40,7 @@ class ResolvedPlan:
         step_counts: Batch sizes and steps; ``None`` while the number of examples or replicas is unknown, or if they do
             not fit.
         errors: Why the plan cannot be trained, by field.
+        environment_error: Why the environment describes no valid cluster or TPU; also an error of the strategy.
     """
 
     plan: Plan
@@ -51,6 +52,7 @@ class ResolvedPlan:
     placement: Placement | None = None
     step_counts: StepCounts | None = None
     errors: Mapping[str, Words] = field(default_factory=dict)
+    environment_error: str = ""
 
     @property
     def coordinated(self) -> bool:
@@ -70,6 +72,20 @@ class ResolvedPlan:
         """
         return replace(self, placement=place(self.plan, self.strategy, devices, self.cluster, self.tpu))
 
+    def with_data(self, data: DatasetEntry) -> Self:
+        """Complete the plan with what is known of its dataset, such as a survey of the user's files."""
+        errors, step_counts = dict(self.errors), None
+        with _collected(errors):
+            if data.value_range is not None:
+                choose_scaling(self.plan.scale, data.value_range)
+        model, replicas = self.model, self.placement.replicas if self.placement else None
+        if isinstance(model, ModelEntry) and data.shape is not None and (mismatch := model.mismatch(data.shape)):
+            errors["model"] = (mismatch,)
+        with _collected(errors):
+            if replicas is not None and data.examples is not None:
+                step_counts = count_steps(self.plan, data.examples, replicas)
+        return replace(self, data=data, step_counts=step_counts, errors=errors)
+
     def with_examples(self, examples: int, replicas: int) -> Self:
         """Count the steps for a number of training examples and of replicas.
 
@@ -83,44 +99,48 @@ class ResolvedPlan:
 
         Raises:
             PlanError: The first error.
+            UsageError: The environment describes no valid cluster or TPU.
         """
+        if self.environment_error:
+            raise UsageError(self.environment_error)
         for name, reason in self.errors.items():
             raise PlanError(name, getattr(self.plan, name), *reason)
         return self
 
 
 def resolve(
-    plan: Plan,
-    devices: Sequence[Device] | None = None,
-    *,
-    data: DatasetEntry | None = None,
-    environment: Mapping[str, str] = os.environ,
+    plan: Plan, devices: Sequence[Device] | None = None, *, environment: Mapping[str, str] = os.environ
 ) -> ResolvedPlan:
-    """Look up what a plan refers to, and collect its errors.
+    """Look up what a plan refers to, and collect its errors; the user's data is not read.
 
     Args:
         plan: The plan.
         devices: The machine's devices; without them the plan is not placed.
-        data: The surveyed dataset; by default what is known without reading it.
         environment: Environment variables, which may describe a cluster or name a TPU.
     """
-    strategy, model = strategies.find(plan.strategy), models.find(plan.model)
-    data = data or datasets.find(plan.data)
+    strategy = strategies.find(plan.strategy)
     errors: dict[str, Words] = {}
-    cluster, tpu, placement, step_counts = None, None, None, None
-    with _collected(errors):
-        cluster, tpu = find_cluster(strategy, environment), find_tpu(plan, strategy, environment)
-        if devices is not None:
-            placement = place(plan, strategy, devices, cluster, tpu)
-    with _collected(errors):
-        if data.value_range is not None:
-            choose_scaling(plan.scale, data.value_range)
-    if isinstance(model, ModelEntry) and data.shape is not None and (mismatch := model.mismatch(data.shape)):
-        errors["model"] = (mismatch,)
-    with _collected(errors):
-        if placement is not None and placement.replicas is not None and data.examples is not None:
-            step_counts = count_steps(plan, data.examples, placement.replicas)
-    return ResolvedPlan(plan, strategy, model, data, cluster, tpu, placement, step_counts, errors)
+    cluster, tpu, placement, environment_error = None, None, None, ""
+    try:
+        with _collected(errors):
+            cluster, tpu = find_cluster(strategy, environment), find_tpu(plan, strategy, environment)
+            if devices is not None:
+                placement = place(plan, strategy, devices, cluster, tpu)
+    except UsageError as error:
+        environment_error = str(error)
+        errors["strategy"] = (environment_error,)
+    data = datasets.find(plan.data)
+    return ResolvedPlan(
+        plan=plan,
+        strategy=strategy,
+        model=models.find(plan.model),
+        data=data,
+        cluster=cluster,
+        tpu=tpu,
+        placement=placement,
+        errors=errors,
+        environment_error=environment_error,
+    ).with_data(data)
 
 
 def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
@@ -135,20 +155,19 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
         DataError: The data file or folder cannot be read.
+        UsageError: The environment describes no valid cluster or TPU.
     """
-    known = resolve(plan, devices).check().data
-    surveyed = datasets.survey(known, plan.image_size)
+    resolved = resolve(plan, devices).check()
+    surveyed = datasets.survey(resolved.data, plan.image_size)
     if surveyed.shape is None or surveyed.examples is None:
         raise DataError(f"the shape of the data {plan.data} is unknown")
-    return resolve(plan, devices, data=surveyed).check()
+    return resolved.with_data(surveyed).check()
 
 
 @contextmanager
 def _collected(errors: dict[str, Words]) -> Iterator[None]:
-    """Collect the error of a block by its field; errors of the environment belong to the strategy."""
+    """Collect the error of a block by its field."""
     try:
         yield
     except PlanError as error:
         errors.setdefault(error.field, error.reason)
-    except UsageError as error:
-        errors.setdefault("strategy", (str(error),))

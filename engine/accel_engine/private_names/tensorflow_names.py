@@ -62,6 +62,10 @@ def allow_steps_outside_workers(strategy: tf.distribute.ParameterServerStrategy)
         strategy.extended._allow_run_without_coordinator = True
 
 
+WORKER_EXAMPLES = "accel_tui_training_examples"
+"""Name of the registered function with which a worker reads its examples; it computes nothing."""
+
+
 def register_function(name: str, function: Callable[..., Any]) -> None:
     """Register a Python function for the ``PyFunc`` operations of this name that run in this process.
 

@@ -2,8 +2,12 @@
 
 import threading
 import traceback
+from importlib import import_module
 
 from accel_engine.errors import AccelError
+
+MODULES = ("accel_engine.training.trainer", "accel_engine.training.model_analysis.model_size")
+"""The modules that train a run and describe a model; they import TensorFlow."""
 
 
 class TensorFlowImport:
@@ -34,7 +38,8 @@ class TensorFlowImport:
 
     def _import(self) -> None:
         try:
-            pass
+            for name in MODULES:
+                import_module(name)
         except BaseException as error:  # noqa: BLE001 (importing native code may raise anything)
             traceback.print_exc()
             self._error = error

@@ -7,11 +7,6 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from accel_engine.errors import AccelError
-
-MAX_REASON_LENGTH = 500
-"""Maximum stored characters of an exception's text."""
-
 
 class StopsOnError(Protocol):
     """A class with methods that must not raise."""
@@ -48,16 +43,6 @@ def warn(message: str) -> None:
     except Exception:  # noqa: BLE001 (the warning raised as an error, or an error of the user's showwarning)
         with suppress(Exception):
             sys.stderr.write(f"warning: {message}\n")
-
-
-def format_error(error: BaseException) -> str:
-    """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
-    text = ""
-    with suppress(Exception):  # the __str__ of a user's exception may fail
-        text = " ".join(str(error).split())[:MAX_REASON_LENGTH]
-    if isinstance(error, (AccelError, OSError)) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def value_or_none(find: Callable[..., Any], *arguments: Any) -> Any:

@@ -12,8 +12,8 @@ from typing import Any
 
 import keras
 
+from accel_engine.errors import format_error
 from accel_engine.events import Outcome
-from accel_engine.recording.error_guard import format_error
 
 
 class FitCall:

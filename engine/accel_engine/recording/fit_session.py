@@ -22,7 +22,6 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.keras_support.optimizers import rounded_rate
 from accel_engine.launch.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
@@ -34,7 +33,7 @@ from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.script import ScriptWatch
 from accel_engine.recording.write_queue import PendingSteps
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 UPDATE_SECONDS = 0.5

@@ -6,9 +6,9 @@ from typing import Any
 
 import keras
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, format_error
 from accel_engine.recording import fit_calls, model_description, script
-from accel_engine.recording.error_guard import format_error, guarded, warn
+from accel_engine.recording.error_guard import guarded, warn
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.run.creation import create_recorded
 

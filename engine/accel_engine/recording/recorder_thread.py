@@ -14,8 +14,9 @@ import numpy as np
 
 from accel_engine import clock
 from accel_engine.devices import Sampler
+from accel_engine.errors import format_error
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
-from accel_engine.recording.error_guard import format_error, warn
+from accel_engine.recording.error_guard import warn
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.write_queue import PendingAnswer, PendingSteps, QueueItem, WriteQueue
 from accel_engine.run.commands import Command
@@ -258,7 +259,6 @@ class RecorderThread:
             steps=self.steps,
             epochs=self._epoch.epoch if self._epoch else 0,
             seconds=now - self._started.time,
-            steps_per_second=0.0,
             metrics=self._epoch.metrics if self._epoch else {},
             reason=reason,
         )

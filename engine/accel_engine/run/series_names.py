@@ -27,6 +27,11 @@ def series_name(name: str) -> str:
     return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
 
 
+def rounded_rate(rate: float) -> float:
+    """A learning rate with the digits that a float32 has."""
+    return float(f"{rate:.7g}")
+
+
 class SeriesNames:
     """Gives each metric of a run a unique series name, the same for steps and validations.
 

@@ -1,4 +1,1 @@
-"""Trains a plan's model: trainer.py is where to begin; imported by the engine process only.
-
-TensorFlow is imported here and in the builders of ``models`` and ``data``.
-"""
+"""Trains a plan's model in the engine process; trainer.py is where to begin."""

@@ -161,7 +161,7 @@ class Trainer:
         endpoint = self._resolved.tpu
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
-            self._resolved = device_visibility.place(self._resolved, self._inventory)
+            self._resolved = device_visibility.place_on_visible(self._resolved, self._inventory)
             return device_visibility.configure(self._resolved, self._inventory)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import AccelError, PlanError
+from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import check, resolve
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)
 
@@ -53,3 +53,11 @@ def test_a_broken_file_is_reported(tmp_path: Path) -> None:
 
     with pytest.raises(AccelError, match=r"broken\.npz"):
         check(Plan(data=str(path)), HOST)
+
+
+def test_an_invalid_environment_is_no_error_of_the_plan() -> None:
+    resolved = resolve(Plan(strategy="multi-worker"), HOST, environment={"TF_CONFIG": "{"})
+
+    assert "TF_CONFIG is invalid" in str(resolved.errors["strategy"])
+    with pytest.raises(UsageError, match=r"^TF_CONFIG is invalid"):
+        resolved.check()

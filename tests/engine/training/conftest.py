@@ -49,7 +49,7 @@ def laid_out(two_cpus: None) -> None:
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the logical CPUs: TensorFlow lets a process configure them only once."""
-    monkeypatch.setattr(device_visibility, "place", lambda resolved, _: resolved)
+    monkeypatch.setattr(device_visibility, "place_on_visible", lambda resolved, _: resolved)
     monkeypatch.setattr(
         device_visibility,
         "configure",

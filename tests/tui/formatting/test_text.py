@@ -18,3 +18,8 @@ def test_of_what_is_too_long_the_end_is_told() -> None:
     assert shorten_start("my_networks.py:build", 14) == "…rks.py:build"[:1] + "tworks.py:build"[-13:]
     assert len(shorten_start("my_networks.py:build", 14)) == 14
     assert shorten_start("net.py:build", 12) == "net.py:build"
+    assert shorten_start("漢字.py:f", 9) == "漢字.py:f"
+    assert shorten_start("漢字.py:f", 8) == "…字.py:f"
+    assert shorten_start("漢字.py:f", 7) == "….py:f"
+    assert shorten_start("漢字漢", 5) == "…字漢"
+    assert shorten_start("abc", 0) == ""

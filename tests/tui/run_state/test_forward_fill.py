@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accel_tui.run_state.curve import CAPACITY, Curve
-from accel_tui.run_state.forward_fill import ForwardFilledCurve, constant_between
+from accel_tui.run_state.forward_fill import ForwardFilledCurve, constant_between, forward_fill
 
 
 def ended(times: list[float]) -> Curve:
@@ -56,6 +56,14 @@ def test_long_traces_and_runs_keep_their_extremes_in_their_places(*, resumed: bo
     assert int(np.nanargmin(curve.low)) * curve.width == pytest.approx(100, abs=2 * curve.width)
     assert int(np.nanargmax(curve.high)) * curve.width == pytest.approx(steps // 2 + 5000, abs=2 * curve.width)
     assert curve.gaps == 0
+
+
+def test_a_bucket_with_a_missing_value_has_neither_range_nor_mean() -> None:
+    values = np.array([1.0, np.nan, 2.0])
+    curve = forward_fill(np.array([0.0, 1.0, 2.0]), values, values, values, 4, 2)
+    assert [curve.low.tolist(), curve.high.tolist(), curve.means.tolist()] == [
+        pytest.approx([np.nan, 2.0], nan_ok=True)
+    ] * 3
 
 
 def test_a_rate_is_what_it_was_until_it_changed() -> None:

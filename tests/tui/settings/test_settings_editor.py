@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tomlkit.exceptions import ParseError
 
 from accel_engine.errors import UsageError
+from accel_tui.settings import settings_editor
 from accel_tui.settings.settings_editor import save_setting
 
 
@@ -16,7 +18,8 @@ from accel_tui.settings.settings_editor import save_setting
         ('# mine\ntheme = "x" # old\n[rates]\n', '# mine\ntheme = "nord" # old\n[rates]\n'),
         ('theme="x"', 'theme="nord"'),
         ('theme = """\\\nnord"""\n', 'theme = "nord"\n'),
-        ('# Theme\n# theme = "auto"\n[plan]\n', '# Theme\n# theme = "auto"\ntheme = "nord"\n\n[plan]\n'),
+        ('# Theme\n# theme = "auto"\n[plan]\n', '# Theme\ntheme = "nord"\n[plan]\n'),
+        ('theme = "x"\n# theme = "auto"\n', 'theme = "nord"\n# theme = "auto"\n'),
         ("[rates]\n# theme = 1\nframes = 3\n", 'theme = "nord"\n\n[rates]\n# theme = 1\nframes = 3\n'),
     ],
 )
@@ -35,6 +38,22 @@ def test_a_file_that_is_wrong_stays_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(text)
     with pytest.raises(UsageError, match='add it yourself: theme = "nord"'):
+        save_setting(file, "theme", "nord")
+    assert file.read_text() == text
+
+
+def test_what_tomlkit_cannot_change_is_left_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "rates.frames = 30 # no line end"  # after which tomlkit begins no line
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="theme cannot be changed automatically here; add it yourself"):
+        save_setting(file, "theme", "nord")
+
+    def refuse(text: str) -> None:
+        raise ParseError(1, 1)
+
+    monkeypatch.setattr(settings_editor.tomlkit, "parse", refuse)
+    with pytest.raises(UsageError, match="theme cannot be changed automatically here; add it yourself"):
         save_setting(file, "theme", "nord")
     assert file.read_text() == text
 

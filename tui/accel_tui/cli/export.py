@@ -10,7 +10,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
-from accel_engine.run import find
+from accel_engine.run import RunReader, find
 from accel_tui.cli.output import write
 
 EPILOG = """\b
@@ -90,8 +90,6 @@ def _check(path: Path, *, is_directory: bool, force: bool) -> None:
 
 
 def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None:
-    from accel_engine.run import RunReader  # imports NumPy, which --help does not need
-
     if file_format == "tensorboard":
         from accel_engine.tensorboard.run_log import RunLog
 
@@ -110,8 +108,7 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
 
 def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
-    from accel_engine.export.writers import write_csv, write_json
-    from accel_engine.run import RunReader
+    from accel_engine.export.writers import write_csv, write_json  # imports NumPy, which --help does not need
 
     with closing(RunReader(directory)) as source:
         write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)

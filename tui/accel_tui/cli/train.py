@@ -11,7 +11,7 @@ import click
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.launch import engine_process
-from accel_engine.launch.start_run import continued_run, new_run
+from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan, read_values
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, find
@@ -116,7 +116,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
     written = read_values(plan_file) if plan_file else {}
     plan = Plan.from_mapping({**load().plan, **written, **_given(flags)})
-    return _run_engine(new_run(plan), as_json=as_json, plain=plain, detach=detach)
+    return _run_engine(prepare_run(plan), as_json=as_json, plain=plain, detach=detach)
 
 
 def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -136,7 +136,9 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    return _run_engine(continued_run(find(reference), _given(flags)), as_json=as_json, plain=plain, detach=detach)
+    return _run_engine(
+        prepare_continuation(find(reference), _given(flags)), as_json=as_json, plain=plain, detach=detach
+    )
 
 
 def refuse_two_outputs(*chosen: bool) -> None:

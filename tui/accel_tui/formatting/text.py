@@ -9,8 +9,14 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_start(text: str, width: int) -> str:
-    """Cut the start of a text of more than ``width`` characters, since the end of a path matters more."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+    """Cut the start of a text that is wider than ``width`` cells, since the end of a path matters more."""
+    if cell_len(text) <= width:
+        return text
+    room = max(width - 1, 0)
+    end = text[max(len(text) - room, 0) :]
+    while cell_len(end) > room:
+        end = end[1:]
+    return "…"[: max(width, 0)] + end
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:

@@ -95,7 +95,7 @@ def evaluate(
     plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
     resolved = resolve(plan, devices)
     if surveyed is not None and surveyed.path is not None and surveyed.path == resolved.data.path:
-        resolved = resolve(plan, devices, data=surveyed)
+        resolved = resolved.with_data(surveyed)
     return replace(resolved, errors={**resolved.errors, **errors})
 
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.buckets import Statistics
-from accel_tui.run_state.curve import CAPACITY, Curve, Floats, divide, step_times
+from accel_tui.run_state.curve import CAPACITY, Curve, Floats, step_times
 
 
 class ForwardFilledCurve:
@@ -80,8 +79,8 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
     lows, highs, means = mean[last], mean[last], mean[last]
     heads = np.flatnonzero(np.diff(buckets, prepend=begin - 1))
     own = buckets[heads] - begin
-    merged = Statistics(low, high, mean, np.ones(len(mean), np.int64)).merge_from(heads)
-    lows[own], highs[own], means[own] = merged.low, merged.high, divide(merged.total, merged.finite)
+    lows[own], highs[own] = np.minimum.reduceat(low, heads), np.maximum.reduceat(high, heads)
+    means[own] = np.add.reduceat(mean, heads) / np.diff(heads, append=len(mean))
     steps = np.minimum((numbers + 1) * width, count) - numbers * width
     return Curve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
 

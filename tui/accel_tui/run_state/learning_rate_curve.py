@@ -3,7 +3,7 @@
 import math
 
 from accel_engine.run.buckets import Statistics
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, rounded_rate
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.forward_fill import constant_between
 from accel_tui.run_state.state import Points, RunState
@@ -41,7 +41,7 @@ def latest_learning_rate(state: RunState, curve: Curve | None) -> float | None:
         or (state.learning_rates and state.learning_rates[-1][0] >= state.step)
     ):
         return state.learning_rate
-    return float(f"{curve.last_value:.7g}")  # float32 has no more digits
+    return rounded_rate(curve.last_value)
 
 
 def _with_beginning(recorded: Curve, rates: Points) -> Curve:

@@ -138,9 +138,8 @@ class NewRunScreen(DirtyRegionScreen):
     def _mount_runs_table(self) -> None:
         if not self.is_attached:
             return  # the app is closing
-        from accel_tui.widgets.runs.runs_table import (
-            RunsTable,  # imported by now; at the top it would delay the first frame
-        )
+        # imported by now; at the top it would delay the first frame
+        from accel_tui.widgets.runs.runs_table import RunsTable
 
         table = RunsTable()
         table.border_title = "Recent runs"
@@ -205,9 +204,8 @@ class NewRunScreen(DirtyRegionScreen):
         # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True
-        self.call_after_refresh(
-            host_of(self).launcher.warm_engine
-        )  # importing TensorFlow competes with the first paint
+        # Importing TensorFlow competes with the first paint.
+        self.call_after_refresh(host_of(self).launcher.warm_engine)
         for table in self.query("RunsTable").results():
             cast("RunsTable", table).refresh_runs()
 

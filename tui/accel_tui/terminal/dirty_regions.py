@@ -124,8 +124,11 @@ class DirtyRegionCompositor(PartialCompositor):
         """Dirty rectangles, each with the one widget that is visible there."""
         dirty = {area for region in regions if (area := region.intersection(self.size.region))}
         parts = [part for part in dirty if not any(part != area and area.contains_region(part) for area in dirty)]
+        bounds = Region.from_union(parts) if parts else Region()
         for widget, (place, clip) in self.visible_widgets.items() if parts else ():  # from front to back
             seen = place.intersection(clip)
+            if not seen.overlaps(bounds):
+                continue
             rest = []
             for part in parts:
                 if area := part.intersection(seen):

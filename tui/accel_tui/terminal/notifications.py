@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from accel_engine.events import Outcome
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.formatting import numbers
@@ -142,6 +141,8 @@ def _passthrough(sequence: str, environ: Mapping[str, str]) -> str:
 
 def is_notable_end(state: "RunState") -> bool:
     """Whether the user should be notified of an end; not of one that the user caused."""
+    from accel_engine.events import Outcome  # slow to import, and not needed for the first paint
+
     return state.ended is None or state.ended.outcome is not Outcome.STOPPED
 
 

@@ -52,7 +52,9 @@ class TextPage(Widget, can_focus=True):
         self._lines_cache = None
         self.refresh()
 
-    on_resize = rebuild
+    def on_resize(self) -> None:
+        """Rebuild for the new size."""
+        self.rebuild()
 
     def notify_style_update(self) -> None:
         """Rebuild with the colours of another theme."""

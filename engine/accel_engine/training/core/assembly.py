@@ -11,17 +11,13 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.errors import DataError
-from accel_engine.keras_support.optimizers import (
-    optimizer_of_steps,
-    read_rate,
-    rounded_rate,
-)
+from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.compiled_model import compile_model

@@ -151,7 +151,7 @@ def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:
     if factor == 1:
         return []
     before = float(read_rate(model.optimizer))
-    if problem := set_rate(model.optimizer, before * factor):
+    if before and (problem := set_rate(model.optimizer, before * factor)):
         raise PlanError("rate_scaling", plan.rate_scaling, problem)
     return [f"the learning rate {before:g} is multiplied by {factor:.3g} for {replicas} replicas"]
 

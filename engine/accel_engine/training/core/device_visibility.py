@@ -24,7 +24,7 @@ _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 _NAME = re.compile(r"name: ([^,]+)")
 
 
-def place(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
+def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
     """Place a plan on those of the machine's devices that TensorFlow sees.
 
     Raises:

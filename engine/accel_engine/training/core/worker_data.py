@@ -16,9 +16,8 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import DataError
-from accel_engine.private_names.tensorflow_names import register_function
+from accel_engine.private_names.tensorflow_names import WORKER_EXAMPLES, register_function
 from accel_engine.training.core.feed import PREFETCH
-from accel_engine.training.model_analysis.flops import WORKER_EXAMPLES
 
 
 class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)

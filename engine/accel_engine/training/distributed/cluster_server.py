@@ -61,7 +61,7 @@ class ClusterServer:
             tf.errors.OpError: The server cannot be started.
         """
         self._reporter.enter_phase(Phase.BUILDING)
-        resolved = device_visibility.place(self._resolved, self._inventory)
+        resolved = device_visibility.place_on_visible(self._resolved, self._inventory)
         names = device_visibility.configure(resolved, self._inventory)
         self._data_source = WorkerDataSource(self._examples, self._cluster.name)
         spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}

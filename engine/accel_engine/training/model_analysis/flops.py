@@ -16,10 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from accel_engine.private_names.tensorflow_names import function_graph
-
-WORKER_EXAMPLES = "accel_tui_training_examples"
-"""Name of the Python function with which a worker reads its examples; it computes nothing."""
+from accel_engine.private_names.tensorflow_names import WORKER_EXAMPLES, function_graph
 
 _CALLS = {
     **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), ("f",)),

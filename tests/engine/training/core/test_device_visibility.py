@@ -17,7 +17,7 @@ from accel_engine.training.core.allocated_memory import AllocatedMemory
 
 configure, place = (
     device_visibility.configure,
-    device_visibility.place,
+    device_visibility.place_on_visible,
 )  # as it is: other tests here take devices as they are
 
 GIB = 1 << 30

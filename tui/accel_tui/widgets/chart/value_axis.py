@@ -50,23 +50,29 @@ def axis_of(
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
     """
     lows, highs = _extremes(series, *(window or (0, math.inf)))
-    if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
-        lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
     low = high = math.nan
+    if options.log or options.clip:
+        known = ~np.isnan(lows)
+        lows, highs = lows[known], highs[known]
+        if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
+            lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
     if lows.size:
-        low, high = fence(lows, highs, log=options.log) if options.clip else (float(lows.min()), float(highs.max()))
+        low, high = fence(lows, highs, log=options.log) if options.clip else _span(lows, highs)
     return (log_axis if options.log else value_axis)(low, high, bounds, previous, rows)
 
 
 def _extremes(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
-    """Minima and maxima of all buckets in a range of steps, and the points."""
+    """Minima and maxima of all buckets in a range of steps, NaN where one has no values, and the points."""
     points = np.array([y for each in series for _, y in each.within(first, last) if math.isfinite(y)])
     curves = [each.curve_in(first, last) for each in series]
     spans = [slice(*curve.span(first, last)) for curve in curves]
     low = np.concatenate([points, *(curve.low[span] for curve, span in zip(curves, spans, strict=True))])
     high = np.concatenate([points, *(curve.high[span] for curve, span in zip(curves, spans, strict=True))])
-    known = ~np.isnan(low)
-    return low[known], high[known]
+    return low, high
+
+
+def _span(lows: Floats, highs: Floats) -> tuple[float, float]:
+    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
 
 
 def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:

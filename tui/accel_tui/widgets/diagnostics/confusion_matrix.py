@@ -89,7 +89,11 @@ class ConfusionMatrix(TextPage):
         del parameters
         return action not in ("shares", "list") or (self.report is not None and self.report.counts is not None)
 
-    watch_cursor = watch_show_percent = watch_list_only = TextPage.rebuild
+    def watch_cursor(self) -> None:
+        """Show the cursor and the cells as they are chosen."""
+        self.rebuild()
+
+    watch_show_percent = watch_list_only = watch_cursor
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""

@@ -38,7 +38,11 @@ class LayerList(TextPage):
     first: reactive[int] = reactive(0, repaint=False)
     """The first visible layer."""
 
-    watch_table = watch_first = TextPage.rebuild
+    def watch_table(self) -> None:
+        """Show the table from the first visible layer."""
+        self.rebuild()
+
+    watch_first = watch_table
 
     def action_scroll_by(self, lines: int) -> None:
         """Scroll by lines."""

@@ -73,7 +73,11 @@ class SampleGallery(TextPage):
         self._missing: dict[int, Region] = {}
         super().__init__(id=id)
 
-    watch_report = watch_page_number = TextPage.rebuild
+    def watch_report(self) -> None:
+        """Show the page's images."""
+        self.rebuild()
+
+    watch_page_number = watch_report
 
     def watch_only_wrong(self) -> None:
         """Show the first page of other images, or of another size."""

@@ -25,7 +25,9 @@ class PhaseLine(RunLine):
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
-    watch_pending_commands = RunLine.update_view
+    def watch_pending_commands(self) -> None:
+        """Show them."""
+        self.update_view()
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The phase, and as many of the figures as fit."""

@@ -16,16 +16,7 @@ _NAMED = 3
 """Maximum number of workers in one status that are named."""
 
 
-class _OfWorkers(RunText):
-    """Text that is hidden for a single worker."""
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if there are other workers."""
-        self.display = state.workers_met is not None or bool(state.workers)
-        super().set_state(state)
-
-
-class WorkerSummary(_OfWorkers):
+class WorkerSummary(RunText):
     """A line with the number of workers and their status, problems first; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -35,6 +26,11 @@ class WorkerSummary(_OfWorkers):
         padding: 0 1;
     }
     """
+
+    def set_state(self, state: RunState) -> None:
+        """Set the state; shown if there are other workers."""
+        self.display = _has_others(state)
+        super().set_state(state)
 
     def build(self, state: RunState) -> Content:
         """Workers grouped by status."""
@@ -52,7 +48,7 @@ class WorkerSummary(_OfWorkers):
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
-class WorkerList(_OfWorkers):
+class WorkerList(RunText):
     """A paragraph per worker with status, machine and resource use; hidden for a single worker."""
 
     DEFAULT_CSS = """
@@ -62,10 +58,19 @@ class WorkerList(_OfWorkers):
     }
     """
 
+    def set_state(self, state: RunState) -> None:
+        """Set the state; shown if there are other workers."""
+        self.display = _has_others(state)
+        super().set_state(state)
+
     def build(self, state: RunState) -> Content:
         """The heading and the paragraphs."""
         heading = Content.styled("Workers", "bold $primary")
         return Content("\n").join([heading, *(_paragraph(worker) for worker in workers_of(state))])
+
+
+def _has_others(state: RunState) -> bool:
+    return state.workers_met is not None or bool(state.workers)
 
 
 def _urgency(worker: WorkerStatus) -> int:
