@@ -92,7 +92,7 @@ class RunError(AccelError):
 
 
 class DatabaseError(RunError):
-    """A run's database that cannot be read or written, perhaps only now: it is locked, or the disk is full."""
+    """A run's database that SQLite cannot use, perhaps only now: it is locked, or the disk is full."""
 
 
 class EngineMissingError(AccelError):

@@ -16,8 +16,8 @@ import numpy as np
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
 from accel_engine.plan import SPECS
+from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
-from accel_engine.run.schema import connect
 from accel_engine.text import is_printable
 from tui.fake_engine import FakeEngine
 

@@ -13,8 +13,8 @@ import psutil
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
+from accel_engine.run.connection import DATABASE, explained, initialize, reading
 from accel_engine.run.lock import WriterLock, is_held
-from accel_engine.run.schema import DATABASE, explained, initialize, reading
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
 """Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""
@@ -122,7 +122,7 @@ def _journal(path: Path) -> str:
     with explained("no run can be recorded"), closing(initialize(path)) as writer, reading(path.parent) as reader:
         writer.add_event(0.0, "", "")
         reader.last_id("event")
-        return str(writer.execute("PRAGMA journal_mode").fetchone()[0])
+        return writer.journal_mode()
 
 
 @dataclass(frozen=True, slots=True)

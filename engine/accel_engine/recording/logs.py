@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.running_means import Values
-from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
 
 VALIDATION = "val_"
 """Keras' prefix of validation metrics."""

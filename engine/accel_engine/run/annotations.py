@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import UsageError
-from accel_engine.run.schema import writing
+from accel_engine.run.connection import DAMAGE, explained, writing
 from accel_engine.text import printable
 
 NAME_LENGTH = 80
@@ -108,7 +108,8 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         UsageError: Raised by ``change``.
     """
     with writing(directory) as database:
-        before = read_annotations(database.meta())
+        with explained(f"cannot write the run {directory.name}", DAMAGE):
+            before = read_annotations(database.meta())
         after = change(before)
         if after != before:
             database.set_meta(name=after.name, note=after.note, tags=json.dumps(after.tags))

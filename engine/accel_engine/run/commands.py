@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.schema import reading, writing
+from accel_engine.run.connection import reading, writing
 from accel_engine.run.status import read_info
 
 COMMANDS = {

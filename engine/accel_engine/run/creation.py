@@ -4,6 +4,7 @@ import json
 import re
 import secrets
 import socket
+import sqlite3
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,11 +14,11 @@ from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
+from accel_engine.run.connection import DATABASE, explained, initialize, writing
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
-from accel_engine.run.schema import DAMAGE, DATABASE, explained, initialize, writing
 from accel_engine.run.status import read_info
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -98,7 +99,7 @@ def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
     make_private(directory)
     # Under another name until it is complete, so that no listing reads half a run.
     with (
-        explained(f"cannot write the run {directory}", (*DAMAGE, OSError)),
+        explained(f"cannot write the run {directory}", (sqlite3.Error, OSError)),
         replacing(directory / DATABASE) as unfinished,
         closing(initialize(unfinished)) as database,
     ):

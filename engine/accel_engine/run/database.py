@@ -105,13 +105,27 @@ FROM (
 
 
 class Database(sqlite3.Connection):
-    """A connection to a run's database; :func:`accel_engine.run.schema.connect` opens it.
+    """A connection to a run's database; :func:`accel_engine.run.connection.connect` opens it.
 
-    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.schema` translate.
+    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.connection` translate.
     """
 
     directory: Path
     """The run's directory."""
+
+    def configure(self, *, read_only: bool = False) -> None:
+        """Set the options of a new connection."""
+        # Not SQLite's mode=ro: a reader of a WAL database must be able to create its shared-memory file.
+        self.execute(f"PRAGMA query_only = {int(read_only)}")
+        self.execute("PRAGMA synchronous = NORMAL")
+
+    def set_lock_timeout(self, seconds: float) -> None:
+        """Set how long a statement waits for other connections."""
+        self.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def journal_mode(self) -> str:
+        """``wal``, or another mode where the file system refuses it."""
+        return str(self.execute("PRAGMA journal_mode").fetchone()[0])
 
     def create(self) -> None:
         """Create all tables in an empty file."""
@@ -355,11 +369,15 @@ class Database(sqlite3.Connection):
         self.upgrade()
         self.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
 
-    def inside(self, columns: str) -> list[Row]:
-        """The rows of diagnostics by name; empty for a run of an older program."""
+    def inside(self) -> list[tuple[str, int, str, bytes]]:
+        """Name, step, head and body of the diagnostics by name; empty for a run of an older program."""
         if not self.has_table("inside"):
             return []
-        return self.execute(f"SELECT {columns} FROM inside ORDER BY name").fetchall()
+        return self.execute("SELECT name, step, head, body FROM inside ORDER BY name").fetchall()
+
+    def inside_times(self) -> list[tuple[float]]:
+        """When each row of diagnostics was written, by name."""
+        return self.execute("SELECT time FROM inside ORDER BY name").fetchall() if self.has_table("inside") else []
 
     def delete_inside(self, step: int) -> None:
         """Delete the diagnostics of later steps."""

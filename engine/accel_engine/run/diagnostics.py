@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.run.schema import explained, reading
+from accel_engine.run.connection import DAMAGE, explained, reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
         RunError: The run cannot be read.
     """
     with reading(directory) as database:
-        return tuple(row[0] for row in database.inside("time"))
+        return tuple(time for (time,) in database.inside_times())
 
 
 def read(directory: Path) -> Diagnostics:
@@ -199,11 +199,11 @@ def read(directory: Path) -> Diagnostics:
     items: dict[str, Any] = {}
     steps = {}
     with reading(directory) as database:
-        rows = database.inside("name, step, head, body")
+        rows = database.inside()
     for name, step, head, body in rows:
         if name in _UNPACK:
             attribute, unpack = _UNPACK[name]
-            with explained(f"run {directory.name} cannot be read: its {name} row is damaged"):
+            with explained(f"run {directory.name} cannot be read: its {name} row is damaged", DAMAGE):
                 items[attribute] = unpack(json.loads(head), body)
             steps[attribute] = step
     return Diagnostics(**items, steps=steps)

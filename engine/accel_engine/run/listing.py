@@ -12,9 +12,10 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored_rows
+from accel_engine.run.connection import DAMAGE, DATABASE, connect, explained
 from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database, is_series
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
-from accel_engine.run.schema import DATABASE, LEARNING_RATE, connect, explained
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
@@ -147,7 +148,7 @@ def find(reference: str) -> Path:
 def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
-        with closing(connect(directory, read_only=True)) as database, explained("damaged"):
+        with closing(connect(directory, read_only=True)) as database, explained("damaged", DAMAGE):
             info = read_info(database)
             metrics, reason = _latest_metrics(database)
             if "loss" not in metrics:

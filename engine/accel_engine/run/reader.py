@@ -1,5 +1,6 @@
 """Reads a run: what was written since the last poll, any range of its steps, or everything in batches."""
 
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import KINDS, Event, RunStarted, from_stored, from_stored_rows
+from accel_engine.run.connection import DAMAGE, connect, explained
 from accel_engine.run.database import Row
 from accel_engine.run.sample_packing import SampleUnpacker
-from accel_engine.run.schema import connect, explained
 from accel_engine.run.status import RunInfo, read_info
 from accel_engine.run.update import NewSteps, Update, chunk_of
 
@@ -77,7 +78,7 @@ class RunReader:
 
     def info(self) -> RunInfo:
         """Read the run's ``meta`` and status."""
-        with self._reading():
+        with self._reading(*DAMAGE):
             return read_info(self._database)
 
     def poll(self) -> Update:
@@ -128,7 +129,7 @@ class RunReader:
         """Read the recorded steps from ``first`` up to but not including ``last``, in batches."""
         from accel_engine.run.steps import read_batches  # see above
 
-        with self._reading():
+        with self._reading(*DAMAGE):
             yield from read_batches(self._database, first, last)
 
     def chunk_ends(self, chunk: int = 0) -> list[tuple[float, int]]:
@@ -139,7 +140,7 @@ class RunReader:
     def events(self, after: int = 0, *kinds: type[Event]) -> Iterator[tuple[int, Event]]:
         """Read events with their ids, after the id ``after``; only those of ``kinds`` if any are given."""
         names = [kind.kind() for kind in kinds] or list(KINDS)
-        with self._reading():
+        with self._reading(*DAMAGE):
             for number, kind, time, body in self._database.events(after, kinds=names):
                 yield number, from_stored(kind, time, body)
 
@@ -163,7 +164,7 @@ class RunReader:
             unpacker: Has unpacked all samples before; a new one at the beginning.
             after: Id of the last sample read before.
         """
-        with self._reading():
+        with self._reading(*DAMAGE):
             while rows := self._database.samples(after, _BATCH_SAMPLES):
                 after = rows[-1][0]
                 yield after, [unpacker.unpack(*row[1:]) for row in rows]
@@ -172,8 +173,8 @@ class RunReader:
         """Close the database."""
         self._database.close()
 
-    def _reading(self) -> AbstractContextManager[None]:
-        return explained(f"run {self.directory.name} cannot be read")
+    def _reading(self, *errors: type[Exception]) -> AbstractContextManager[None]:
+        return explained(f"run {self.directory.name} cannot be read", errors or (sqlite3.Error,))
 
     def _read(self) -> Update:
         database, position = self._database, self._position
@@ -181,7 +182,7 @@ class RunReader:
             events = database.events(position.event, self._max_events, past_phases=self._past_phases).fetchall()
             if len(events) == self._max_events:
                 position.event = events[-1][0]
-                return Update(_events_of(events), more=True)
+                return Update(self._parse_events(events), more=True)
             step_range = None
             names, chunks = self._chunks(position.chunk, RECENT_CHUNKS + 1)
             if len(chunks) > RECENT_CHUNKS:
@@ -192,12 +193,17 @@ class RunReader:
         if chunks:
             position.chunk, position.step = chunks[-1][0], chunks[-1][1] + chunks[-1][2]
         position.sample = samples[0][0] if samples else position.sample
-        return Update(
-            _events_of(events),
-            tuple(chunk_of(row, names) for row in chunks),
-            tuple(self._unpacker.unpack(*row[1:]) for row in reversed(samples)),
-            step_range,
-        )
+        with self._reading(*DAMAGE):
+            return Update(
+                self._parse_events(events),
+                tuple(chunk_of(row, names) for row in chunks),
+                tuple(self._unpacker.unpack(*row[1:]) for row in reversed(samples)),
+                step_range,
+            )
+
+    def _parse_events(self, rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
+        with self._reading(*DAMAGE):
+            return tuple(from_stored_rows([row[1:] for row in rows if row[1] in KINDS]))
 
     def _chunks(self, after: int, limit: int = -1) -> tuple[tuple[str, ...], list[Row]]:
         """The names of all series, and the rows of up to ``limit`` chunks; none if steps are not read."""
@@ -233,7 +239,3 @@ def drop_discarded(events: Iterable[Event]) -> list[Event]:
             kept = [before for before in kept if getattr(before, "step", 0) <= event.first_step]
         kept.append(event)
     return kept
-
-
-def _events_of(rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
-    return tuple(from_stored_rows([row[1:] for row in rows if row[1] in KINDS]))

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
+from accel_engine.run.connection import DAMAGE, DATABASE, reading, writing
 from accel_engine.run.database import Database
 from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
-from accel_engine.run.schema import DAMAGE, DATABASE, reading, writing
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import worker_runs_of
 
@@ -76,17 +76,17 @@ def remove(directory: Path) -> None:
                 elif not entry.name.startswith(DATABASE):
                     os.unlink(entry.path)
         _remove_directory(directory)
-    except (OSError, DatabaseError) as error:
+    except OSError as error:
         raise RunError(f"cannot delete all of the run {directory}: {error}") from error
 
 
 def _remove_directory(directory: Path) -> None:
-    """Remove the rest of a run; a process that reads its database may recreate SQLite's files in the meantime."""
+    """Remove the rest of a run; a process that reads its database may recreate or delete SQLite's files meanwhile."""
     for _ in range(_TRIES - 1):
         try:
             return shutil.rmtree(directory)
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
                 raise
     return shutil.rmtree(directory)
 

@@ -1,17 +1,35 @@
 """Maps the names of a model's metrics to series names, which are valid column names."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice, product
 from math import prod
 from typing import Any
 
-from accel_engine.run.schema import series_name
+from accel_engine.run.database import FIXED_CHUNK_COLUMNS
+
+LEARNING_RATE = "learning_rate"
+"""Name of the series of learning rates, as used by each step."""
 
 MAX_ELEMENTS = 32
 """Maximum recorded elements of a metric with several values, such as an F1 score per class."""
 
 MEAN_PREFIXES = ("mean_", "running_")
 """Prefixes of series of a recorded ``fit`` that are means: over an execution's batches, over the epoch so far."""
+
+_RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
+"""Names of other columns in files, tables and JSON lines, which no series can have."""
+
+
+def series_name(name: str) -> str:
+    """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
+    plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
+    return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
+
+
+def rounded_rate(rate: float) -> float:
+    """A learning rate with the digits that a float32 has."""
+    return float(f"{rate:.7g}")
 
 
 class SeriesNames:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.run.connection import DAMAGE, DATABASE, reading
 from accel_engine.run.database import Database
 from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
-from accel_engine.run.schema import DATABASE, reading
 from accel_engine.run.status import read_info
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -73,7 +73,7 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
     if part.parent.name == WORKERS:
         return True
     try:
-        with reading(chief) as database:
+        with reading(chief, DAMAGE) as database:
             if read_info(database).host != host:
                 return False
         make_private(place.parent)
@@ -107,7 +107,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
         part = directory / WORKERS / cluster.run_directory_name
         if (part / DATABASE).is_file():
             return part.resolve()
-    with reading(directory) as database:
+    with reading(directory, DAMAGE) as database:
         member = read_membership(database)
         script = read_info(database).script
     if script:

@@ -15,12 +15,12 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, to_stored
 from accel_engine.run.commands import Command
+from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
 from accel_engine.run.database import SPANS
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.sample_packing import SamplePacker
-from accel_engine.run.schema import SCHEMA_VERSION, connect, explained
 from accel_engine.run.status import Status, read_info
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
@@ -38,18 +38,26 @@ class RunWriter:
 
     Args:
         directory: The run's directory.
+
+    Raises:
+        RunError: There is no run, or it cannot be written. All methods raise it, too.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._database = connect(directory)
-        self._database.execute(f"PRAGMA busy_timeout = {int(1000 * LOCK_TIMEOUT_SECONDS)}")
         self._lock = threading.Lock()
+        self._database = connect(directory)
         self._writer_lock: WriterLock | None = None
         self._process = ProcessIdentity.of(os.getpid()).to_json()
         self._packer = SamplePacker()
-        self._series = self._database.series()
-        self._step = self._database.chunk_from_end()[1]
+        try:
+            with self._writing():
+                self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+                self._series = self._database.series()
+                self._step = self._database.chunk_from_end()[1]
+        except RunError:
+            self._database.close()
+            raise
 
     def begin(self, started: RunStarted | None = None) -> None:
         """Lock the run: only this process writes it from now on.
@@ -168,11 +176,12 @@ class RunWriter:
             self._delete_steps(step)
 
     def read_steps(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
-        """Read the series of the steps from ``first`` up to ``last``, both ends of chunks, and their total seconds."""
+        """Read the series of the chunks within the steps from ``first`` up to ``last``, and their total seconds."""
         import numpy as np  # see above
 
         with self._writing():
             rows = self._database.chunks_between(first, last, self._series)
+        rows = [row for row in rows if first <= row[0] and row[0] + row[1] <= last]
         packed = {name: b"".join(row[index] or b"" for row in rows) for index, name in enumerate(self._series, 4)}
         series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items() if values}
         return series, sum(ended - started for _, _, started, ended, *_ in rows)

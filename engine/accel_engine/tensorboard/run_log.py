@@ -10,7 +10,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.run.steps import StepBatch
 from accel_engine.tensorboard.event_file import EventFile, remove
 

@@ -12,8 +12,8 @@ from accel_engine.launch.model_query import ModelQuery
 from accel_engine.launch.prediction import predict
 from accel_engine.plan import Plan
 from accel_engine.run import create
+from accel_engine.run.connection import connect
 from accel_engine.run.creation import create_recorded
-from accel_engine.run.schema import connect
 
 RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 

@@ -12,10 +12,10 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.run import Chunk, RunReader, RunWriter
 from accel_engine.run.buckets import downsample, merge
+from accel_engine.run.connection import connect
 from accel_engine.run.database import SPANS
 from accel_engine.run.downsampled_steps import WIDTHS, StepRange
 from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.schema import connect
 from accel_engine.run.steps import THROUGHPUT, TIME
 from recorded_run import execute, started
 

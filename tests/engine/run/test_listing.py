@@ -10,7 +10,7 @@ from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
 from accel_engine.run.annotations import rename
-from accel_engine.run.schema import DATABASE
+from accel_engine.run.connection import DATABASE
 from recorded_run import execute, started
 
 

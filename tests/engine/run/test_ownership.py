@@ -13,10 +13,10 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run.connection import connect
 from accel_engine.run.creation import assign_process, reopen
 from accel_engine.run.removal import remove
 from accel_engine.run.run_paths import LOCK
-from accel_engine.run.schema import connect
 from recorded_run import execute, put
 
 ENGINE = """

@@ -6,9 +6,9 @@ import pytest
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
+from accel_engine.run.connection import connect
 from accel_engine.run.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.run.schema import connect
 
 PLAN = Plan(model="mlp")
 """What a run was trained with."""

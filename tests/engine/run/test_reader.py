@@ -11,8 +11,9 @@ from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS, current_user, read_answer
+from accel_engine.run.connection import DATABASE, connect
+from accel_engine.run.database import Database
 from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.schema import DATABASE, connect
 from accel_engine.run.steps import THROUGHPUT, TIME
 from recorded_run import execute
 
@@ -142,6 +143,24 @@ def test_file_damaged_while_it_is_read_is_an_error_in_words(directory: Path, wri
     content[4096:] = os.urandom(len(content) - 4096)
     (directory / DATABASE).write_bytes(content)
     with pytest.raises(RunError, match="cannot"), closing(RunReader(directory)) as reader:
+        reader.poll()
+
+
+@pytest.mark.parametrize("max_events", [None, 1])
+def test_damaged_event_is_an_error_in_words(directory: Path, max_events: int | None) -> None:
+    execute(directory, "INSERT INTO event (time, kind, body) VALUES (1.0, 'warned', '{')")
+    with closing(RunReader(directory, max_events=max_events)) as reader, pytest.raises(RunError, match="cannot be rea"):
+        reader.poll()
+
+
+def test_an_error_of_the_program_is_not_said_to_be_one_of_the_file(
+    reader: RunReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Database) -> int:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr(Database, "data_version", fail)
+    with pytest.raises(KeyError, match="a mistake"):
         reader.poll()
 
 

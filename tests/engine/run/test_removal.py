@@ -1,4 +1,7 @@
+import errno
 import os
+import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,9 +12,10 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
+from accel_engine.run.connection import DATABASE, connect, initialize
 from accel_engine.run.creation import create_worker
+from accel_engine.run.database import Database
 from accel_engine.run.removal import Contents, contents, remove
-from accel_engine.run.schema import DATABASE, connect, initialize
 from recorded_run import execute
 
 
@@ -79,6 +83,16 @@ def test_a_run_that_cannot_be_deleted_whole_stays_in_the_list(ended: Path, monke
     assert [run.directory for run in list_runs()] == [ended]
 
 
+def test_a_run_whose_database_is_locked_is_said_to_be(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Database) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(Database, "transaction", refuse)
+    with pytest.raises(RunError) as caught:
+        remove(ended)
+    assert str(caught.value) == f"cannot write the run {ended.name}: database is locked"
+
+
 def test_what_goes_while_it_is_looked_at_counts_nothing_and_what_cannot_be_read_says_why(
     ended: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +136,21 @@ def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> 
         for watcher in watchers:
             watcher.join()
     assert problems == []
+
+
+def test_a_file_that_its_last_reader_deletes_meanwhile_is_no_error(
+    ended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree, errors = shutil.rmtree, [FileNotFoundError(errno.ENOENT, "No such file or directory", f"{DATABASE}-shm")]
+
+    def race(path: Path) -> None:
+        if errors:
+            raise errors.pop()
+        rmtree(path)
+
+    monkeypatch.setattr(removal.shutil, "rmtree", race)
+    remove(ended)
+    assert not ended.exists()
 
 
 def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

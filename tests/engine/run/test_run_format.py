@@ -12,8 +12,8 @@ from accel_engine.events import KINDS, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS
+from accel_engine.run.connection import connect
 from accel_engine.run.database import FIXED_CHUNK_COLUMNS
-from accel_engine.run.schema import connect
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
 

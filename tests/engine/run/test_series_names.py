@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from accel_engine.run.schema import series_name
-from accel_engine.run.series_names import MAX_ELEMENTS, SeriesNames, elements
+from accel_engine.run.series_names import MAX_ELEMENTS, SeriesNames, elements, series_name
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.commands import read_answer
+from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.creation import assign_process, reopen
-from accel_engine.run.schema import DATABASE, connect
-from recorded_run import started
+from recorded_run import execute, started
 
 
 def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None:
@@ -306,6 +306,29 @@ def test_what_was_recorded_is_read_back_with_its_seconds(writer: RunWriter) -> N
     assert series["loss"].tolist() == [2, 3, 4]
     assert seconds == 3.0
     assert writer.read_steps(0, 0) == ({}, 0)
+
+
+def test_only_whole_chunks_are_read_back(writer: RunWriter) -> None:
+    for first in (0, 4, 8):
+        writer.write_chunk(first, 10.0 + first, 11.0 + first, {"loss": np.arange(first, first + 4)})
+
+    series, seconds = writer.read_steps(2, 10)
+
+    assert series["loss"].tolist() == [4, 5, 6, 7]
+    assert seconds == 1.0
+
+
+def test_a_run_without_its_tables_is_an_error_in_words(directory: Path) -> None:
+    execute(directory, "DROP TABLE chunk")
+    with pytest.raises(RunError, match="cannot write the run"):
+        RunWriter(directory)
+
+
+def test_a_closed_database_is_not_one_that_may_be_written_later(writer: RunWriter) -> None:
+    writer.close()
+    with pytest.raises(RunError) as caught:
+        writer.commands()
+    assert not isinstance(caught.value, DatabaseError)
 
 
 def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> None:

@@ -11,8 +11,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
+from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import read
-from accel_engine.run.schema import connect
 from accel_engine.training.evaluation.inference import classify_images
 from accel_engine.training.evaluation.revalidation import revalidate
 

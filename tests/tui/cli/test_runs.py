@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.events import Outcome, RunStarted, Worker, WorkersMet
 from accel_engine.run import RunWriter
-from accel_engine.run.schema import connect
+from accel_engine.run.connection import connect
 
 
 def test_no_runs_yet(run_command):

@@ -99,7 +99,7 @@ def test_a_wrong_question_is_told(run_command, new_run, words, said):
 def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
     engine = new_run()
     engine.train()
-    from accel_engine.run.schema import connect
+    from accel_engine.run.connection import connect
 
     connection = connect(engine.directory)
     connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")

@@ -15,7 +15,7 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.annotations import write_annotations
-from accel_engine.run.schema import connect
+from accel_engine.run.connection import connect
 from accel_tui.run_list.columns import SortOrder
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.edit_run_screen import EditRunScreen

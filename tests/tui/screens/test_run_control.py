@@ -5,7 +5,7 @@ from textual.widgets import Button
 
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
-from accel_engine.run.schema import connect
+from accel_engine.run.connection import connect
 from accel_tui.screens.question_screen import QuestionScreen
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import WIDE, app_of, opened, screen_of, told

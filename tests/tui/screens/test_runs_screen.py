@@ -13,7 +13,7 @@ from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
 from accel_engine.run import RunList, list_runs
-from accel_engine.run.schema import connect
+from accel_engine.run.connection import connect
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen

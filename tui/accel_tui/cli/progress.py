@@ -9,7 +9,7 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import epoch_of, format_event, means

@@ -8,7 +8,7 @@ from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.run_state.state import RunState
 

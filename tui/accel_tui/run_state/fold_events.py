@@ -14,8 +14,7 @@ from accel_engine import events
 from accel_engine.events import Event, Phase, RunStarted
 from accel_engine.run import Chunk, Update
 from accel_engine.run.downsampled_steps import StepRange
-from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
 from accel_engine.run.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Curve, Floats, extended

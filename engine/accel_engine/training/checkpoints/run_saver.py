@@ -57,6 +57,7 @@ class RunSaver:
         """Write ``model.keras`` atomically; only the chief does."""
         if not self._assembly.chief:
             return
+        # One name for all processes, so that a killed one does not leave a large file for good.
         temporary, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
         try:
             self._assembly.model.save(temporary)

@@ -17,8 +17,7 @@ from accel_engine.plan.estimate import StepCounts, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.run.schema import LEARNING_RATE, rounded_rate
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.compiled_model import compile_model

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.step import step_of, with_rate
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels

@@ -9,7 +9,7 @@ import tensorflow as tf
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.optimizers import read_rate
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.micro_batches import GradientFunction, accumulate_gradients
 

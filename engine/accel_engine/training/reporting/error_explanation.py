@@ -32,6 +32,8 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
         return str(error), ""
     if any(words in str(error) for words in _DISK_FULL):
         return "the disk is full", "free some space and continue the run from its last checkpoint"
+    if isinstance(error, AccelError):
+        return str(error), ""
     if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
         advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
         parts = 2 * (plan.micro_batches or 1)

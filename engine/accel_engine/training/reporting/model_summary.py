@@ -5,7 +5,7 @@ from accel_engine.events import LearningRateChanged, ModelBuilt
 from accel_engine.keras_support.losses import loss_name
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 
 

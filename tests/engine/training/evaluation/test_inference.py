@@ -12,8 +12,8 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.plan import Plan
+from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.run.schema import connect
 from accel_engine.training.evaluation.inference import classify_images, example_of
 
 from ..conftest import Gym

@@ -10,8 +10,8 @@ import pytest
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
+from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import read
-from accel_engine.run.schema import connect
 from accel_engine.training.evaluation import revalidation
 from accel_engine.training.evaluation.revalidation import revalidate
 

@@ -45,6 +45,7 @@ def test_suggested_micro_batches_divide_the_batch() -> None:
 
 def test_errors_for_the_user_are_unchanged() -> None:
     assert explain_error(ModelError("it takes images"), Plan()) == ("it takes images", "")
+    assert explain_error(DatabaseError("the database is locked"), Plan()) == ("the database is locked", "")
 
 
 def test_other_errors_are_shortened_to_one_line() -> None:

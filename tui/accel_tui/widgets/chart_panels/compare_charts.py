@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting import numbers
 from accel_tui.run_list.comparison import ComparedRun, compared_series_names

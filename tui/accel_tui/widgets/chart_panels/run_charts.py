@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 
-from accel_engine.run.schema import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from accel_engine.run.schema import LEARNING_RATE
-from accel_engine.run.series_names import MEAN_PREFIXES, elements
+from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, elements
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve

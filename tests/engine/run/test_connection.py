@@ -2,12 +2,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter
+from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.database import Database
-from accel_engine.run.schema import DATABASE, connect
 from recorded_run import execute
 
 
@@ -45,6 +46,22 @@ def test_database_without_a_format_version_is_an_error_in_words(directory: Path,
         connection.execute(change)
     with pytest.raises(RunError, match="cannot read run"):
         connect(directory)
+
+
+def test_the_missing_format_version_is_named(directory: Path) -> None:
+    execute(directory, "DELETE FROM meta WHERE key = 'schema'")
+    with pytest.raises(RunError, match=r": no format version$"):
+        connect(directory)
+
+
+def test_a_file_that_is_no_database_is_closed(directory: Path) -> None:
+    for left in directory.glob(f"{DATABASE}-*"):
+        left.unlink()
+    (directory / DATABASE).write_bytes(b"not a database at all, but long enough to look at" * 100)
+    with pytest.raises(RunError) as caught:  # keeps the traceback's local variables alive
+        connect(directory)
+    assert caught.value.__cause__
+    assert str(directory / DATABASE) not in {file.path for file in psutil.Process().open_files()}
 
 
 def test_reader_cannot_write(directory: Path) -> None:

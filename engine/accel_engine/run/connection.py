@@ -1,7 +1,6 @@
 """Opens ``run.db``, and translates its errors for the user."""
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database
+from accel_engine.run.database import Database
 
 SCHEMA_VERSION = 2
 """Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
@@ -18,12 +17,6 @@ DATABASE = "run.db"
 
 DAMAGE = (sqlite3.Error, KeyError, TypeError, ValueError)
 """Errors of SQLite, and of values that are missing or not in the form in which engines write them."""
-
-LEARNING_RATE = "learning_rate"
-"""Name of the series of learning rates, as used by each step."""
-
-_RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
-"""Names of other columns in files, tables and JSON lines, which no series can have."""
 
 
 def connect(directory: Path, *, read_only: bool = False) -> Database:
@@ -37,12 +30,14 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"cannot read run {directory.name}"):
+        with explained(f"cannot read run {directory.name}", DAMAGE):
             database = _open(path)
-            # Not SQLite's mode=ro: a reader of a WAL database must be able to create its shared-memory file.
-            database.execute(f"PRAGMA query_only = {int(read_only)}")
-            version = int(database.meta()["schema"])
-        if version > SCHEMA_VERSION:
+            database.configure(read_only=read_only)
+            version = database.meta().get("schema")
+            if version is None:
+                raise ValueError("no format version")
+            is_newer = int(version) > SCHEMA_VERSION
+        if is_newer:
             raise RunError(
                 f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
                 f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
@@ -58,28 +53,43 @@ def initialize(path: Path) -> Database:
     """Create an empty database that only its owner can read."""
     path.touch(mode=0o600)
     database = _open(path)
+    database.configure()
     database.create()
     database.set_meta(schema=SCHEMA_VERSION)
     return database
 
 
 @contextmanager
-def explained(problem: str, errors: tuple[type[Exception], ...] = DAMAGE) -> Iterator[None]:
-    """Raise errors as a :exc:`DatabaseError` that says what could not be done."""
+def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[None]:
+    """Raise errors as a :exc:`RunError` that says what could not be done.
+
+    Args:
+        problem: What could not be done.
+        errors: The errors; :data:`DAMAGE` only where values of the database are decoded, as in any other code they
+            would be errors of this program.
+
+    Raises:
+        DatabaseError: SQLite cannot use the database, perhaps only now.
+        RunError: Other errors.
+    """
     try:
         yield
     except errors as error:
-        raise DatabaseError(f"{problem}: {error}") from error
+        kind = DatabaseError if isinstance(error, sqlite3.OperationalError) else RunError
+        raise kind(f"{problem}: {error}") from error
 
 
 @contextmanager
-def reading(directory: Path) -> Iterator[Database]:
-    """Open a run's database for the queries of a block.
+def reading(directory: Path, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[Database]:
+    """Open a run's database for the queries of a block; see :func:`explained`.
 
     Raises:
         RunError: There is no run, or it cannot be read.
     """
-    with closing(connect(directory, read_only=True)) as database, explained(f"run {directory.name} cannot be read"):
+    with (
+        closing(connect(directory, read_only=True)) as database,
+        explained(f"run {directory.name} cannot be read", errors),
+    ):
         yield database
 
 
@@ -98,17 +108,6 @@ def writing(directory: Path) -> Iterator[Database]:
         yield database
 
 
-def series_name(name: str) -> str:
-    """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
-    plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
-    return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
-
-
-def rounded_rate(rate: float) -> float:
-    """A learning rate with the digits that a float32 has."""
-    return float(f"{rate:.7g}")
-
-
 def _open(path: Path) -> Database:
     # With its default mode, SQLite would create an empty file if the run is just being deleted.
     address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=rw"
@@ -116,5 +115,4 @@ def _open(path: Path) -> Database:
         address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True, factory=Database
     )
     database.directory = path.parent
-    database.execute("PRAGMA synchronous = NORMAL")
     return database
