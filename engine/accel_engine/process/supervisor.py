@@ -184,7 +184,6 @@ class EngineSupervisor:
         if self._cluster and self._cluster.serves:
             from accel_engine.training.distributed.cluster_server import ClusterServer
 
-            resolved = resolved.with_devices(inventory.devices)
             return ClusterServer(resolved, self._writer, self._mailbox, inventory, self._began)
         from accel_engine.training.trainer import Trainer
 
