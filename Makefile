@@ -1,7 +1,7 @@
 # All checks are defined here: `make check` runs them, `.ci/run` does so in a fresh environment.
 BIN ?= .venv/bin/
 
-.PHONY: check static format tests
+.PHONY: check static format tests gallery
 
 check: static tests
 
@@ -13,6 +13,10 @@ static:
 
 tests:
 	$(BIN)pytest
+
+# Trains all of docs/what-trains.md; `tests` trains a quarter of it.
+gallery:
+	GALLERY=all $(BIN)pytest tests/engine/training/test_gallery.py
 
 format:
 	$(BIN)ruff format

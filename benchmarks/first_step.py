@@ -30,15 +30,16 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras
 from accel_engine import data
 from accel_engine.models.build import build
-dataset = data.load("digits", image_size=None, seed=0)
-model = build("mlp", dataset.shape, dataset.classes)
+from accel_engine.training.core.compiled_model import describe_data
+dataset = data.load("digits", data.DataOptions())
+model = build("mlp", describe_data(dataset, "auto"))
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
 class PrintLoss(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         print("loss", logs["loss"], flush=True)
         os._exit(0)
-x = dataset.train.x.astype("float32") / 255
-model.fit(x, dataset.train.y, batch_size=64, verbose=0, callbacks=[PrintLoss()])
+x = dataset.train.inputs.astype("float32") / 255
+model.fit(x, dataset.train.targets, batch_size=64, verbose=0, callbacks=[PrintLoss()])
 """
 """A script of ten lines, with our data and model, so that they are the same."""
 

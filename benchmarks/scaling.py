@@ -23,6 +23,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from training import WORKS
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -79,7 +81,7 @@ def serve(side: str, work: str, case: Case) -> None:
             from accel_engine.training.core.worker_data import WorkerDataSource
 
             examples: Future[Any] = Future()
-            examples.set_result(data.load(WORKS[work].data, image_size=None, seed=0))
+            examples.set_result(data.load(WORKS[work].data, data.DataOptions()))
             source = WorkerDataSource(examples, "a worker")  # noqa: F841 (TensorFlow keeps a weak reference)
         tf.distribute.Server(spec, task["task"]["type"], task["task"]["index"], protocol="grpc").join()
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -96,7 +98,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
     from accel_engine.plan import Plan
     from accel_engine.plan.resolved_plan import resolve
     from accel_engine.training.core.assembly import assemble
-    from accel_engine.training.core.feed import epoch_order
+    from accel_engine.training.core.feed import Segment
     from accel_engine.training.core.loop import ExecutionMode, Loop
     from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
     from accel_engine.training.distributed.worker_sync import WorkerSync
@@ -110,9 +112,11 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
         sync = WorkerSync(assembly.strategy, assembly.cluster) if assembly.cluster else None
         loop = Loop(assembly, ExecutionMode(), sync_count=sync.broadcast if sync else int)
     replicas, batch = assembly.replicas, assembly.step_counts.per_replica_batch
+    examples = len(assembly.dataset.train)
 
     def take(steps: int) -> None:
-        for _ in loop.run(epoch_order(0, 0, len(assembly.dataset.train), steps, replicas, batch)):
+        order = np.random.default_rng(0).integers(0, examples, (steps, replicas, batch), np.int32)
+        for _ in loop.run(Segment(order, steps, replicas * batch)):
             pass
 
     return take
@@ -135,10 +139,12 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     devices = tuple(f"CPU:{index}" for index in range(case.devices))
     keras.utils.set_random_seed(0)
     strategy = pkgutil.resolve_name(strategies.find(case.strategy).builder)(devices, resolve(plan))
-    dataset = data.load(chosen.data, image_size=None, seed=0)
-    examples = dataset.train.x.astype("float32") / 255
+    dataset = data.load(chosen.data, data.DataOptions())
+    examples = dataset.train.inputs.astype("float32") / 255
     with strategy.scope():
-        model = build(chosen.model, dataset.shape, dataset.classes)
+        from accel_engine.training.core.compiled_model import describe_data
+
+        model = build(chosen.model, describe_data(dataset, "auto"))
         optimizer = keras.optimizers.Adam()
         optimizer.build(model.trainable_variables)
         loss_object = keras.losses.SparseCategoricalCrossentropy(reduction=None)
@@ -155,7 +161,7 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
         return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, args=(inputs,)), axis=None)
 
     def pipeline() -> Any:
-        return _pipeline(examples, dataset.train.y[: len(examples)], chosen.batch)
+        return _pipeline(examples, dataset.train.targets[: len(examples)], chosen.batch)
 
     if case.strategy == "parameter-server":
         examples = examples[:SENT]

@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from terminal import Terminal
 
@@ -37,6 +39,8 @@ class Work:
     batch: int
 
 
+OWN = Path(__file__).parent / "training_works.py"
+
 # `fit` trains at least one epoch, so the slow cases have short ones.
 WORKS = {
     "mlp-32": Work("mlp", "synthetic:28x28x1:10:20000", 32),
@@ -44,6 +48,11 @@ WORKS = {
     "fashion-cnn-128": Work("fashion-cnn", "synthetic:28x28x1:10:12800", 128),
     "fashion-cnn-1000": Work("fashion-cnn", "synthetic:28x28x1:10:8000", 1000),
     "resnet20-128": Work("resnet20", "synthetic:32x32x3:10:640", 128),
+    "tabular-128": Work(f"{OWN}:tabular_model", f"{OWN}:tabular", 128),
+    "tabular-stream-128": Work(f"{OWN}:tabular_model", f"{OWN}:tabular_stream", 128),
+    "lstm-32": Work(f"{OWN}:lstm_model", f"{OWN}:rows_of_images", 32),
+    "gpt-32": Work(f"{OWN}:gpt_model", f"{OWN}:tokens", 32),
+    "unet-32": Work(f"{OWN}:unet_model", f"{OWN}:masks", 32),
 }
 
 
@@ -79,6 +88,25 @@ class Baseline:
         self._process.wait()
 
 
+def prepare(work: Work) -> tuple[Any, tuple[Any, ...], int]:
+    """A model, what its ``fit`` takes, and the steps of an epoch, in whole batches only."""
+    import training_works
+    from accel_engine import data
+    from accel_engine.models.build import build
+    from accel_engine.plan import Plan
+    from accel_engine.training.core.compiled_model import describe_data
+
+    dataset = data.load(work.data, Plan(data=work.data, batch_size=work.batch, split="none").data_options)
+    model = build(work.model, describe_data(dataset, "auto"))
+    if work.data.endswith("_stream"):
+        return model, (training_works.tabular_stream(),), training_works.ROWS // work.batch
+    x, y = dataset.train.inputs, dataset.train.targets
+    if dataset.value_range.pixels:
+        x = x.astype("float32") / 255
+    steps = len(x) // work.batch
+    return model, (x[: steps * work.batch], y[: steps * work.batch]), steps
+
+
 def serve(side: str, work: Work) -> None:
     """Train with ``fit`` for as many seconds as each line of standard input says."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -86,27 +114,20 @@ def serve(side: str, work: Work) -> None:
     os.dup2(2, 1)
     import keras
 
-    from accel_engine import data
-    from accel_engine.models.build import build
-
     keras.utils.set_random_seed(0)
-    dataset = data.load(work.data, image_size=None, seed=0)
-    x, y = dataset.train.x.astype("float32") / 255, dataset.train.y
-    model = build(work.model, dataset.shape, dataset.classes)
+    model, examples, steps = prepare(work)
     model.compile(
-        "adam",
-        "sparse_categorical_crossentropy",
+        model.optimizer if model.compiled else "adam",
+        model.loss if model.compiled else "sparse_categorical_crossentropy",
         metrics=["accuracy"],
         steps_per_execution=32 if side == "fit-32" else 1,
     )
-    steps = len(x) // work.batch
-    rows = steps * work.batch  # whole batches only, as in ours
     callbacks = []
     if side == "tensorboard":
         callbacks = [keras.callbacks.TensorBoard(tempfile.mkdtemp(), update_freq="batch")]
 
     def epoch() -> None:
-        model.fit(x[:rows], y[:rows], batch_size=work.batch, verbose=0, callbacks=callbacks)
+        model.fit(*examples, batch_size=work.batch if len(examples) > 1 else None, verbose=0, callbacks=callbacks)
 
     epoch()
     for line in sys.stdin:
@@ -125,7 +146,16 @@ class Ours:
         from accel_engine.launch import engine_process
         from accel_engine.plan import Plan
 
-        plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=10**6, validation="off", xla=xla)
+        plan = Plan(
+            model=work.model,
+            data=work.data,
+            batch_size=work.batch,
+            epochs=10**6,
+            validation="off",
+            xla=xla,
+            last_batch="drop",
+            split="none",
+        )
         self.directory = run.create(plan)
         self._engine = engine_process.start(
             self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads)} if threads else None

@@ -41,3 +41,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _wait_until() -> Callable[..., None]:
     """Return a function that waits for a condition, and fails the test after ``timeout`` seconds."""
     return wait_until
+
+
+@pytest.fixture(scope="session")
+def two_cpus() -> None:
+    """Four logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
+    import tensorflow as tf
+
+    host = tf.config.list_physical_devices("CPU")[0]
+    if tf.config.get_logical_device_configuration(host) is None:
+        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)

@@ -25,7 +25,7 @@ SCREEN = ("textual", "rich", "click")
 ENGINE_ONLY = re.compile(
     r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
-    r"|accel_engine\.data\.(?!dataset_entry$|pixel_scaling$).*"
+    r"|accel_engine\.data\.(?!dataset_entry$|data_options$|folders$|folders\.layout$|folders\.image_header$|pixel_scaling$|structure$).*"
 )
 """The modules that only engine processes import, and scripts that record their training."""
 

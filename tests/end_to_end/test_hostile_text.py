@@ -35,7 +35,7 @@ def test_watching_a_run_sends_a_terminal_none_of_what_it_says_to_obey(program: P
         terminal.send("l")
         terminal.wait_for("/ search")
         terminal.send("w")
-        terminal.wait_for("(7 of 7)")
+        terminal.wait_for("rows true, columns predicted")
         terminal.send("q")
         terminal.wait_closed()
         assert "52;c;UFdO" in check(terminal)

@@ -26,9 +26,9 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
 
     trained = run("train", "--model", "mlp", "--data", "digits", "--epochs", "20", "--validation", "off")
     assert trained.returncode == 0, trained.stderr
-    train = data.load("digits", image_size=None, seed=0).train
+    train = data.load("digits", data.DataOptions()).train
     for row in range(4):
-        large = train.x[row][:, :, 0].repeat(4, axis=0).repeat(4, axis=1)
+        large = train.inputs[row][:, :, 0].repeat(4, axis=0).repeat(4, axis=1)
         (tmp_path / f"{row}.bmp").write_bytes(bmp(large))
     (tmp_path / "bad.bmp").write_text("no image")
     files = [str(tmp_path / f"{row}.bmp") for row in range(4)]
@@ -37,7 +37,7 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     assert told.returncode == 1
     assert "cannot decode the image" in told.stderr
     lines = [json.loads(line) for line in told.stdout.splitlines()]
-    right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.y[:4], strict=True)]
+    right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.targets[:4], strict=True)]
     assert sum(right) >= 3  # by chance, one in 270
     assert lines[0]["notes"] == ["resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []

@@ -11,16 +11,6 @@ from accel_engine.training.distributed.peers import reserve_port
 environment.prepare()  # so that tests train with the kernels that engines use
 
 
-@pytest.fixture(scope="session")
-def two_cpus() -> None:
-    """Four logical CPUs, fixed before TensorFlow's first use in this process, whichever test is first."""
-    import tensorflow as tf
-
-    host = tf.config.list_physical_devices("CPU")[0]
-    if tf.config.get_logical_device_configuration(host) is None:
-        tf.config.set_logical_device_configuration(host, [tf.config.LogicalDeviceConfiguration()] * 4)
-
-
 @pytest.fixture
 def silent_port() -> Iterator[int]:
     """A port on which nothing listens, nor will before a test does: it is given to nobody who wants any."""

@@ -6,19 +6,18 @@ import time
 import types
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
-
-import numpy as np
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
 from accel_engine.plan import SPECS
 from accel_engine.run.connection import connect
-from accel_engine.run.diagnostics import EvaluationReport, InputSpec, Layer, LayerTable, SamplePrediction
+from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
 from accel_engine.text import is_printable
+from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
 
 HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[/]\u2028\x08\r\x1b[31m\U000e0041"
@@ -101,14 +100,24 @@ def _sample(engine: FakeEngine, device: str) -> None:
 
 
 def _look_inside(engine: FakeEngine) -> None:
-    counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
     names = (HOSTILE, f"b{HOSTILE}")
-    worst = (SamplePrediction(0, 1, 0, 0.9, 0.1),)
-    engine.writer.write_diagnostics(EvaluationReport(7, names, counts, worst, pictures, HOSTILE), 150)
+    outputs = [replace(_with_text(report), reason=HOSTILE) for report in REPORTS.values()]
+    engine.writer.write_diagnostics(ValidationReport(tuple(outputs)), 150)
     engine.writer.write_diagnostics(
         LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0
     )
     engine.writer.write_diagnostics(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
+
+
+def _with_text(value: Any) -> Any:
+    """A value with hostile text in place of all text."""
+    if isinstance(value, str):
+        return HOSTILE
+    if isinstance(value, tuple):
+        return tuple(map(_with_text, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _with_text(getattr(value, field.name)) for field in fields(value)})
+    return value
 
 
 def _label(directory: Path, *, plan: bool) -> None:

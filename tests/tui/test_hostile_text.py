@@ -10,7 +10,10 @@ from textual.strip import Strip
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.launch.warm_engine import Description, EngineState
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.terminal.canvas import Canvas
+from accel_tui.widgets.diagnostics.tabs import tabs_of
+from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 from tui.screens.run_app import opened
@@ -26,9 +29,9 @@ WALKS = {
     "run": (("r", "enter"), "Failed after"),
     "log": (("r", "enter", "l"), "/ search"),
     "charts": (("r", "enter", "a"), "space or click"),
-    "confusion": (("r", "enter", "w"), "(7 of 7)"),
-    "pictures": (("r", "enter", "w", "2"), "highest loss first"),
-    "layers": (("r", "enter", "w", "3"), "1,500 parameters"),
+    "confusion": (("r", "enter", "w"), "(300 of 309)"),
+    "pictures": (("r", "enter", "w", "4"), "highest loss first"),
+    "layers": (("r", "enter", "w", "5"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "deletion": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "Edit "),
@@ -78,6 +81,23 @@ async def test_no_screen_shows_what_a_terminal_obeys(runs: list[FakeEngine], pla
     async with StubApp(inventory=MACHINE).run_test(size=size) as pilot:
         text = await walk(pilot, place)
         assert r"\x1b" in text or place == "charts"
+
+
+async def test_no_diagnostics_of_any_task_show_what_a_terminal_obeys(runs: list[FakeEngine]) -> None:
+    async with opened(runs[0].directory, (120, 40)) as pilot:
+        await shows(pilot, "Failed after")
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+        screen = pilot.app.screen
+        assert isinstance(screen, DiagnosticsScreen)
+        await until(pilot, lambda: len(screen.outputs) == len(REPORTS), "the reports")
+        for output, report in enumerate(screen.outputs):
+            for number, name in enumerate(tabs_of(report), 1):
+                await pilot.press(str(number))
+                await until(pilot, lambda name=name: screen.tab == name, name)  # type: ignore[misc]
+                check(pilot)
+            await pilot.press("o")
+            await until(pilot, lambda output=output: screen.output != output, "the next output")  # type: ignore[misc]
 
 
 async def test_what_happens_while_one_looks_is_shown_as_it_is(hurried: None) -> None:

@@ -26,10 +26,11 @@ from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
 from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
-from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
+from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
+from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -102,13 +103,27 @@ def runs(clock: Clock) -> Iterator[dict[str, FakeEngine]]:
         engine.close()
 
 
-def _examined() -> EvaluationReport:
+def _examined() -> ValidationReport:
     counts = np.diag(np.full(10, 34)).astype(np.int64)
     counts[3, 5] += 7
     counts[8, 1] += 2
-    worst = tuple(SamplePrediction(row, 3, 5, 0.9 - 0.01 * row, 0.01 * (row + 1)) for row in range(7))
+    worst = tuple(
+        SamplePrediction(
+            row=row,
+            loss=2.0,
+            label=3,
+            predicted=5,
+            confidence=0.9 - 0.01 * row,
+            true_class_probability=0.01 * (row + 1),
+        )
+        for row in range(7)
+    )
     names = tuple(str(digit) for digit in range(10))
-    return EvaluationReport(int(counts.sum()), names, counts, worst, None, "there are no pictures of these")
+    reason = "there are no pictures of these"
+    report = ClassificationReport(
+        examples=int(counts.sum()), names=names, counts=counts, confidence=histograms(), worst=worst, reason=reason
+    )
+    return ValidationReport((report,))
 
 
 @asynccontextmanager

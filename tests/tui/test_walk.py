@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import numpy as np
 import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from accel_engine.run.diagnostics import EvaluationReport, Layer, LayerTable, SamplePrediction
+from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
 from accel_tui.appearance.theme import ANSI, LIGHT
 from accel_tui.palette import KeyCommands
 from accel_tui.screens.help_screen import KeyRows
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.settings.user_settings import Settings
+from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 
@@ -25,9 +25,11 @@ PLACES = {
     "run with its log": (("r", "enter", "l"), "/ search"),
     "help of the run": (("r", "enter", "question_mark"), "esc closes"),
     "choice of charts": (("r", "enter", "a"), "space or click"),
-    "confusion": (("r", "enter", "w"), "(7 of 7)"),
-    "pictures": (("r", "enter", "w", "2"), "highest loss first"),
-    "layers": (("r", "enter", "w", "3"), "1,500 parameters"),
+    "confusion": (("r", "enter", "w"), "(890 of 1,000)"),
+    "classes": (("r", "enter", "w", "2"), "lowest first"),
+    "scores": (("r", "enter", "w", "3"), "threshold 0.500"),
+    "samples": (("r", "enter", "w", "4"), "highest loss first"),
+    "layers": (("r", "enter", "w", "5"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "question": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "enter saves"),
@@ -42,10 +44,7 @@ LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "a")
 def engine() -> FakeEngine:
     for _ in range(2):
         engine = FakeEngine().begin().build().train(150)
-        counts, pictures = np.diag([3, 4]), np.zeros((1, 8, 8, 1), np.uint8)
-        engine.writer.write_diagnostics(
-            EvaluationReport(7, ("cat", "dog"), counts, (SamplePrediction(0, 1, 0, 0.9, 0.1),), pictures), 150
-        )
+        engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
         engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")

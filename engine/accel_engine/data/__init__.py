@@ -8,14 +8,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
+from accel_engine.data.folders.layout import READERS_OF_IMAGES, find_folder_reader
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
 
-__all__ = ["CATALOGUE", "DatasetEntry", "find", "load", "parse_size", "survey"]
+__all__ = ["CATALOGUE", "CLOUD_STORAGE", "DataOptions", "DatasetEntry", "find", "load", "parse_size", "survey"]
 
 CATALOGUE: dict[str, DatasetEntry] = {
     entry.name: entry
@@ -48,6 +50,38 @@ CATALOGUE: dict[str, DatasetEntry] = {
 }
 """Datasets by name."""
 
+_FILE_READERS = {
+    ".npz": "npz",
+    ".npy": "npz",
+    ".csv": "tables.table",
+    ".tsv": "tables.table",
+    ".parquet": "tables.table",
+    ".jsonl": "tables.table",
+    ".ndjson": "tables.table",
+    ".txt": "texts.language_text",
+    ".tfrecord": "prepared.tfrecord",
+    ".tfrecords": "prepared.tfrecord",
+}
+"""The module that reads a file, by its suffix."""
+
+_SURVEYS = {
+    "npz": "npz",
+    "python_source.source": "python_source.source_survey",
+    "tables.table": "tables.table_survey",
+    "texts.language_text": "texts.language_text_survey",
+    "folders.image_folder": "folders.image_folder_scan",
+    "folders.mask_folder": "folders.mask_folder_scan",
+    "folders.audio_folder": "folders.audio_folder_scan",
+    "folders.text_folder": "folders.text_folder_scan",
+    "prepared.tfrecord": "prepared.tfrecord_survey",
+    "prepared.tensorflow_datasets": "prepared.tensorflow_datasets_survey",
+    "prepared.hugging_face": "prepared.hugging_face_survey",
+}
+"""The module whose ``survey`` function completes an entry without TensorFlow, by reader."""
+
+CLOUD_STORAGE = "gs://"
+"""The beginning of an address in Google Cloud Storage."""
+
 _SYNTHETIC = re.compile(r"synthetic(?::(\d+(?:x\d+)*)(?::(\d+)(?::(\d+))?)?)?")
 
 
@@ -55,8 +89,9 @@ def find(spec: str) -> DatasetEntry:
     """Find the dataset of a plan's ``data``, without reading it.
 
     Args:
-        spec: A catalogue name, ``synthetic[:SHAPE[:CLASSES[:EXAMPLES]]]``, e.g.
-            ``synthetic:224x224x3:1000``, a file ``*.npz``, or a folder with a folder of images per class.
+        spec: A catalogue name, ``synthetic[:SHAPE[:CLASSES[:EXAMPLES]]]``, e.g. ``synthetic:224x224x3:1000``,
+            ``FILE.py:FUNCTION``, ``PACKAGE.MODULE:FUNCTION``, a file or a folder, or ``gs://`` and the path of TFRecord
+            files.
 
     Raises:
         PlanError: There is no such dataset, file or folder.
@@ -67,63 +102,108 @@ def find(spec: str) -> DatasetEntry:
         return _synthetic(spec)
     if entry := CATALOGUE.get(spec.lower().replace("-", "_")):
         return entry
+    if spec.startswith(CLOUD_STORAGE):
+        return _in_cloud_storage(spec)
     path = Path(spec).expanduser()
-    if path.suffix == ".npz":
+    if reader := _FILE_READERS.get(path.suffix.lower()):
         if not path.is_file():
             raise PlanError("data", spec, "no such file")
-        return DatasetEntry(path.stem, f"Arrays in {path.name}", "npz", path=path, value_range=None)
+        return DatasetEntry(path.stem, f"Data in {path.name}", reader, path=path, value_range=None, kind="arrays")
     if path.is_dir():
-        return DatasetEntry(path.resolve().name, f"Images in {path}", "image_folder", path=path)
+        reader, kind = find_folder_reader(path)
+        name = path.resolve().name
+        return DatasetEntry(name, f"{kind.capitalize()} in {path}", reader, path=path, kind=kind)
+    if function := _user_function(spec):
+        return function
+    if path.suffix == ".py":
+        raise PlanError("data", spec, f"add the function that returns the data, e.g. {spec}:load")
     if "/" in spec or path.exists():
-        raise PlanError("data", spec, "neither an .npz file nor a folder of images")
+        raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}")
     raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
 
 
-def survey(entry: DatasetEntry, image_size: str | None) -> DatasetEntry:
-    """Find a dataset's shape, classes and counts from the headers and names of the user's files.
+def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
+    """Complete an entry with what the names, headers and first rows of the user's files tell; without TensorFlow.
 
     Args:
         entry: Result of :func:`find`.
-        image_size: Size to which a folder's images are resized, as in a plan.
-
-    Returns:
-        The entry with its shape, classes and counts.
+        options: How the data is read and split.
 
     Raises:
         DataError: The file or folder cannot be used.
-        PlanError: ``image_size`` is given for data other than a folder of images.
+        PlanError: An option does not fit the data.
     """
-    from accel_engine.data import image_folder_scan, npz  # not above: listing datasets should not import NumPy
+    _check_options(entry, options)
+    module = _SURVEYS.get(entry.reader)
+    surveyed: DatasetEntry = entry
+    if module is not None:
+        surveyed = import_module(f"accel_engine.data.{module}").survey(entry, options)
+    if options.class_weight:
+        import_module("accel_engine.data.class_weight").check(surveyed, options)
+    return surveyed
 
-    _check_size(entry, image_size)
-    if entry.reader == "npz":
-        return npz.survey(entry)
-    if entry.reader == "image_folder":
-        return image_folder_scan.survey(entry, image_size)
-    return entry
 
-
-def load(spec: str, *, image_size: str | None, seed: int) -> "Dataset":
+def load(spec: str, options: DataOptions, progress: Progress = no_progress) -> "Dataset":
     """Read a dataset; for the engine process only, as it may import TensorFlow.
 
     Args:
         spec: A plan's ``data``.
-        image_size: Size to which a folder's images are resized, as in a plan.
-        seed: Seed of the validation split and of ``synthetic``.
+        options: How the data is read and split.
+        progress: Reports the number of examples read.
 
     Raises:
-        PlanError: There is no such dataset, or ``image_size`` is given for data other than a folder of images.
+        PlanError: There is no such dataset, or an option does not fit it.
         DataError: It cannot be read, or is invalid.
     """
     entry = find(spec)
-    _check_size(entry, image_size)
-    dataset: Dataset = import_module(f"accel_engine.data.{entry.reader}").read(entry, image_size=image_size, seed=seed)
+    _check_options(entry, options)
+    dataset: Dataset = import_module(f"accel_engine.data.{entry.reader}").read(entry, options, progress)
+    if options.class_weight:
+        dataset = import_module("accel_engine.data.class_weight").weighted(dataset, options)
     return dataset
 
 
-def _check_size(entry: DatasetEntry, image_size: str | None) -> None:
-    if image_size is not None and entry.reader != "image_folder":
-        raise PlanError("image_size", image_size, f"only for a folder of images; data is {entry.name}")
+def _in_cloud_storage(url: str) -> DatasetEntry:
+    bucket, _, path = url.removeprefix(CLOUD_STORAGE).partition("/")
+    name = path.rstrip("/").rpartition("/")[2]
+    suffix = Path(name).suffix.lower()
+    if not bucket or not name or (suffix and ".tfrecord" not in name):
+        raise PlanError("data", url, "must be a TFRecord file or a folder of these: copy other data to this machine")
+    return DatasetEntry(
+        name.partition(".")[0] or name,
+        f"TFRecord files in {url}",
+        "prepared.remote_tfrecord",
+        value_range=None,
+        kind="arrays",
+        url=url,
+        notes=("Google Cloud Storage is not read before TensorFlow starts",),
+    )
+
+
+def _user_function(spec: str) -> DatasetEntry | None:
+    """The entry of ``FILE.py:FUNCTION`` or ``PACKAGE.MODULE:FUNCTION``; ``None`` for anything else."""
+    target, colon, function = spec.rpartition(":")
+    if not colon or not function.isidentifier():
+        return None
+    path = Path(target).expanduser() if target.endswith(".py") else None
+    if path is not None and not path.is_file():
+        raise PlanError("data", spec, f"no such file: {target}")
+    if path is None and not all(part.isidentifier() for part in target.split(".")):
+        return None
+    name = f"{path.stem}:{function}" if path else spec
+    summary = f"What {function} in {path.name if path else target} returns"
+    return DatasetEntry(
+        name, summary, "python_source.source", path=path, function=spec, value_range=None, kind="arrays"
+    )
+
+
+def _check_options(entry: DatasetEntry, options: DataOptions) -> None:
+    sized = entry.reader in READERS_OF_IMAGES or entry.needs_engine
+    if options.image_size is not None and not sized:
+        raise PlanError("image_size", options.image_size, f"only for a folder of images; data is {entry.name}")
+    if options.validation_steps is not None and not entry.function:
+        reason = "only for a function that returns a stream; all other validation examples are used"
+        raise PlanError("validation_steps", options.validation_steps, reason)
 
 
 def _synthetic(spec: str) -> DatasetEntry:

@@ -1,176 +1,285 @@
-"""Validates arrays and converts them to examples and sparse labels."""
+"""Makes a dataset of arrays: checks them, converts inputs and targets, and splits them; without TensorFlow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, Split, split_rows
-from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import Dataset, Split, spec_of
+from accel_engine.data.finite_rows import finite_rows
+from accel_engine.data.pixel_scaling import ValueRange, is_image
+from accel_engine.data.splits import split_rows
+from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
+from accel_engine.data.targets import Known, TargetForm, kind_text, understand
 from accel_engine.errors import DataError
-from accel_engine.models.model_entry import shape_text
 
-MAX_CLASSES = 10_000
-"""Integer labels above this, and above the number of examples, are not accepted as classes."""
+MIN_PIXELS = 8
+"""Arrays ``[n, height, width]`` of bytes are images if both sides have at least this size."""
 
-_CHUNK = 1 << 24
-"""Values checked at a time, so that checking large data takes little memory."""
+NAMES = {
+    "train": Batch("x_train", "y_train", "sample_weight_train"),
+    "validation": Batch("x_val", "y_val", "sample_weight_val"),
+    "test": Batch("x_test", "y_test", "sample_weight_test"),
+}
+"""Names of the parts of each split in messages."""
 
 
-def from_arrays(
+def make_dataset(
     name: str,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    seed: int,
-    class_names: Sequence[str] = (),
+    parts: Mapping[str, Batch],
+    options: DataOptions,
     *,
+    class_names: Sequence[str] = (),
     images: bool = False,
+    add_channels: bool = True,
+    names: Mapping[str, Batch] = NAMES,
 ) -> Dataset:
-    """Make a dataset of arrays named as in ``keras.datasets``.
+    """Make a dataset of arrays.
 
     Args:
         name: The dataset's name, for titles.
-        arrays: ``x_train``, ``y_train`` and optionally ``x_test``, ``y_test``; without these, a tenth of the
-            examples is the validation split. Examples are numeric ``[n, ...]``; images without a channel axis
-            get one. Labels are integers ``[n]`` or ``[n, 1]``, or one-hot ``[n, classes]``.
-        seed: Seed of the validation split.
+        parts: The structures of arrays, ``[n, ...]``, of ``train`` and optionally ``validation`` and ``test``. Where
+            there is no validation split, or a share for tests is given, training examples are split.
+        options: The task, how to split, and what to do about values that are not finite.
         class_names: One per class; the class indices by default.
-        images: Whether the source declares the examples to be images.
+        images: Whether the source declares the inputs to be images.
+        add_channels: Whether bytes ``[n, height, width]`` get a channel axis, as images.
+        names: Names of the parts of each split, for messages.
 
     Raises:
         DataError: The arrays cannot be trained on.
+        PlanError: They cannot be split as the plan says.
     """
-    check_lengths(arrays["x_train"].shape, arrays["y_train"].shape, "x_train", "y_train")
-    x, notes = _examples(arrays["x_train"], "x_train")
-    values = replace(value_range(arrays["x_train"].dtype, arrays["x_train"].shape), declared=images)
-    y, classes = sparse_labels(arrays["y_train"], "y_train")
-    check_classes(classes, "y_train")
-    absent = np.setdiff1d(np.arange(classes), y)
-    if len(absent):
-        notes.append(f"y_train has no examples of {len(absent)} of its {classes} classes, e.g. class {absent[0]}")
-    if "x_test" in arrays:
-        train = Split(x, y)
-        validation: Split | None = _validation(arrays, x, classes)
-    else:
-        train_rows, validation_rows = split_rows(len(y), seed)
-        train = Split(x[train_rows], y[train_rows])
-        validation = Split(x[validation_rows], y[validation_rows]) if len(validation_rows) else None
-        notes.append(f"validation split: {len(validation_rows)} of {len(y)} examples")
-    names = tuple(class_names) or tuple(map(str, range(classes)))
-    return Dataset(name, train, validation, classes, names, values, tuple(notes))
+    check_parts(parts, names)
+    train = parts["train"]
+    values = input_range(train.inputs, declared=images, add_channels=add_channels)
+    y, x = (Known.of(part) if isinstance(part, np.ndarray) else None for part in (train.targets, train.inputs))
+    form = target_form(y, x, options.task, class_names, names["train"].targets)
+    notes = [*_input_notes(train.inputs, names["train"].inputs, images or add_channels, images), *form.notes]
+    ready: dict[str, Batch] = {}
+    for split, part in parts.items():
+        converted_part = converted(part, form, names[split], images=images, add_channels=add_channels)
+        ready[split], dropped = finite_rows(converted_part, names[split], options)
+        notes += dropped
+        if split != "train":
+            ready[split] = _typed_like(ready[split], ready["train"])
+    splits, split_notes = _split(ready, form, options)
+    classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+    return Dataset(
+        name,
+        splits["train"],
+        splits.get("validation"),
+        splits.get("test"),
+        class_names=classes,
+        task=form.task,
+        kind=example_kind(splits["train"].spec.inputs, values),
+        value_range=values,
+        notes=(*notes, *split_notes),
+    )
 
 
-def _validation(arrays: Mapping[str, npt.NDArray[Any]], x_train: npt.NDArray[Any], classes: int) -> Split:
-    x, y = arrays["x_test"], arrays["y_test"]
-    check_lengths(x.shape, y.shape, "x_test", "y_test")
-    trained = arrays["x_train"]
-    ranges = {(each.dtype.kind == "f", value_range(each.dtype, each.shape).largest) for each in (x, trained)}
-    if len(ranges) > 1:
-        raise DataError(f"x_train is {trained.dtype} but x_test is {x.dtype}: both must have the same value range")
-    examples, _ = _examples(x, "x_test")
-    if examples.shape[1:] != x_train.shape[1:]:
-        raise DataError(
-            f"examples are {shape_text(x_train.shape[1:])} in x_train but {shape_text(examples.shape[1:])} in x_test"
-        )
-    labels, found = sparse_labels(y, "y_test")
-    if found > classes:
-        raise DataError(f"y_test has labels up to {found - 1}, but y_train only has classes 0 to {classes - 1}")
-    return Split(examples, labels)
+def input_range(inputs: Structure, *, declared: bool = False, add_channels: bool = True) -> ValueRange:
+    """The value range of arrays of inputs, or of an array's header, from type and shape alone."""
+    if isinstance(inputs, dict | tuple | list) or inputs is None:
+        return ValueRange(declared=declared)
+    dtype, shape = inputs.dtype, tuple(inputs.shape)
+    example = example_shape(shape, dtype, images=declared) if add_channels or declared else shape[1:]
+    return replace(ValueRange.of_array(dtype.name, example), declared=declared)
 
 
-def check_lengths(x: tuple[int, ...], y: tuple[int, ...], x_name: str, y_name: str) -> None:
-    """Check the shapes of examples and labels: not empty, and equally many of each.
+def example_shape(shape: tuple[int, ...], dtype: np.dtype[Any], *, images: bool = False) -> tuple[int, ...]:
+    """Shape of one example of an array, after adding a channel axis to images without one."""
+    pixels = dtype in (np.uint8, np.uint16) and len(shape) == 3 and min(shape[1:]) >= MIN_PIXELS
+    return (*shape[1:], 1) if len(shape) == 3 and (pixels or images) else shape[1:]
+
+
+def example_kind(inputs: Structure, values: ValueRange) -> str:
+    """What an example is, by the spec of its inputs."""
+    if not isinstance(inputs, ArraySpec):
+        return "arrays"
+    if values.pixels:
+        return "images"
+    if inputs.dtype == "string":
+        return "text"
+    sides = tuple(side or MIN_PIXELS for side in inputs.shape)
+    return "images" if is_image(sides) and min(sides[:2]) >= MIN_PIXELS else "arrays"
+
+
+def target_form(y: Known | None, x: Known | None, task: str, class_names: Sequence[str], name: str) -> TargetForm:
+    """The meaning of the training targets, with the classes that the user named.
+
+    Raises:
+        DataError: The targets do not fit the task or the class names.
+    """
+    if class_names and task == "auto" and y is not None and y.dtype.kind in "bui" and y.shape[1:] in ((), (1,)):
+        task = "classification"
+    form = understand(y, x, task, name)
+    if class_names and form.classes > len(class_names):
+        raise DataError(f"{name} has {form.classes} classes, but there are {len(class_names)} class names")
+    return replace(form, classes=len(class_names)) if class_names and form.classes else form
+
+
+def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
+    """Check the shapes and types of all splits: equally many rows, and the same arrays as the training split.
 
     Raises:
         DataError: They do not match.
     """
-    if not x or not y:
-        raise DataError(f"{x_name if not x else y_name} is a single value, not an array of examples")
-    if not x[0]:
-        raise DataError(f"{x_name} has no examples")
-    if x[0] != y[0]:
-        raise DataError(f"{x_name} has {x[0]} examples but {y_name} has {y[0]} labels")
-    if 0 in x:
-        raise DataError(f"{x_name} has the shape {x}: its examples are empty")
+    for split, part in parts.items():
+        _check_lengths(part, names[split])
+        _check_form(part, parts["train"], names[split], names["train"])
 
 
-def example_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of one example of an array, after adding a channel axis to images without one."""
-    return (*shape[1:], 1) if len(shape) == 3 else shape[1:]
+def _check_lengths(part: Batch, names: Batch) -> None:
+    """Check that no array is empty, and that all have equally many rows."""
+    first: tuple[str, int] | None = None
+    for structure, name in zip(part, names, strict=True):
+        for path, array in named_leaves(structure, name):
+            if not array.ndim:
+                raise DataError(f"{path} is a single value, not an array of examples")
+            if not len(array):
+                raise DataError(f"{path} has no examples")
+            if 0 in array.shape:
+                raise DataError(f"{path} has the shape {array.shape}: its examples are empty")
+            first = first or (path, len(array))
+            if len(array) != first[1]:
+                raise DataError(f"{first[0]} has {first[1]} rows but {path} has {len(array)}: one row per example")
+    if first is None:
+        raise DataError(f"{names.inputs} is None: there are no inputs")
 
 
-def sparse_labels(y: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.int32], int]:
-    """Convert labels to int32 ``[n]``, and count the classes.
+def _check_form(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
+    """Check that a split has the arrays of the training split, in the same shapes and types; weights may differ."""
+    for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
+        own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
+        if list(own) != list(like):
+            has, needs = ("is missing" if not each else f"has {_listed(list(each))}" for each in (own, like))
+            raise DataError(f"{name} {has}, but {other} {needs}: all splits must have the same arrays")
+        for path in own:
+            _check_like(own[path], like[path], f"{name}/{path}" if path else name, f"{other}/{path}" if path else other)
+
+
+def _check_like(array: npt.NDArray[Any], like: npt.NDArray[Any], name: str, other: str) -> None:
+    if array.shape[1:] != like.shape[1:]:
+        mine, others = (spec_of(each) for each in (array, like))
+        raise DataError(f"examples are {others} in {other} but {mine} in {name}")
+    text = [each.dtype.kind in "OUST" for each in (array, like)]
+    ranges = {(each.dtype.kind == "f", ValueRange.of_array(each.dtype.name, ()).largest) for each in (array, like)}
+    if text[0] != text[1] or (not text[0] and len(ranges) > 1):
+        raise DataError(f"{other} is {like.dtype} but {name} is {array.dtype}: both must have the same value range")
+
+
+def _listed(paths: list[str]) -> str:
+    return "one array" if paths == [""] else ", ".join(paths)
+
+
+def converted(part: Batch, form: TargetForm, names: Batch, *, images: bool, add_channels: bool) -> Batch:
+    """Convert raw arrays to those that are trained on.
 
     Raises:
-        DataError: They are not class labels.
+        DataError: The type of an array, or a label, cannot be used.
     """
-    if y.dtype.kind not in "buif":
-        raise DataError(f"{name} holds {_kind(y.dtype)}; labels must be integers from 0, or one-hot")
-    if y.ndim == 2 and y.shape[1] > 1:
-        return _from_one_hot(y, name), y.shape[1]
-    if y.ndim > 2 or y.size != len(y):
-        raise DataError(f"{name} has the shape {y.shape}; labels must be [n], [n, 1] or one-hot [n, classes]")
-    flat = y.reshape(-1)
-    # NaN fails both comparisons.
-    valid = (flat >= 0) & (flat == np.floor(flat)) & np.isfinite(flat) if flat.dtype.kind == "f" else flat >= 0
-    if not valid.all():
-        index = int(np.argmin(valid))
-        raise DataError(f"{name}[{index}] is {flat[index]}: labels must be integers from 0")
-    classes = int(flat.max()) + 1
-    if classes > max(MAX_CLASSES, len(flat)):
-        raise DataError(f"{name} has values up to {classes - 1}, more than there are examples: not class labels")
-    return flat.astype(np.int32), classes
+    single = isinstance(part.inputs, np.ndarray)
+
+    def convert_input(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+        array = _input(array, name)
+        if not single or not (images or add_channels):
+            return array
+        return array.reshape(len(array), *example_shape(array.shape, array.dtype, images=images))
+
+    return Batch(
+        _each(part.inputs, names.inputs, convert_input),
+        _each(part.targets, names.targets, form.convert),
+        _each(part.weights, names.weights, _weights),
+    )
 
 
-def check_classes(classes: int, name: str) -> None:
-    """Check that there are at least two classes.
+def _each(structure: Structure, name: str, convert: Callable[[Any, str], Any]) -> Structure:
+    """Convert each array of a structure, with its name."""
+    if structure is None:
+        return None
+    if isinstance(structure, dict):
+        return {key: _each(part, f"{name}/{key}", convert) for key, part in structure.items()}
+    if isinstance(structure, tuple | list):
+        return tuple(_each(part, f"{name}/{index}", convert) for index, part in enumerate(structure))
+    return convert(structure, name)
 
-    Raises:
-        DataError: There is only one.
-    """
-    if classes < 2:
-        raise DataError(f"{name} has only one class; classification needs at least two")
+
+def _input(x: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if x.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # values too large for float32 become infinite, and are found later
+            return np.ascontiguousarray(x, np.float32)
+    if x.dtype.kind == "T" or (x.dtype.kind == "O" and all(isinstance(item, str | bytes) for item in x.flat)):
+        return x.astype(object)
+    if x.dtype.kind not in "buiUS":
+        raise DataError(f"{name} holds {kind_text(x.dtype)}; examples must be numbers or text")
+    return np.ascontiguousarray(x)
 
 
-def _from_one_hot(y: npt.NDArray[Any], name: str) -> npt.NDArray[np.int32]:
-    valid = (y.sum(axis=1) == 1) & (y.max(axis=1) == 1) & (y.min(axis=1) == 0)
-    if not valid.all():
-        index = int(np.argmin(valid))
-        raise DataError(f"{name} has the shape {y.shape}, but row {index} is not one-hot: one 1 and otherwise 0")
-    labels: npt.NDArray[np.int32] = y.argmax(axis=1).astype(np.int32)
+def _weights(weights: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
+    if weights.dtype.kind not in "buif":
+        raise DataError(f"{name} holds {kind_text(weights.dtype)}; sample weights must be numbers")
+    return weights.astype(np.float32)
+
+
+def _typed_like(part: Batch, train: Batch) -> Batch:
+    """Give arrays the types of the training split, such as int64 for int32."""
+
+    def typed(array: npt.NDArray[Any], like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return array if array.dtype.kind in "OUS" else array.astype(like.dtype, copy=False)
+
+    inputs, targets = (map_structure(typed, own, like) for own, like in zip(part[:2], train[:2], strict=True))
+    return Batch(inputs, targets, part.weights)
+
+
+def _split(parts: Mapping[str, Batch], form: TargetForm, options: DataOptions) -> tuple[dict[str, Split], list[str]]:
+    """Split the training examples where there is no validation split, or a share for tests is given."""
+    splits = {split: Split(*part) for split, part in parts.items()}
+    if "validation" in parts:
+        options = replace(options, validation_split=0.0)
+    if "test" in parts:
+        options = replace(options, test_split=0.0)
+    if not options.validation_split and not options.test_split:
+        return splits, []
+    whole, notes = splits["train"], []
+    rows = split_rows(len(whole), options, _labels(whole.targets, form))
+    for split, own in rows._asdict().items():
+        if split == "train" or len(own):
+            splits[split] = Split(*whole.take(own))
+        if split != "train" and len(own):
+            notes.append(f"{split} split: {len(own)} of {len(whole)} examples")
+    return splits, notes
+
+
+def _labels(targets: Structure, form: TargetForm) -> npt.NDArray[Any] | None:
+    """The class of each example, for a stratified split."""
+    if form.task != "classification":
+        return None
+    labels: npt.NDArray[Any] = targets if form.labels else targets.argmax(axis=1)
     return labels
 
 
-def value_range(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ValueRange:
-    """The value range of an array of examples, from its dtype and shape ``(examples, ...)`` alone."""
-    return ValueRange.of_array(dtype.name, example_shape(shape))
-
-
-def _examples(x: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], list[str]]:
-    if x.dtype.kind not in "buif":
-        raise DataError(f"{name} holds {_kind(x.dtype)}; examples must be numbers")
+def _input_notes(inputs: Structure, name: str, add_channels: bool, declared: bool) -> list[str]:
+    if not isinstance(inputs, np.ndarray) or inputs.dtype.kind not in "buif":
+        return []
     notes = []
-    if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 4:
-        notes.append(f"{name} of the shape {x.shape} looks channels-first; the last axis is used as channels")
-    if x.ndim == 3:
-        notes.append(f"{name} has no channel axis: added one (1 channel)")
-    x = x.reshape(len(x), *example_shape(x.shape))
-    notes += _range_notes(x, name)
-    if x.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # values too large for float32 become infinite, and are found below
-            x = np.ascontiguousarray(x, np.float32)
-        if (index := _first_not_finite(x)) is not None:
-            raise DataError(f"{name}[{index}] has values that are NaN or infinite")
-        return x, notes
-    fits_a_byte = x.dtype == np.bool_ or (x.min() >= 0 and x.max() <= 255)
-    return np.ascontiguousarray(x, np.uint8 if fits_a_byte else np.float32), notes
+    example = example_shape(inputs.shape, inputs.dtype, images=declared) if add_channels else inputs.shape[1:]
+    if len(inputs.shape) == 4 and inputs.shape[1] in (1, 3) and inputs.shape[3] > 4:
+        notes.append(f"{name} of the shape {inputs.shape} looks channels-first; the last axis is used as channels")
+    if len(example) == len(inputs.shape) and not declared:
+        notes.append(
+            f"{name} is {inputs.dtype} of the shape {inputs.shape}, like images: added a channel axis "
+            "(as float32 or int32, it stays as it is)"
+        )
+    return notes + _range_notes(inputs, example, name)
 
 
-def _range_notes(x: npt.NDArray[Any], name: str) -> list[str]:
-    """Notes on values that do not fit the decision, by dtype and shape, whether examples are pixels."""
-    values = value_range(x.dtype, x.shape)
+def _range_notes(x: npt.NDArray[Any], example: tuple[int, ...], name: str) -> list[str]:
+    """Notes on values that do not fit the decision, by type and shape, whether examples are pixels."""
+    values = ValueRange.of_array(x.dtype.name, example)
     high = max(float(x.max()), -float(x.min())) if x.dtype.kind == "f" else int(x.max())
     if values.pixels:
         dark = 0 < high < 0.1 * (values.largest or 0)
@@ -183,18 +292,3 @@ def _range_notes(x: npt.NDArray[Any], name: str) -> list[str]:
     if x.ndim == 2 and values.largest and high > max(1, values.largest / 2):
         return [f"{name} is {x.dtype} but not in the shape of images: not scaled (--scale 0-1 divides by its range)"]
     return []
-
-
-def _first_not_finite(x: npt.NDArray[Any]) -> int | None:
-    rows = max(1, _CHUNK // max(1, x[0].size))
-    for first in range(0, len(x), rows):
-        finite = np.isfinite(x[first : first + rows]).reshape(len(x[first : first + rows]), -1).all(axis=1)
-        if not finite.all():
-            return first + int(np.argmin(finite))
-    return None
-
-
-def _kind(dtype: np.dtype[Any]) -> str:
-    return {"O": "Python objects", "U": "text", "S": "text", "c": "complex numbers", "M": "dates", "V": "records"}.get(
-        dtype.kind, str(dtype)
-    )

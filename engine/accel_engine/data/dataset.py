@@ -1,23 +1,23 @@
-"""A dataset for training: examples, sparse labels, and notes for the user."""
+"""A dataset for training: its splits, and what is known about them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import psutil
 
 from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure
 
 MEMORY_SHARE = 0.25
 """Share of the host's free memory up to which examples are loaded into memory; otherwise they are read lazily."""
 
-VALIDATION_SHARE = 0.1
-"""Share of the examples in the validation split, if the data has no validation split."""
 
-
-class Examples(Protocol):
-    """Examples that are read or generated lazily."""
+class LazyArray(Protocol):
+    """An array whose rows are read or generated when they are needed."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -25,81 +25,177 @@ class Examples(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """``uint8`` or ``float32``."""
+        """The type of :meth:`take`'s arrays."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all examples in memory."""
+        """Bytes of all rows in memory."""
 
-    def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
-        """Read the examples at ``indices``, ``[len(indices), ...]``."""
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        """Read some rows, ``[len(rows), ...]``."""
 
     def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Examples with their labels.
+    """Examples that can be read by row, in any order.
 
     Attributes:
-        x: ``[examples, ...]``, uint8 or float32, not scaled; an array or lazy.
-        y: Sparse labels, int32 ``[examples]``, from 0 to classes - 1.
+        inputs: A structure of arrays, or lazy arrays, ``[examples, ...]``.
+        targets: The same; ``None`` if there are no targets.
+        weights: Sample weights; ``None`` if all examples weigh the same.
     """
 
-    x: npt.NDArray[Any] | Examples
-    y: npt.NDArray[np.int32]
+    inputs: Structure
+    targets: Structure = None
+    weights: Structure = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.arrays[0])
+
+    @property
+    def batch(self) -> Batch:
+        """The three parts."""
+        return Batch(self.inputs, self.targets, self.weights)
+
+    @property
+    def arrays(self) -> list[npt.NDArray[Any] | LazyArray]:
+        """The arrays of all parts."""
+        return flatten(self.batch)
+
+    @property
+    def spec(self) -> Batch:
+        """The :class:`ArraySpec` of every array."""
+        spec: Batch = map_structure(spec_of, self.batch)
+        return spec
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays in memory."""
+        return sum(array.nbytes for array in self.arrays)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no array is lazy."""
+        return all(isinstance(array, np.ndarray) for array in self.arrays)
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Batch:
+        """Read the examples at ``rows``."""
+        batch: Batch = map_structure(lambda array: take_rows(array, rows), self.batch)
+        return batch
+
+
+class Stream(Protocol):
+    """Examples that come in an order of their own, already in batches."""
+
+    @property
+    def spec(self) -> Batch:
+        """The :class:`ArraySpec` of every array, without the batch."""
+
+    @property
+    def batches(self) -> int | None:
+        """Batches of an epoch; ``None`` if unknown, or if the stream never ends."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples of a batch but the last; ``None`` if unknown."""
+
+    def read(self, epoch: int, position: int) -> Iterator[Batch]:
+        """Yield an epoch's batches of arrays.
+
+        Args:
+            epoch: The epoch, from 0.
+            position: Number of batches of the epoch to leave out.
+        """
+
+
+@runtime_checkable
+class StackingStream(Stream, Protocol):
+    """A stream that can stack several batches faster than one by one."""
+
+    def stacks(self, epoch: int, position: int, wanted: Callable[[], int]) -> Iterator[tuple[Batch, int]]:
+        """Yield several batches of equal shapes at a time, ``[batches, batch, ...]``, and their number.
+
+        Args:
+            epoch: The epoch, from 0.
+            position: Number of batches of the epoch to leave out.
+            wanted: Returns how many batches are wanted at most.
+        """
+
+
+Examples: TypeAlias = Split | Stream
+"""The examples of one split."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """A dataset for training.
 
-    Labels are always sparse; training encodes them as the loss requires.
-
     Attributes:
         name: For titles.
-        train: The training split.
-        validation: The validation split; ``None`` if there are too few examples.
-        classes: Number of classes.
-        class_names: One per class.
+        train: The training examples.
+        validation: The validation examples; ``None`` if there are none.
+        test: Examples that training never sees; ``None`` if there are none.
+        class_names: Names of the classes, where targets are class indices, one-hot or multi-hot; empty otherwise.
+        task: The task that the data suggests, one of :data:`accel_engine.data.data_options.TASKS`; ``auto`` if it
+            suggests none.
+        kind: What an example is: ``images``, ``arrays``, ``table``, ``text``, ``tokens``, ``audio`` or ``series``.
+        feature_names: Names of the columns of the inputs, if the input is a matrix; empty if unknown.
+        target_names: Names of the columns of the targets; empty if unknown.
+        vocabulary: The text of each token, where inputs are tokens; empty otherwise.
+        sample_rate: Samples per second of audio; 0 for other data.
+        preprocess: Makes a Keras model from raw columns to the inputs, which is saved with the trained model; ``None``
+            if inputs are used as they are.
+        target_scaling: How float targets were standardised, for showing them in their units; ``None`` if they were not.
         value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
             are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
         notes: Notes for the user.
     """
 
     name: str
-    train: Split
-    validation: Split | None
-    classes: int
-    class_names: tuple[str, ...]
+    train: Examples
+    validation: Examples | None = None
+    test: Examples | None = None
+    class_names: tuple[str, ...] = ()
+    task: str = "auto"
+    kind: str = "arrays"
+    feature_names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+    vocabulary: tuple[str, ...] = ()
+    sample_rate: int = 0
+    preprocess: Callable[[], Any] | None = None
+    target_scaling: Standardization | None = None
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one example, without the batch."""
-        return tuple(self.train.x.shape[1:])
+    def classes(self) -> int:
+        """Number of classes; 0 if there are none."""
+        return len(self.class_names)
+
+    @property
+    def spec(self) -> Batch:
+        """The :class:`ArraySpec` of every array of an example."""
+        return self.train.spec
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """Shape of one example, without the batch; ``None`` if the model takes several inputs."""
+        inputs = self.spec.inputs
+        return inputs.shape if isinstance(inputs, ArraySpec) else None
+
+
+def spec_of(array: npt.NDArray[Any] | LazyArray) -> ArraySpec:
+    """The spec of an array ``[examples, ...]``."""
+    return ArraySpec(tuple(array.shape[1:]), "string" if array.dtype.kind in "OUS" else array.dtype.name)
+
+
+def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+    """Read some rows of an array or a lazy array."""
+    return array[rows] if isinstance(array, np.ndarray) else array.take(rows)
 
 
 def fits_in_memory(nbytes: int) -> bool:
     """Whether to load examples of this size into the host's memory."""
     return nbytes <= MEMORY_SHARE * psutil.virtual_memory().available
-
-
-def split_rows(examples: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Choose a random validation split of :func:`validation_count` examples.
-
-    Returns:
-        The rows of the training and of the validation split, both ascending.
-    """
-    order = np.random.default_rng(seed).permutation(examples)
-    count = validation_count(examples)
-    return np.sort(order[count:]), np.sort(order[:count])
-
-
-def validation_count(examples: int) -> int:
-    """Size of the validation split: a tenth, at least 1; 0 for a single example."""
-    return 0 if examples < 2 else max(1, round(examples * VALIDATION_SHARE))

@@ -1,28 +1,66 @@
-"""A dataset's metadata, known before it is read."""
+"""A dataset's metadata, known before it is read; without TensorFlow."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.data.structure import Batch, Structure, named_leaves
 from accel_engine.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, an array of a file, or another named part of the data, as it was understood.
+
+    Attributes:
+        name: Its name.
+        kind: ``number``, ``category``, ``text``, ``date``, ``image``, ``label``, ``ignored`` and so on.
+        role: ``input``, ``target``, ``weight``, ``time``, ``group``, ``split`` or ``unused``.
+        missing: Number of missing values; ``None`` if they were not counted.
+        detail: Its range, its most common values or its shape, as text.
+    """
+
+    name: str
+    kind: str
+    role: str
+    missing: int | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
     """A dataset that a plan can name.
 
+    What :func:`accel_engine.data.survey` finds without reading all of the data is ``None`` or empty before it, and
+    stays so where only reading can tell.
+
     Attributes:
         name: Its name in plans and titles.
         summary: One line about it.
-        reader: The module of this package whose ``read`` function reads it.
-        shape: Shape of one example, without the batch; ``None`` before :func:`accel_engine.data.survey`.
-        classes: Number of classes; ``None`` if unknown.
+        reader: The module of this package whose ``read`` function reads it, and whose ``survey`` function, if it has
+            one, completes this entry.
+        shape: Shape of one example, without the batch; ``None`` if unknown, or if it has several inputs.
+        classes: Number of classes, 0 for data without classes; ``None`` if unknown.
         examples: Number of training examples; ``None`` if unknown.
         validation_examples: Number of validation examples; ``None`` if unknown.
+        test_examples: Number of test examples; ``None`` if unknown.
         path: The user's file or folder.
+        function: The user's function, for data from Python.
+        url: The address of data that is not on this machine, such as ``gs://bucket/train.tfrecord``.
         value_range: Value range of the examples; ``None`` if unknown.
         notes: Notes for the user about the file.
+        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        task: The task that the data suggests; ``auto`` for none.
+        spec: The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown.
+        columns: What is known of each column or array.
+        class_names: Names of the classes.
+        class_counts: Number of examples of each class, in all splits that were looked at; empty if not counted.
+        samples: A few examples as text: a name or index, and the example.
+        own_splits: The splits that the data has of its own, of ``validation`` and ``test``; empty if a plan's
+            ``split`` decides.
     """
 
     name: str
@@ -32,9 +70,45 @@ class DatasetEntry:
     classes: int | None = None
     examples: int | None = None
     validation_examples: int | None = None
+    test_examples: int | None = None
     path: Path | None = None
+    function: str = ""
     value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()
+    kind: str = "images"
+    task: str = "auto"
+    spec: Batch | None = None
+    columns: tuple[Column, ...] = ()
+    class_names: tuple[str, ...] = ()
+    class_counts: tuple[int, ...] = ()
+    samples: tuple[tuple[str, str], ...] = ()
+    own_splits: tuple[str, ...] = ()
+    url: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the user's data, not built in."""
+        return self.path is not None or self.needs_engine
+
+    @property
+    def needs_engine(self) -> bool:
+        """Whether only the engine can look at it, as it runs the user's function or reads what is elsewhere."""
+        return bool(self.function or self.url)
+
+
+def to_json(entry: DatasetEntry) -> dict[str, Any]:
+    """Describe an entry in types of JSON: what is known of the data, without where its code is."""
+    values = asdict(replace(entry, spec=None, path=None, value_range=None))
+    spec = entry.spec or Batch(None)
+    return {
+        **{name: value for name, value in values.items() if name not in ("reader", "spec", "path", "value_range")},
+        "path": str(entry.path) if entry.path else None,
+        **{f"{part}_spec": dict(_specs(structure)) for part, structure in spec._asdict().items()},
+    }
+
+
+def _specs(structure: Structure) -> Iterator[tuple[str, str]]:
+    return ((name, str(spec)) for name, spec in named_leaves(structure))
 
 
 def parse_size(text: str) -> tuple[int, int]:

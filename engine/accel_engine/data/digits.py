@@ -10,9 +10,11 @@ from importlib.resources import files
 
 import numpy as np
 
-from accel_engine.data.arrays import from_arrays
+from accel_engine.data.arrays import make_dataset
+from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.structure import Batch
 
 TRAIN = 1437
 """Size of the training split; the other 360 are for validation."""
@@ -21,16 +23,12 @@ _SHADES = np.rint(np.arange(17) * 255 / 16).astype(np.uint8)
 """The byte of each shade: 0 to 255, the usual range of images."""
 
 
-def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
     """Read the digits; the split does not depend on the seed, so that results are comparable across seeds."""
-    del image_size
+    del progress
     with files("accel_engine.data").joinpath("digits.npz").open("rb") as file, np.load(file) as arrays:
         images, labels = _SHADES[arrays["images"]][..., np.newaxis], arrays["labels"]
     order = np.random.default_rng(0).permutation(len(labels))
     train, test = np.sort(order[:TRAIN]), np.sort(order[TRAIN:])
-    return from_arrays(
-        entry.name,
-        {"x_train": images[train], "y_train": labels[train], "x_test": images[test], "y_test": labels[test]},
-        seed,
-        images=True,
-    )
+    parts = {"train": Batch(images[train], labels[train]), "validation": Batch(images[test], labels[test])}
+    return make_dataset(entry.name, parts, options, images=True)

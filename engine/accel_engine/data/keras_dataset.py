@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from accel_engine.data.arrays import from_arrays
+from accel_engine.data.arrays import make_dataset
+from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 
 DOWNLOAD_TIMEOUT = 20.0
@@ -34,13 +36,13 @@ _CLASS_NAMES = {
 }
 
 
-def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
     """Read a dataset from the cache, or download it.
 
     Raises:
         DataError: It is not in the cache and cannot be downloaded, or the cached file is damaged.
     """
-    del image_size
+    del progress
     source = import_module(f"keras.datasets.{entry.name}")
     try:
         # Keras prints its progress to standard output, which is reserved for JSON lines.
@@ -56,8 +58,8 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
             f"cannot read {entry.name} in the cache {_cache()}; delete it there to download it again "
             f"({type(error).__name__}: {error})"
         ) from error
-    arrays = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
-    return from_arrays(entry.name, arrays, seed, _CLASS_NAMES.get(entry.name, ()), images=True)
+    parts = {"train": Batch(x_train, y_train), "validation": Batch(x_test, y_test)}
+    return make_dataset(entry.name, parts, options, class_names=_CLASS_NAMES.get(entry.name, ()), images=True)
 
 
 def _cache() -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import PIXELS
@@ -80,11 +81,11 @@ class SyntheticExamples:
         return len(self._own)
 
 
-def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
+def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
     """Generate a dataset; in memory if it fits, lazily otherwise."""
-    del image_size
+    del progress
     shape, classes = entry.shape or (), entry.classes or 0
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(options.seed)
     prototypes = rng.integers(0, 256, (classes, *(min(BLOCKS, side) for side in shape)), np.uint8)
     noises = rng.integers(0, 256, (NOISES, *shape), np.uint8)
 
@@ -97,7 +98,8 @@ def read(entry: DatasetEntry, *, image_size: str | None, seed: int) -> Dataset:
         entry.name,
         split(entry.examples or 0),
         split(entry.validation_examples or 0),
-        classes,
-        tuple(map(str, range(classes))),
+        class_names=tuple(map(str, range(classes))),
+        task="classification",
+        kind="images",
         value_range=PIXELS,
     )

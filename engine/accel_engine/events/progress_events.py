@@ -105,9 +105,15 @@ class CommandAnswered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned(Event):
-    """The engine warned the user."""
+    """The engine told the user something.
+
+    Attributes:
+        message: What.
+        severity: ``warning``, or ``information`` for what it understood of the data.
+    """
 
     message: str
+    severity: str = "warning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

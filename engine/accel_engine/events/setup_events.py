@@ -103,12 +103,12 @@ class ModelBuilt(Event):
         parameters: Number of weights, trainable or not.
         trainable: Number of trainable weights.
         layers: Number of layers.
-        input_shape: Shape of one example, without the batch.
-        classes: Number of classes.
+        input_shape: Shape of one example, without the batch; ``None`` for several inputs.
+        classes: Number of classes; 0 if there are none.
         examples: Number of training examples.
         validation_examples: Number of validation examples.
         epochs: Epochs to train.
-        steps_per_epoch: Optimizer updates per epoch.
+        steps_per_epoch: Optimizer updates per epoch; 0 if the first epoch has to end before it is known.
         global_batch: Examples per step over all replicas.
         per_replica_batch: Examples per step on each replica.
         dropped_examples: Training examples dropped per epoch with the last partial batch.
@@ -121,12 +121,16 @@ class ModelBuilt(Event):
         feed: ``resident`` if the dataset is cached on the devices, ``streamed`` if it is streamed to them,
             ``own`` if the user's script feeds it.
         scaling: Scaling of the raw examples, e.g. ``pixels scaled by 1/255``; empty if unknown.
+        task: What is learned, one of :data:`accel_engine.data.data_options.TASKS`; empty if unknown.
+        monitor: The metric that counts, such as ``validation_accuracy``; empty if unknown.
+        inputs: The inputs of an example, as text.
+        outputs: The outputs of the model, as text.
     """
 
     parameters: int | None
     trainable: int | None
     layers: int | None
-    input_shape: tuple[int, ...] | None
+    input_shape: tuple[int | None, ...] | None
     classes: int | None
     examples: int | None
     validation_examples: int | None
@@ -143,6 +147,10 @@ class ModelBuilt(Event):
     xla: bool | None
     feed: str
     scaling: str = ""
+    task: str = ""
+    monitor: str = ""
+    inputs: str = ""
+    outputs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,7 @@ class WarmEngine:
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")
-        return Description(**{**reply, "input_shape": tuple(reply.get("input_shape", ()))})
+        return Description(**{**reply, "input_shape": tuple(reply.get("input_shape") or ())})
 
     def train(self, directory: Path) -> None:
         """Hand over a run to train; an engine accepts only one.

@@ -20,6 +20,7 @@ CATALOGUE: dict[str, ModelEntry] = {
             "mlp",
             "One hidden layer of 128 units: a minimal network for digits",
             "accel_engine.models.mlp:build",
+            tasks=("classification", "multi-label", "regression"),
         ),
         ModelEntry(
             "cnn",

@@ -6,33 +6,34 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from accel_engine import models
+from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import ModelEntry, UserModel
-from accel_engine.models.model_entry import Shape, shape_text
-from accel_engine.models.traits import output_units
-from accel_engine.models.user_code import call, reason
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.model_entry import shape_text
+from accel_engine.models.user_code import ARGUMENTS, call, reason
 
 
-def build(
-    spec: str, input_shape: Shape, classes: int, is_trained: Callable[[keras.Model], bool] = lambda _: True
-) -> keras.Model:
-    """Build a model for data of a given shape.
+def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], bool] = lambda _: True) -> keras.Model:
+    """Build a model for some data.
 
-    A custom function is called with those of ``input_shape``, ``classes`` and ``num_classes`` that it has as
-    parameters.
+    A custom function is called with those of :data:`~accel_engine.models.user_code.ARGUMENTS` that it has as
+    parameters. ``element_spec`` is that of a batch, as of a
+    ``tf.data.Dataset``: ``(inputs, targets)`` of ``tf.TensorSpec``.
 
     Args:
         spec: The ``model`` of a plan.
-        input_shape: Shape of one example, without the batch.
-        classes: Number of classes.
+        data: The data.
         is_trained: Whether a model is the one that a run was trained with. The first matching version of a catalogue
             model is built, by default the newest.
 
     Returns:
-        A built model; one of the catalogue is uncompiled.
+        A model with weights, unless it has its own ``train_step`` and cannot be called; one of the catalogue is
+        uncompiled.
 
     Raises:
         PlanError: There is no such model.
@@ -40,22 +41,62 @@ def build(
     """
     found = models.find(spec)
     if isinstance(found, ModelEntry):
-        if mismatch := found.mismatch(input_shape):
-            raise ModelError(mismatch)
-        model: keras.Model = pkgutil.resolve_name(found.builder)(input_shape=input_shape, classes=classes)
-        earlier = (pkgutil.resolve_name(builder)(input_shape=input_shape, classes=classes) for builder in found.earlier)
-        return model if is_trained(model) else next(filter(is_trained, earlier), model)
-    if found.kind == "saved":
-        model = _load(found)
-    else:
-        model = call(found, {"input_shape": input_shape, "classes": classes, "num_classes": classes})
+        return _build_entry(found, data, is_trained)
+    model = _load(found) if found.kind == "saved" else call(found, _arguments(data))
     if not isinstance(model, keras.Model):
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
-    _check_input(model, found.name, input_shape)
-    _build_weights(model, found.name, input_shape)
-    if not has_custom_train_step(model):
-        _check_output(model, found.name, input_shape, classes)
+    _check_input(model, found.name, data)
+    try:
+        _build_weights(model, found.name, data)
+    except ModelError:
+        if not has_custom_train_step(model):  # such a model, a GAN for example, may not be callable at all
+            raise
     return model
+
+
+def symbolic_inputs(data: DataDescription) -> Structure:
+    """The inputs of a batch of any size, as Keras' symbolic tensors."""
+    return map_structure(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), data.inputs)
+
+
+def output_specs(model: keras.Model, data: DataDescription) -> Structure:
+    """The specs of a model's outputs for a batch of any size; ``None`` if it cannot be called."""
+    try:
+        return model.compute_output_spec(symbolic_inputs(data))
+    except Exception:
+        if has_custom_train_step(model):
+            return None
+        raise
+
+
+def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool]) -> keras.Model:
+    if data.task == "auto" and not data.classes and data.has_integer_targets:
+        raise ModelError(
+            f"model {entry.name} needs the number of classes: return class_names with the data, such as "
+            "{'train': data, 'class_names': ['cat', 'dog']}"
+        )
+    if mismatch := entry.mismatch(data.shape, data.task, data.classes):
+        raise ModelError(mismatch)
+    arguments: dict[str, Any] = {"input_shape": data.shape, "classes": data.classes}
+    if data.task == "regression":
+        arguments |= {"classes": data.target_size, "activation": "linear"}
+        arguments |= {"mean": data.target_mean, "variance": data.target_variance}
+    elif data.task == "multi-label":
+        arguments |= {"activation": "sigmoid"}
+    model: keras.Model = pkgutil.resolve_name(entry.builder)(**arguments)
+    earlier = (pkgutil.resolve_name(builder)(**arguments) for builder in entry.earlier)
+    return model if is_trained(model) else next(filter(is_trained, earlier), model)
+
+
+def _arguments(data: DataDescription) -> dict[str, Any]:
+    """What a custom function may ask for."""
+    specs = [
+        map_structure(lambda spec: tf.TensorSpec((None, *spec.shape), spec.dtype), part)
+        for part in (data.inputs, data.targets)
+    ]
+    element_spec = tuple(specs) if data.targets is not None else specs[0]
+    values = data.shape, data.classes, data.classes, data.class_names, data.vocabulary, element_spec
+    return dict(zip(ARGUMENTS, values, strict=True))
 
 
 def _load(model: UserModel) -> Any:
@@ -65,39 +106,41 @@ def _load(model: UserModel) -> Any:
         raise ModelError(f"cannot load {model.target}: {reason(error)}") from error
 
 
-def _check_input(model: keras.Model, name: str, shape: Shape) -> None:
-    inputs = getattr(model, "inputs", None)
+def _check_input(model: keras.Model, name: str, data: DataDescription) -> None:
+    inputs, shape = getattr(model, "inputs", None), data.shape
     if not inputs:
         return  # unknown before the first call
-    if len(inputs) > 1:
-        raise ModelError(f"model {name} takes {len(inputs)} inputs; the data has one")
+    if len(inputs) != len(flatten(data.inputs)):
+        raise ModelError(
+            f"model {name} takes {len(inputs)} input{'s' * (len(inputs) > 1)}; the data has {describe(data.inputs)}"
+        )
+    if shape is None:
+        return  # names and shapes are checked when it is called
     taken = tuple(inputs[0].shape[1:])
     # Keras drops a trailing dimension of 1 that a model does not expect.
     if not any(_matches(taken, given) for given in (shape, shape[:-1] if shape[-1:] == (1,) else shape)):
         raise ModelError(f"model {name} takes {shape_text(taken)}; the data has {shape_text(shape)}")
 
 
-def _matches(taken: tuple[int | None, ...], given: Shape) -> bool:
-    return len(taken) == len(given) and all(want in (None, have) for want, have in zip(taken, given, strict=True))
+def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bool:
+    return len(taken) == len(given) and all(
+        want in (None, have) or have is None for want, have in zip(taken, given, strict=True)
+    )
 
 
-def _build_weights(model: keras.Model, name: str, shape: Shape) -> None:
+def _build_weights(model: keras.Model, name: str, data: DataDescription) -> None:
     """Create the weights of an unbuilt model, without computing anything."""
-    example = keras.KerasTensor((None, *shape))
+    example = symbolic_inputs(data)
     try:
         if not model.built:
             model(example)
         model.compute_output_spec(example)
     except Exception as error:
-        raise ModelError(f"model {name} does not accept examples of {shape_text(shape)}: {reason(error)}") from error
+        raise ModelError(f"model {name} does not accept examples of {_text(data)}: {reason(error)}") from error
 
 
-def _check_output(model: keras.Model, name: str, shape: Shape, classes: int) -> None:
-    units = output_units(model, shape)
-    if units >= classes or (units == 1 and classes == 2):
-        return
-    found = f"{units} value{'s' * (units != 1)}" if units else "something other than a vector"
-    raise ModelError(f"model {name} outputs {found} per example; the data has {classes} classes")
+def _text(data: DataDescription) -> str:
+    return shape_text(data.shape) if data.shape is not None else describe(data.inputs)
 
 
 def _article(value: object) -> str:

@@ -25,6 +25,8 @@ class ModelEntry:
         preprocesses: Whether it has its own preprocessing layers.
         learning_rate: The default learning rate with Adam.
         earlier: Builders of earlier versions, newest first, for runs that were trained with them.
+        tasks: The tasks that it can be built for; those other than classification need a builder that takes an
+            ``activation``.
     """
 
     name: str
@@ -35,6 +37,7 @@ class ModelEntry:
     preprocesses: bool = False
     learning_rate: float = 1e-3
     earlier: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ("classification",)
 
     @property
     def takes(self) -> str:
@@ -44,12 +47,26 @@ class ModelEntry:
         channels = f" with {' or '.join(map(str, self.channels))} channels" if self.channels else ""
         return f"images of at least {self.minimum_size}x{self.minimum_size}{channels}"
 
-    def mismatch(self, shape: Shape) -> str:
-        """Return why it does not accept examples of this shape; empty if it does."""
+    def mismatch(self, shape: tuple[int | None, ...] | None, task: str = "auto", classes: int | None = None) -> str:
+        """Return why it does not accept some data; empty if it does.
+
+        Args:
+            shape: Shape of one example; ``None`` if it has several inputs.
+            task: The task; ``auto`` if it is unknown.
+            classes: Number of classes; ``None`` if it is unknown.
+        """
+        wanted = "classification" if task == "auto" and classes != 0 else task
+        if wanted not in self.tasks:
+            learned = f"the data is for {task}" if task != "auto" else "the data has no classes"
+            return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: use a model of your own"
+        if shape is None:
+            return f"model {self.name} takes {self.takes}; the data has several inputs: use a model of your own"
         if not self.minimum_size:
             return ""
         fits = (
-            len(shape) == 3 and min(shape[:2]) >= self.minimum_size and (not self.channels or shape[2] in self.channels)
+            len(shape) == 3
+            and all((side or self.minimum_size) >= self.minimum_size for side in shape[:2])
+            and (not self.channels or shape[2] in self.channels)
         )
         if fits:
             return ""

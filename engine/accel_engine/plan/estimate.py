@@ -33,10 +33,11 @@ class StepCounts:
 
     Attributes:
         replicas: Number of replicas.
-        per_replica_batch: Examples per step on each replica.
-        steps_per_epoch: Steps per epoch.
-        total_steps: Steps of all epochs.
-        dropped_examples: Examples of the last partial batch, which each pass over the data drops.
+        per_replica_batch: Examples per step on each replica, except in the last step of a pass over the data.
+        steps_per_epoch: Steps per epoch; 0 while it is unknown, for a stream.
+        total_steps: Steps of all epochs; 0 while it is unknown.
+        last_batch: Examples of the last, smaller step of a pass over the data on each replica; 0 if there is none.
+        dropped_examples: Examples that each pass over the data leaves out.
         passes: Passes over the data per epoch; may be fractional if the plan sets the steps per epoch.
     """
 
@@ -44,6 +45,7 @@ class StepCounts:
     per_replica_batch: int
     steps_per_epoch: int
     total_steps: int
+    last_batch: int
     dropped_examples: int
     passes: float
 
@@ -52,12 +54,25 @@ class StepCounts:
         """Examples per step over all replicas, at most the plan's batch size."""
         return self.per_replica_batch * self.replicas
 
+    def step_sizes(self, first: int, last: int) -> list[int]:
+        """Examples of some steps of an epoch, over all replicas.
+
+        Args:
+            first: The first step of the epoch, from 0.
+            last: The step after the last one.
+        """
+        per_pass = round(self.steps_per_epoch / self.passes) if self.last_batch else 0
+        return [
+            (self.last_batch * self.replicas if per_pass and step % per_pass == per_pass - 1 else self.global_batch)
+            for step in range(first, last)
+        ]
+
 
 def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
     """Compute a plan's batch sizes and steps.
 
-    Each replica takes ``batch_size // replicas`` examples per step. A pass over the data has as many steps as whole
-    global batches.
+    Each replica takes ``batch_size // replicas`` examples per step. The last step of a pass over the data takes those
+    that are left, as many on each replica; examples fewer than the replicas are left out.
 
     Args:
         plan: The plan.
@@ -65,25 +80,58 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
         replicas: Number of replicas.
 
     Raises:
-        PlanError: The batch size is larger than the data, smaller than the number of replicas, or not divisible by the
-            number of micro-batches.
+        PlanError: There are fewer examples in a batch than replicas, or it is not divisible by the number of
+            micro-batches.
     """
-    if plan.batch_size > examples:
-        raise PlanError("batch_size", plan.batch_size, f"must be at most {examples}, the number of training examples")
-    share = plan.batch_size // replicas
+    share = min(plan.batch_size, examples) // replicas
     if not share:
-        raise PlanError("batch_size", plan.batch_size, f"must be at least {replicas}, one example per replica")
+        reason = f"must be at least {replicas}, one example per replica"
+        if plan.batch_size >= replicas:
+            reason = f"{replicas} replicas need at least {replicas} training examples; there are {examples}"
+        raise PlanError("batch_size", plan.batch_size, reason)
     if share % (plan.micro_batches or 1):
         raise PlanError("micro_batches", plan.micro_batches, f"must divide the per-replica batch of {share}")
-    batches = examples // (share * replicas)
+    whole = examples // (share * replicas)
+    last = (examples - whole * share * replicas) // replicas if plan.last_batch == "keep" else 0
+    batches = whole + (last > 0)
     steps = plan.steps_per_epoch or batches
     return StepCounts(
         replicas=replicas,
         per_replica_batch=share,
         steps_per_epoch=steps,
         total_steps=steps * plan.epochs,
-        dropped_examples=examples - batches * share * replicas,
+        last_batch=last,
+        dropped_examples=examples - (whole * share + last) * replicas,
         passes=steps / batches,
+    )
+
+
+def count_stream_steps(plan: Plan, batches: int | None, batch_size: int | None, replicas: int) -> StepCounts:
+    """The steps of a stream, whose batches come as they are.
+
+    Args:
+        plan: The plan.
+        batches: Batches of an epoch; ``None`` if unknown.
+        batch_size: Examples of a batch; ``None`` if unknown.
+        replicas: Number of replicas.
+
+    Raises:
+        PlanError: A batch has fewer examples than there are replicas, or cannot be split into micro-batches.
+    """
+    share = (batch_size or plan.batch_size) // replicas
+    if not share:
+        raise PlanError("batch_size", batch_size, f"must be at least {replicas}, one example per replica")
+    if share % (plan.micro_batches or 1):
+        raise PlanError("micro_batches", plan.micro_batches, f"must divide the per-replica batch of {share}")
+    steps = plan.steps_per_epoch or batches or 0
+    return StepCounts(
+        replicas=replicas,
+        per_replica_batch=share,
+        steps_per_epoch=steps,
+        total_steps=steps * plan.epochs,
+        last_batch=0,
+        dropped_examples=0,
+        passes=steps / batches if batches else 0.0,
     )
 
 

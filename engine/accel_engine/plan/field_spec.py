@@ -71,7 +71,7 @@ class FieldSpec:
         """
         wrong = PlanError(name, value, f"must be {self.allowed}")
         if self.optional and value in (None, AUTO):
-            return None
+            return () if self.type is tuple else None
         if self.type is tuple:
             items = () if value == AUTO else value.replace(",", " ").split() if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from accel_engine import data, models, strategies
+from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS, DataOptions
 from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.field_spec import AUTO, FieldSpec
@@ -18,6 +19,7 @@ PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
 OPTIMIZERS = ("auto", "adam", "adamw", "nadam", "rmsprop", "sgd", "adagrad", "lion")
 VALIDATIONS = ("epoch", "end", "off")
+LAST_BATCHES = ("keep", "drop")
 REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
 RATE_SCALINGS = ("none", "linear", "square-root")
 
@@ -39,8 +41,46 @@ class Plan:
     model: str = _field("cnn", "Model: a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
     data: str = _field(
         "digits",
-        "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], FILE.npz or a folder of images",
+        "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], a file, a folder or FILE.py:FUNCTION",
         str,
+    )
+    task: str = _field("auto", "What is learned; auto follows from the model and the data", str, choices=TASKS)
+    target: tuple[str, ...] = _field((), "Columns or arrays to predict", tuple, optional=True, example="price")
+    features: tuple[str, ...] = _field(
+        (), "Columns or arrays to use as inputs; default: all others", tuple, optional=True, example="age,city"
+    )
+    ignore: tuple[str, ...] = _field((), "Columns or arrays to leave out", tuple, optional=True, example="id")
+    kinds: tuple[str, ...] = _field(
+        (), "Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"
+    )
+    time: str = _field("", "Column that orders a time series", str, example="date")
+    window: int | None = _field(
+        None,
+        "Steps of a time series, or tokens of a text, in one example",
+        int,
+        minimum=1,
+        optional=True,
+        example="24",
+    )
+    horizon: int = _field(1, "Steps of a time series to predict", int, minimum=1)
+    group: str = _field("", "Column that tells several time series apart", str, example="station")
+    tokenizer: str = _field("characters", "Tokens of a text for a language model", str, choices=TOKENIZERS)
+    split: str = _field(
+        "auto", f"How to choose validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified"
+    )
+    validation_split: float = _field(
+        0.1, "Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9
+    )
+    test_split: float = _field(0.0, "Share of the examples that training never sees", float, minimum=0, maximum=0.9)
+    validation_data: str = _field("", "File or folder with the validation examples", str, example="valid.csv")
+    validation_steps: int | None = _field(
+        None, "Batches of a validation stream to read at most", int, minimum=1, optional=True, example="100"
+    )
+    class_weight: tuple[str, ...] = _field(
+        (), "Weights of classes in the loss: balanced or CLASS=WEIGHT", tuple, optional=True, example="balanced"
+    )
+    invalid_examples: str = _field(
+        "fail", "Files that cannot be read and numbers that are not finite", str, choices=INVALID_EXAMPLES
     )
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
@@ -79,6 +119,8 @@ class Plan:
         optional=True,
         example="4",
     )
+    last_batch: str = _field("keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES)
+    shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))
     epochs: int = _field(10, "Number of epochs", int, minimum=1)
     steps_per_epoch: int | None = _field(None, "Steps per epoch; default: all the data", int, minimum=1, optional=True)
     optimizer: str = _field("auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS)
@@ -90,6 +132,7 @@ class Plan:
     )
     seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
     validation: str = _field("epoch", "Validate after each epoch, at the end or never", str, choices=VALIDATIONS)
+    monitor: str = _field("", "The metric that counts, such as validation_loss", str, example="validation_loss")
     gradient_norm: str = _field(
         "off", "Record the gradient norm of every step, before clipping", str, choices=("on", "off")
     )
@@ -110,6 +153,8 @@ class Plan:
         strategies.find(self.strategy)
         if self.image_size is not None:
             data.parse_size(self.image_size)
+        if self.split not in SPLITS and not self.split.startswith("column:"):
+            raise PlanError("split", self.split, f"must be one of {', '.join(SPLITS)} or column:NAME")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
@@ -154,8 +199,7 @@ class Plan:
     def to_mapping(self) -> dict[str, Any]:
         """Return all fields by name, in types of JSON."""
         values = {name: getattr(self, name) for name in SPECS}
-        values["devices"] = list(self.devices)
-        return values
+        return {name: _plain(value) for name, value in values.items()}
 
     def to_json(self) -> str:
         """Format the plan as a JSON object."""
@@ -187,7 +231,11 @@ class Plan:
             target = str(Path(model.target).expanduser().absolute())
             changes["model"] = f"{target}:{model.function}" if model.function else target
         if data_path is not None:
-            changes["data"] = str(data_path.absolute())
+            function = data.find(self.data).function
+            changes["data"] = str(data_path.absolute()) + (f":{function.rpartition(':')[2]}" if function else "")
+        if self.validation_data and (held_out := data.find(self.validation_data)).path is not None:
+            function = f":{held_out.function.rpartition(':')[2]}" if held_out.function else ""
+            changes["validation_data"] = str(held_out.path.expanduser().absolute()) + function
         return self.replace(**changes)
 
     def command(self, always: Container[str] = ()) -> str:
@@ -202,6 +250,11 @@ class Plan:
             if name in changed or name in always:
                 words += [str(FieldValue(name)), _text(value)]
         return shell_command(words)
+
+    @property
+    def data_options(self) -> DataOptions:
+        """How the data is read and split."""
+        return DataOptions(**{item.name: getattr(self, item.name) for item in fields(DataOptions)})
 
     @property
     def policy(self) -> str:

@@ -14,9 +14,10 @@ from accel_engine import data as datasets
 from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
+from accel_engine.data.structure import ArraySpec
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import DataError, PlanError, UsageError, Words
-from accel_engine.models import ModelEntry, UserModel
+from accel_engine.errors import PlanError, UsageError, Words
+from accel_engine.models import ModelEntry, UserModel, user_code
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
@@ -78,21 +79,22 @@ class ResolvedPlan:
         with _collected(errors):
             if data.value_range is not None:
                 choose_scaling(self.plan.scale, data.value_range)
+        task = data.task if self.plan.task == "auto" else self.plan.task
         model, replicas = self.model, self.placement.replicas if self.placement else None
-        if isinstance(model, ModelEntry) and data.shape is not None and (mismatch := model.mismatch(data.shape)):
+        if (
+            isinstance(model, ModelEntry)
+            and (data.shape is not None or (data.spec is not None and not isinstance(data.spec.inputs, ArraySpec)))
+            and (mismatch := model.mismatch(data.shape, task, data.classes))
+        ):
             errors["model"] = (mismatch,)
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
         return replace(self, data=data, step_counts=step_counts, errors=errors)
 
-    def with_examples(self, examples: int, replicas: int) -> Self:
-        """Count the steps for a number of training examples and of replicas.
-
-        Raises:
-            PlanError: They do not fit the plan's batch size.
-        """
-        return replace(self, step_counts=count_steps(self.plan, examples, replicas))
+    def with_step_counts(self, step_counts: StepCounts) -> Self:
+        """Complete the plan with its steps, once the data is read and the replicas are known."""
+        return replace(self, step_counts=step_counts)
 
     def check(self) -> Self:
         """Return this plan if it has no errors.
@@ -144,9 +146,9 @@ def resolve(
 
 
 def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
-    """Resolve a plan before it is trained; reads names and headers of the user's data.
+    """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
-    The engine checks a user's own model, which it can build.
+    Only the engine runs the user's functions.
 
     Args:
         plan: The plan.
@@ -155,12 +157,13 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
         DataError: The data file or folder cannot be read.
+        ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
     resolved = resolve(plan, devices).check()
-    surveyed = datasets.survey(resolved.data, plan.image_size)
-    if surveyed.shape is None or surveyed.examples is None:
-        raise DataError(f"the shape of the data {plan.data} is unknown")
+    if isinstance(resolved.model, UserModel):
+        user_code.check(resolved.model)
+    surveyed = datasets.survey(resolved.data, plan.data_options)
     return resolved.with_data(surveyed).check()
 
 

@@ -1,7 +1,7 @@
 """Private names of Keras. Does not import TensorFlow, as scripts may use another backend."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
@@ -53,3 +53,33 @@ def unseeded_state() -> tuple[keras.Variable, ...]:
 
         return (global_seed_generator().state,)
     return ()
+
+
+@contextmanager
+def kept_losses(model: Any) -> Iterator[None]:
+    """Keep the losses that ``add_loss`` and regularizers gave a model's layers, inside a ``keras.StatelessScope``.
+
+    Keras hides them there. Without the private name they are missing, so a loss is then computed outside of the scope:
+    see :func:`keeps_losses`.
+    """
+    layers = [(layer, losses) for layer in all_layers(model) if (losses := list(layer.losses))]
+    for layer, losses in layers:
+        vars(layer)["_losses_override"] = losses  # not with setattr: Keras tracks what is assigned to its layers
+    try:
+        yield
+    finally:
+        for layer, _ in layers:
+            vars(layer)["_losses_override"] = []
+
+
+def keeps_losses(model: Any) -> bool:
+    """Whether :func:`kept_losses` has an effect."""
+    return "_losses_override" in vars(model)
+
+
+def mask_of(outputs: Any) -> Any:
+    """The mask that layers such as ``Embedding`` give to a tensor; ``None`` if there is none.
+
+    Keras' own losses read it. Without the private name, masked tokens count in diagnostics.
+    """
+    return getattr(outputs, "_keras_mask", None)

@@ -82,3 +82,31 @@ def register_function(name: str, function: Callable[..., Any]) -> None:
         raise AccelError(
             f"TensorFlow {tf.__version__} does not let parameter-server workers read data: use another strategy"
         ) from error
+
+
+def dataset_inputs(dataset: tf.data.Dataset) -> list[tf.data.Dataset] | None:
+    """The datasets that a dataset is made from; ``None`` without the private name.
+
+    No public name gives them, except a serialized graph with all data that is in memory.
+    """
+    inputs = getattr(dataset, "_inputs", None)
+    return None if inputs is None else list(inputs())
+
+
+def dataset_operations(dataset: tf.data.Dataset) -> set[str] | None:
+    """The operations in the functions of a dataset, such as ``PyFunc``; ``None`` without the private names.
+
+    No public name gives them, except a serialized graph with all data that is in memory.
+    """
+    functions = getattr(dataset, "_functions", None)
+    if functions is None:
+        return None
+    operations: set[str] = set()
+    for wrapper in functions():
+        function = getattr(wrapper, "function", None)
+        if function is None:
+            return None
+        graph = function.graph.as_graph_def()
+        operations.update(node.op for node in graph.node)
+        operations.update(node.op for inner in graph.library.function for node in inner.node_def)
+    return operations

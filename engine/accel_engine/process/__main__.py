@@ -1,7 +1,7 @@
-"""The engine process: ``python -m accel_engine.process [--run | --predict | --revalidate] [DIRECTORY]``.
+"""The engine process: ``python -m accel_engine.process [--describe-data | --run DIRECTORY | ...]``.
 
-With ``--predict`` and ``--revalidate`` it answers one
-:class:`accel_engine.launch.model_query.ModelQuery`. Without options it is a warm engine: it imports TensorFlow,
+With ``--predict``, ``--revalidate`` and ``--describe-data`` it answers one
+:class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports TensorFlow,
 answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and waits for a
 run to train.
 """
@@ -9,6 +9,7 @@ run to train.
 import argparse
 import os
 import sys
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import cast
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
+    parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
@@ -37,9 +39,11 @@ def main() -> int:
     cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
     tensorflow = TensorFlowImport()
     if arguments.predict:
-        return query_server.serve_query(query_server.serve_prediction, arguments.predict, tensorflow)
+        return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
     if arguments.revalidate:
-        return query_server.serve_query(query_server.revalidate, arguments.revalidate, tensorflow)
+        return query_server.serve_query(partial(query_server.revalidate, arguments.revalidate), tensorflow)
+    if arguments.describe_data:
+        return query_server.serve_query(query_server.describe_data, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

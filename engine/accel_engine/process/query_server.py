@@ -1,4 +1,4 @@
-"""Answers one query about a run: reads a JSON object from standard input and writes JSON lines to standard output."""
+"""Answers one query: reads a JSON object from standard input and writes JSON lines to standard output."""
 
 import json
 import traceback
@@ -6,19 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from accel_engine import data
+from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
 from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
 
 SendReply: TypeAlias = Callable[[dict[str, Any]], None]
 """Writes a reply."""
 
-QueryFunction: TypeAlias = Callable[[Path, dict[str, Any], SendReply], dict[str, Any]]
-"""Computes the answer from a run's directory and the request; may send progress before."""
+QueryFunction: TypeAlias = Callable[[dict[str, Any], SendReply], dict[str, Any]]
+"""Computes the answer to the request; may send progress before."""
 
 
-def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImport) -> int:
-    """Answer the request on standard input with a query on a run's directory; returns the exit status."""
+def serve_query(query: QueryFunction, tensorflow: TensorFlowImport) -> int:
+    """Answer the request on standard input; returns the exit status."""
     requests, replies = claim_pipes()
 
     def send(reply: dict[str, Any]) -> None:
@@ -26,7 +29,7 @@ def serve_query(query: QueryFunction, directory: Path, tensorflow: TensorFlowImp
 
     def ask() -> dict[str, Any]:
         tensorflow.wait()
-        return query(directory, request, send)
+        return query(request, send)
 
     request = json.loads(requests.read())
     send(answer_or_problem(ask))
@@ -59,3 +62,12 @@ def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dic
     from accel_engine.training.evaluation.revalidation import revalidate
 
     return revalidate(directory, lambda done, of: send({"done": done, "of": of}))
+
+
+def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Load a plan's data, for a description of what only loading tells."""
+    from accel_engine.data.loaded_entry import entry_of
+
+    plan = Plan.from_mapping(request["plan"])
+    dataset = data.load(plan.data, plan.data_options, lambda done, of: send({"done": done, "of": of}))
+    return to_json(entry_of(dataset, data.find(plan.data)))

@@ -224,6 +224,10 @@ class Database(sqlite3.Connection):
             kinds,
         ).fetchall()
 
+    def bodies(self, kind: str) -> list[str]:
+        """The bodies of all events of a kind, oldest first."""
+        return [row[0] for row in self.execute("SELECT body FROM event WHERE kind = ? ORDER BY id", (kind,))]
+
     def engines(self) -> list[tuple[float, float, str | None]]:
         """For each engine of the run: start time, time of its last event, and body of its ``run_ended``."""
         return self.execute(_ENGINES).fetchall()

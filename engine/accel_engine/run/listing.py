@@ -5,17 +5,18 @@ import os
 import threading
 import time
 from array import array
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, RunEnded, Validated, from_stored_rows
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, from_stored_rows
 from accel_engine.run.connection import DAMAGE, DATABASE, connect, explained
 from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database, is_series
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
@@ -36,6 +37,8 @@ class RunSummary:
         steps: Steps recorded.
         metrics: The latest means: of the last epoch, or of the last chunk before the first epoch has ended. Those of
             validation are prefixed with ``validation_``.
+        monitor: The metric that counts, such as ``validation_accuracy``.
+        best: Its best value; ``None`` if there is none, or if its name does not tell which way is better.
         seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
         membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
         reason: Why it stopped or failed.
@@ -48,6 +51,8 @@ class RunSummary:
     info: RunInfo | None
     steps: int = 0
     metrics: dict[str, float] | None = None
+    monitor: str = ""
+    best: float | None = None
     seconds: float = 0.0
     membership: Membership | None = None
     reason: str = ""
@@ -153,12 +158,15 @@ def summarize(directory: Path) -> RunSummary:
             metrics, reason = _latest_metrics(database)
             if "loss" not in metrics:
                 metrics = _last_chunk_means(database) | metrics
+            monitor = _monitor(database, info, metrics)
             return RunSummary(
                 directory.name,
                 directory,
                 info,
                 steps=database.chunk_from_end()[1],
                 metrics=metrics,
+                monitor=monitor,
+                best=_best(database, monitor, metrics),
                 seconds=sum(map(_seconds, database.engines())),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
@@ -187,6 +195,27 @@ def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
                 metrics |= means
         reason = event.reason if isinstance(event, RunEnded) else reason
     return metrics, reason
+
+
+def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) -> str:
+    """The metric that counts."""
+    built = next(from_stored_rows(database.last_of_each("model_built")), None)
+    wanted, task = (built.monitor, built.task) if isinstance(built, ModelBuilt) else ("", "")
+    validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
+    trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
+    return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
+
+
+def _best(database: Database, monitor: str, metrics: Mapping[str, float]) -> float | None:
+    """The best value of a metric over all epochs."""
+    lower = is_better_lower(monitor)
+    if lower is None:
+        return None
+    name = monitor.removeprefix(VALIDATION_PREFIX)
+    bodies = database.bodies("epoch_ended" if name == monitor else "validated")
+    values = [event["metrics"].get(name) for event in json.loads(f"[{','.join(bodies)}]")]
+    finite = [value for value in (*values, metrics.get(monitor)) if value is not None and isfinite(value)]
+    return (min if lower else max)(finite, default=None)
 
 
 def _last_chunk_means(database: Database) -> dict[str, float]:

@@ -13,6 +13,8 @@ CHANGEABLE = frozenset(
         "epochs",
         "learning_rate",
         "validation",
+        "validation_steps",
+        "monitor",
         "gradient_norm",
         "tensorboard",
         "force",

@@ -17,6 +17,18 @@ MAX_ELEMENTS = 32
 MEAN_PREFIXES = ("mean_", "running_")
 """Prefixes of series of a recorded ``fit`` that are means: over an execution's batches, over the epoch so far."""
 
+VALIDATION_PREFIX = "validation_"
+"""Prefix of the metrics of validation where they stand beside those of training."""
+
+_LOWER_IS_BETTER = re.compile(
+    r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid"
+)
+_HIGHER_IS_BETTER = re.compile(
+    r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|score|"
+    r"bleu|rouge|psnr|ssim|hits|mrr|ndcg|kappa|correlation|map"
+)
+"""Words of metrics' names. The losses come first: a ``cosine_similarity_loss`` is a loss."""
+
 _RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
 """Names of other columns in files, tables and JSON lines, which no series can have."""
 
@@ -25,6 +37,53 @@ def series_name(name: str) -> str:
     """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
     plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
     return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
+
+
+def is_better_lower(name: str) -> bool | None:
+    """Whether lower values of a metric are better, judged by its name; ``None`` if the name does not tell."""
+    words = name.lower().replace("io_u", "iou").split("_")  # Keras' name of IoU
+    if name.endswith(("positives", "negatives")):
+        return "false" in words
+    if any(_LOWER_IS_BETTER.fullmatch(word) for word in words):
+        return True
+    return False if any(_HIGHER_IS_BETTER.fullmatch(word) for word in words) else None
+
+
+def is_loss(name: str) -> bool:
+    """Whether a series is a loss: ``loss``, ``OUTPUT_loss``, ``d_loss``."""
+    return name == "loss" or name.endswith("_loss")
+
+
+def infer_monitor(series: Collection[str], task: str = "") -> str:
+    """The metric that counts if the plan names none: the accuracy of a classification, else the loss.
+
+    Args:
+        series: Names of the series, or of the metrics of validation, without a prefix.
+        task: What is learned; empty if unknown.
+
+    Returns:
+        One of ``series``, or ``loss``.
+    """
+    if task in ("", "auto", "classification"):
+        accuracies = [name for name in series if name == "accuracy" or name.endswith("_accuracy")]
+        if "accuracy" in accuracies or len(accuracies) == 1:
+            return "accuracy" if "accuracy" in accuracies else accuracies[0]
+    return "loss" if "loss" in series else next(filter(is_loss, series), "loss")
+
+
+def choose_monitor(wanted: str, trained: Collection[str], validated: Collection[str], task: str = "") -> str:
+    """The metric that counts, with ``validation_`` before one of validation.
+
+    Args:
+        wanted: The plan's ``monitor``; empty to infer it. ``val_loss``, as in Keras, is ``validation_loss``.
+        trained: Names of the series of steps.
+        validated: Names of the metrics of validation, without a prefix.
+        task: What is learned; empty if unknown.
+    """
+    if wanted:
+        return VALIDATION_PREFIX + wanted.removeprefix("val_") if wanted.startswith("val_") else wanted
+    name = infer_monitor(validated or trained, task)
+    return VALIDATION_PREFIX + name if name in validated else name
 
 
 def rounded_rate(rate: float) -> float:

@@ -93,8 +93,8 @@ class RunInfo:
 def read_info(database: Database) -> RunInfo:
     """Read a run's ``meta`` and find its status."""
     directory, meta = database.directory, database.meta()
-    values = json.loads(meta["plan"])
     script = str(meta.get("script", ""))
+    values = json.loads(meta["plan"]) if script else _plan_values(meta["plan"])
     pid = meta.get("pid")
     return RunInfo(
         id=directory.name,
@@ -111,12 +111,21 @@ def read_info(database: Database) -> RunInfo:
     )
 
 
+_EARLIER = {"last_batch": "drop"}
+"""What versions without these plan fields did, where it differs from the default."""
+
+
 @lru_cache(maxsize=64)
 def _plan_of(text: str) -> Plan | None:
     """Parse a plan; ``None`` if this program does not know all of it. Cached, as followers read it every second."""
     with suppress(UsageError):
-        return Plan.from_mapping(json.loads(text))
+        return Plan.from_mapping(_plan_values(text))
     return None
+
+
+def _plan_values(text: str) -> dict[str, Any]:
+    """A stored plan's fields; those that the run's version did not have say what it did."""
+    return {**_EARLIER, **json.loads(text)}
 
 
 def _status(database: Database, meta: dict[str, Any]) -> Status:

@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import keras
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.structure import describe
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.models import UserModel
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.micro_batches import candidate_count, supports_micro_batches
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -102,12 +102,12 @@ class AutoTuner:
         worthwhile = self._steps_left > WORTHWHILE_STEPS and self._is_long(rate)
         return self._pending and seconds >= SETTLED_SECONDS and worthwhile
 
-    def run_trial(self, default: Loop, order: npt.NDArray[np.int32]) -> Loop:
+    def run_trial(self, default: Loop, segment: Segment) -> Loop:
         """Run the trial, save and emit its rates, and return the faster loop; see :func:`compare_modes`."""
         self._pending = False
         detail = "the step with XLA" if self._alternative.xla else "the step in micro-batches"
         self._reporter.enter_phase(Phase.TRACING, detail)
-        faster, rates = compare_modes(self._assembly, default, self._alternative, order)
+        faster, rates = compare_modes(self._assembly, default, self._alternative, segment)
         self.mode = faster.mode
         save(_FILE, self._cache_key, asdict(rates))
         self._report(rates, remembered=False)
@@ -120,7 +120,7 @@ class AutoTuner:
 
     @property
     def _steps_left(self) -> int:
-        return self._assembly.plan.epochs * self._assembly.step_counts.steps_per_epoch - self._reporter.step
+        return self._assembly.step_counts.total_steps - self._reporter.step
 
     def _report(self, rates: TrialSpeeds, *, remembered: bool) -> None:
         step, mode, tried = self._reporter.step, self.mode, self._alternative
@@ -159,7 +159,7 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
 
 
 def compare_modes(
-    assembly: Assembly, default: Loop, alternative: ExecutionMode, order: npt.NDArray[np.int32]
+    assembly: Assembly, default: Loop, alternative: ExecutionMode, segment: Segment
 ) -> tuple[Loop, TrialSpeeds]:
     """Run steps in both modes, restore the state, and return the faster loop with the measured rates.
 
@@ -167,15 +167,15 @@ def compare_modes(
         assembly: Model, data and strategy.
         default: The loop in the plan's mode.
         alternative: The other mode.
-        order: Row numbers of an epoch, int32 ``[steps, replicas, per_replica_batch]``.
+        segment: Steps of the epoch.
     """
     other = Loop(assembly, alternative)
     with _restored_state(assembly):
         try:
-            rate = other.measure_rate(order, TRIAL_SECONDS)
+            rate = other.measure_rate(segment, TRIAL_SECONDS)
         except (tf.errors.OpError, RuntimeError, TypeError, ValueError):
             rate = 0.0  # XLA cannot compile some operations, nor the steps of some strategies
-        rates = TrialSpeeds(default.measure_rate(order, TRIAL_SECONDS), rate)
+        rates = TrialSpeeds(default.measure_rate(segment, TRIAL_SECONDS), rate)
     return (other if rates.alternative_is_faster else default), rates
 
 
@@ -195,7 +195,7 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
     key: list[object] = [
         plan.model,
         modified,
-        assembly.dataset.shape,
+        describe(assembly.dataset.spec),
         assembly.dataset.classes,
         assembly.step_counts.per_replica_batch,
     ]

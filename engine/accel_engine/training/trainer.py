@@ -2,10 +2,10 @@
 
 import time
 import traceback
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
@@ -29,8 +29,8 @@ from accel_engine.training.commands.command_mailbox import CommandMailbox, Comma
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
-from accel_engine.training.core.feed import epoch_order, epoch_segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means
 from accel_engine.training.distributed import tpu_builder
@@ -38,7 +38,7 @@ from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.strategy_builders import reduction_over_workers
 from accel_engine.training.distributed.tpu_errors import explain
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync, link_worker_runs
-from accel_engine.training.evaluation.evaluation_report import input_spec_of
+from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.reporting.error_explanation import explain_error
@@ -70,6 +70,7 @@ class Trainer:
     """
 
     _assembly: Assembly
+    _batches: Batches
     _saver: RunSaver
     _command_handler: CommandHandler
     _loop: Loop
@@ -101,6 +102,7 @@ class Trainer:
         self._reporter = RunReporter(run, first_step)
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
+        self._opened = ExitStack()
         self._means = Means()
         self._metrics: dict[str, float] = {}
         self._warm = False
@@ -122,6 +124,8 @@ class Trainer:
             traceback.print_exc()
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
+        finally:
+            self._opened.close()
         return self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
@@ -145,14 +149,20 @@ class Trainer:
         names = self._configure_devices()
         memory = device_visibility.device_memory(names, self._resolved, self._inventory)
         trained = diagnostics.read(self._run.directory) if self._reporter.step else None
-        self._assembly = assembly = assemble(self._resolved, names, memory, trained)
+        self._assembly = assembly = assemble(self._resolved, names, memory, trained, self._report_progress)
         self._sync_start_step()
-        self._saver = RunSaver(assembly, self._reporter)
+        self._batches = training_batches(assembly)
+        self._opened.callback(self._batches.close)
+        self._saver = RunSaver(assembly, self._reporter, self._batches)
         self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
         self._report_assembly(names)
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
-            self._validation = Validation(assembly, memory)
+            validation = Validation(assembly, memory)
+            if problem := validation.problem():
+                self._reporter.emit(Warned, message=f"training without validation: {problem}")
+            else:
+                self._validation = validation
         self._command_handler.handle()
         self._choose_loop()
 
@@ -192,9 +202,10 @@ class Trainer:
             self._sync.all_gather(0.0)
 
     def _train_epochs(self) -> None:
-        reporter = self._reporter
-        reporter.epochs, done = divmod(reporter.step, self._assembly.step_counts.steps_per_epoch)
-        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step))
+        reporter, batches = self._reporter, self._batches
+        reporter.epochs, done = batches.restore(reporter.step)
+        sizes = self._assembly.step_counts.step_sizes(0, done)
+        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step), sizes)
         if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
             self._validate()
         while reporter.epochs < self._plan.epochs:
@@ -205,22 +216,22 @@ class Trainer:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        segment, steps = range(0), self._assembly.step_counts.steps_per_epoch
-        while done < steps:
-            if done not in segment:
-                segment = self._segment_around(done)
-                order = self._order(self._reporter.epochs, segment)
-            for chunk in self._loop.run(order, done - segment.start):
-                self._record(chunk)
-                done += chunk.count
-                # At the end of an epoch, EpochEnded comes before any command.
-                if done < steps and self._loop.is_idle:
-                    self._command_handler.handle()
-                if self._meter:
-                    self._meter.update_peak(self._timed_seconds, self._rate)
-                if self._autotuner.is_due(self._timed_seconds, self._rate):
-                    self._loop = self._autotuner.run_trial(self._loop, order)
-                    break  # continue with the loop chosen
+        for segment in self._batches.segments(self._reporter.epochs, done, self._loop):
+            position = 0
+            while position < segment.steps:
+                for chunk in self._loop.run(segment, position):
+                    self._record(chunk)
+                    self._batches.count(chunk.count)
+                    position += chunk.count
+                    # At the end of an epoch, EpochEnded comes before any command.
+                    if not self._batches.epoch_ended and self._loop.is_idle:
+                        self._command_handler.handle()
+                    if self._meter:
+                        self._meter.update_peak(self._timed_seconds, self._rate)
+                    is_whole = segment.examples == self._assembly.step_counts.global_batch
+                    if is_whole and self._autotuner.is_due(self._timed_seconds, self._rate):
+                        self._loop = self._autotuner.run_trial(self._loop, segment)
+                        break  # continue with the loop chosen
 
     def _choose_loop(self) -> None:
         """Create the loop in the plan's execution mode, or in the faster one of an earlier run."""
@@ -232,7 +243,7 @@ class Trainer:
             self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending)
         else:
             self._loop = Loop(assembly, mode, sync_count=self._broadcast)
-        graph = self._loop.trace(self._order(0, self._segment_around(0)))
+        graph = self._loop.trace(self._batches.first_segment())
         self._report_name_remarks()
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph)
@@ -267,7 +278,8 @@ class Trainer:
         metrics = self._validation.run(self._command_handler.handle)
         self._metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
-        self._run.write_diagnostics(self._validation.report_builder.build(), reporter.step)
+        for item in self._validation.report():
+            self._run.write_diagnostics(item, reporter.step)
         reporter.emit(Validated, epoch=reporter.epochs, step=reporter.step, metrics=metrics, seconds=seconds)
         self._report_name_remarks()
         return True
@@ -280,7 +292,7 @@ class Trainer:
         first = self._reporter.step
         self._reporter.step += chunk.count
         self._run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
-        self._means.add(chunk.series, chunk.seconds)
+        self._means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
         if self._warm:
             self._timed_steps += chunk.count
             self._timed_seconds += chunk.seconds
@@ -292,14 +304,10 @@ class Trainer:
             message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
             self._reporter.emit(Warned, message=message)
 
-    def _segment_around(self, step: int) -> range:
-        counts = self._assembly.step_counts
-        return epoch_segment(step, len(self._assembly.dataset.train), counts.steps_per_epoch, counts.global_batch)
-
-    def _order(self, epoch: int, steps: range) -> npt.NDArray[np.int32]:
-        assembly = self._assembly
-        examples, batch = len(assembly.dataset.train), assembly.step_counts.per_replica_batch
-        return epoch_order(self._plan.seed, epoch, examples, len(steps), assembly.replicas, batch, steps.start)
+    def _report_progress(self, done: int, total: int) -> None:
+        """Show how much of the data is read, as a detail of the phase."""
+        shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
+        self._reporter.enter_phase(Phase.BUILDING, shown)
 
     def _report_assembly(self, names: tuple[str, ...]) -> None:
         assembly = self._assembly
@@ -317,8 +325,11 @@ class Trainer:
             address=self._resolved.remote_tpu,
         )
         self._run.write_event(summarize(assembly))
-        self._run.write_diagnostics(input_spec_of(assembly.dataset, assembly.scale), self._reporter.step)
+        if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
+            self._run.write_diagnostics(input_spec, self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
             self._run.write_event(rate)
+        for note in assembly.dataset.notes:
+            self._reporter.emit(Warned, message=note, severity="information")
         for note in assembly.notes:
             self._reporter.emit(Warned, message=note)

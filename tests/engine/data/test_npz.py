@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -5,41 +6,161 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data.npz import read
-from accel_engine.errors import DataError, PlanError
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset_entry import Column
+from accel_engine.data.structure import ArraySpec, Batch
+from accel_engine.errors import AccelError, DataError, PlanError
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 256, (30, 9, 8)).astype(np.uint8)
 Y = np.arange(30) % 3
+NONE = DataOptions()
+
+Save = Callable[..., str]
 
 
 @pytest.fixture
-def save(tmp_path: Path):
-    def save(**arrays: Any) -> str:
-        np.savez(tmp_path / "mine.npz", **arrays)
-        return str(tmp_path / "mine.npz")
+def save(tmp_path: Path) -> Save:
+    def save(file: str = "mine.npz", **arrays: Any) -> str:
+        np.savez(tmp_path / file, **arrays)
+        return str(tmp_path / file)
 
     return save
 
 
-def test_keras_form(save) -> None:
-    spec = save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6])
-    dataset = data.load(spec, image_size=None, seed=0)
-    assert (dataset.name, len(dataset.train), dataset.shape) == ("mine", 30, (9, 8, 1))
-    assert dataset.validation is not None
-    np.testing.assert_array_equal(dataset.validation.x[..., 0], X[:6])
+def sizes(dataset: Dataset) -> list[int | None]:
+    return [None if part is None else len(part) for part in (dataset.train, dataset.validation, dataset.test)]
 
 
-@pytest.mark.parametrize("names", [("x", "y"), ("x_train", "y_train"), ("x_train", "y_train", "x_test", "y_test")])
-def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
-    spec = save(**{name: X if name[0] == "x" else Y for name in names})
-    entry = data.survey(data.find(spec), None)
-    dataset = data.load(spec, image_size=None, seed=0)
-    assert dataset.validation is not None
-    assert entry.shape == dataset.shape
-    assert entry.classes == dataset.classes == 3
+def train(dataset: Dataset) -> Split:
+    assert isinstance(dataset.train, Split)
+    return dataset.train
+
+
+def test_keras_form(save: Save) -> None:
+    dataset = data.load(save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6]), NONE)
+    assert (dataset.name, dataset.shape) == ("mine", (9, 8, 1))
+    assert sizes(dataset) == [30, 6, None]
+    np.testing.assert_array_equal(dataset.validation.inputs[..., 0], X[:6])
+    assert any("the test arrays are the validation split; add x_val and y_val" in note for note in dataset.notes)
+
+
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], list[int | None]]] = {
+    "x and y": ({"x": X, "y": Y}, {}, [27, 3, None]),
+    "only x": ({"x": X}, {}, [27, 3, None]),
+    "train": ({"x_train": X, "y_train": Y}, {}, [27, 3, None]),
+    "train and test": ({"x_train": X, "y_train": Y, "x_test": X[:6], "y_test": Y[:6]}, {}, [30, 6, None]),
+    "train and test, split": (
+        {"x_train": X, "y_train": Y, "x_test": X[:6], "y_test": Y[:6]},
+        {"split": "random"},
+        [27, 3, 6],
+    ),
+    "train and test, not split": (
+        {"x_train": X, "y_train": Y, "x_test": X[:6], "y_test": Y[:6]},
+        {"split": "none"},
+        [30, None, 6],
+    ),
+    "all": (
+        {f"{a}_{b}": v[:n] for a, v in (("x", X), ("y", Y)) for b, n in (("train", 30), ("val", 5), ("test", 6))},
+        {},
+        [30, 5, 6],
+    ),
+    "x and x_test": ({"x": X, "y": Y, "x_test": X[:4], "y_test": Y[:4]}, {}, [30, 4, None]),
+    "weights": ({"x": X, "y": Y, "sample_weight": Y + 1}, {}, [27, 3, None]),
+    "weights of splits": (
+        {"x_train": X, "y_train": Y, "sample_weight_train": Y + 1.0, "x_val": X, "y_val": Y, "sample_weight_val": Y},
+        {},
+        [30, 30, None],
+    ),
+    "several inputs": ({"image": X, "age": Y * 2.0, "y": Y}, {}, [27, 3, None]),
+    "named": (
+        {"image": X, "age": Y * 2.0, "price": Y / 3, "id": Y},
+        {"target": ("price",), "ignore": ("id",)},
+        [27, 3, None],
+    ),
+    "several targets": ({"a": X, "b": Y, "c": Y / 3}, {"target": ("b", "c"), "features": ("a",)}, [27, 3, None]),
+    "named splits": (
+        {"image_train": X, "label_train": Y, "image_val": X[:7], "label_val": Y[:7]},
+        {},
+        [30, 7, None],
+    ),
+    "series": ({"x": RNG.random((30, 12, 4)), "y": RNG.random(30)}, {}, [27, 3, None]),
+    "masks": ({"x": np.stack([X] * 3, 3), "y": X // 64}, {}, [27, 3, None]),
+    "tokens": ({"x": RNG.integers(0, 50, (30, 12)), "y": RNG.integers(0, 50, (30, 12))}, {}, [27, 3, None]),
+    "one-hot": ({"x": RNG.random((30, 12)), "y": np.eye(3)[Y]}, {}, [27, 3, None]),
+    "text": ({"x": np.array(["some text", "more"] * 15), "y": Y}, {}, [27, 3, None]),
+    "text labels": ({"x": RNG.random((30, 2)), "y": np.array(["no", "yes"] * 15)}, {}, [27, 3, None]),
+    "class names": ({"x": X, "y": Y, "class_names": np.array(["a", "b", "c", "d"])}, {}, [27, 3, None]),
+    "columns first": ({"x": np.asfortranarray(RNG.random((30, 5))), "y": Y}, {}, [27, 3, None]),
+    "test share": ({"x": X, "y": Y}, {"test_split": 0.2}, [21, 3, 6]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_survey_finds_what_reading_gives(save: Save, form: str) -> None:
+    arrays, options, expected = FORMS[form]
+    spec = save(**arrays)
+    entry = data.survey(data.find(spec), DataOptions(**options))
+    dataset = data.load(spec, DataOptions(**options))
+    assert sizes(dataset) == expected
+    assert [entry.examples, entry.validation_examples, entry.test_examples] == [size or 0 for size in expected]
+    assert entry.spec is not None
+    assert entry.spec[:2] == dataset.spec[:2]
+    assert (entry.shape, entry.task, entry.kind) == (dataset.shape, dataset.task, dataset.kind)
     assert entry.value_range == dataset.value_range
-    assert (entry.examples, entry.validation_examples) == (len(dataset.train), len(dataset.validation))
+    assert (entry.classes, entry.class_names) == (dataset.classes, dataset.class_names)
+    assert {column.name for column in entry.columns} | {"class_names"} >= set(arrays)
+    assert len(entry.samples) == 3
+
+
+def test_what_the_arrays_become(save: Save) -> None:
+    everything = {}
+    for form, (arrays, options, _) in FORMS.items():
+        names = {field: value for field, value in options.items() if "split" not in field}
+        everything[form] = data.load(save(**arrays), DataOptions(split="none", **names))
+    weighted = train(everything["weights"])
+    assert weighted.weights.dtype == np.float32
+    np.testing.assert_array_equal(weighted.weights, Y + 1)
+    assert everything["weights of splits"].validation.weights.dtype == np.float32
+    assert everything["several inputs"].spec.inputs == {
+        "image": ArraySpec((9, 8), "uint8"),
+        "age": ArraySpec((), "float32"),
+    }
+    assert (everything["several inputs"].task, everything["several inputs"].classes) == ("classification", 3)
+    assert set(everything["named"].spec.inputs) == {"image", "age"}
+    assert everything["named"].task == "regression"
+    assert everything["several targets"].spec == Batch(
+        ArraySpec((9, 8, 1), "uint8"), {"b": ArraySpec((), "int64"), "c": ArraySpec((), "float32")}
+    )
+    assert (everything["series"].shape, everything["series"].task) == ((12, 4), "regression")
+    assert (everything["tokens"].spec.inputs, everything["tokens"].task) == (ArraySpec((12,), "int64"), "sequence")
+    assert (everything["masks"].task, everything["masks"].kind) == ("segmentation", "images")
+    assert (everything["one-hot"].task, everything["one-hot"].spec.targets) == (
+        "classification",
+        ArraySpec((3,), "float32"),
+    )
+    assert (everything["text"].spec.inputs, everything["text"].kind) == (ArraySpec((), "string"), "text")
+    assert everything["text labels"].class_names == ("no", "yes")
+    assert everything["class names"].class_names == ("a", "b", "c", "d")
+    assert everything["only x"].spec.targets is None
+    assert any("no targets: x used as inputs; --target names" in note for note in everything["only x"].notes)
+    np.testing.assert_array_equal(train(everything["columns first"]).targets, Y)
+
+
+def test_survey_describes_arrays_and_examples(save: Save) -> None:
+    spec = save(x=X, y=Y, age=Y / 4, note=np.array(["a"] * 30), odd=np.zeros(3))
+    entry = data.survey(data.find(spec), DataOptions(features=("x", "age"), ignore=("note",)))
+    assert entry.columns == (
+        Column("age", "number", "input", detail="float64 [30]"),
+        Column("x", "image", "input", detail="uint8 [30, 9, 8]"),
+        Column("y", "label", "target", detail="int64 [30], 3 classes"),
+        Column("odd", "number", "unused", detail="float64 [3]"),
+        Column("note", "ignored", "unused", detail="<U1 [30]"),
+    )
+    assert entry.class_counts == (10, 10, 10)
+    assert entry.samples[1][0] == "1"
+    assert entry.samples[1][1] == f"age: 0.25, x: 9x8, {X[1].min()} to {X[1].max()}, target: 1"
 
 
 @pytest.mark.parametrize(
@@ -47,10 +168,6 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
     [
         ({}, None),
         ({"extra": Y, "about": Y}, "unused arrays in the file: 'about', 'extra'"),
-        (
-            {"sample_weight": Y},
-            "unused arrays in the file: 'sample_weight'; all examples have the same weight",
-        ),
         ({"x_test": X}, "unused arrays in the file: 'x_test'"),
         ({"a\x1b]0;X\x07\u202e": Y}, r"unused arrays in the file: 'a\x1b]0;X\x07\u202e'"),
         (
@@ -59,76 +176,107 @@ def test_survey_says_what_reading_gives(save, names: tuple[str, ...]) -> None:
         ),
     ],
 )
-def test_arrays_that_nothing_is_done_with_are_named(save, more: dict[str, Any], note: str | None) -> None:
+def test_unused_arrays_are_named(save: Save, more: dict[str, Any], note: str | None) -> None:
     spec = save(x=X, y=Y, **more)
-    told = () if note is None else (note,)
-    assert data.survey(data.find(spec), None).notes == told
-    assert tuple(said for said in data.load(spec, image_size=None, seed=0).notes if "unused" in said) == told
+    expected = () if note is None else (note,)
+    for notes in (data.survey(data.find(spec), NONE).notes, data.load(spec, NONE).notes):
+        assert tuple(each for each in notes if "unused" in each) == expected
 
 
-def test_survey_leaves_the_catalogue_as_it_is() -> None:
-    assert data.survey(data.CATALOGUE["mnist"], None) is data.CATALOGUE["mnist"]
+def test_validation_data_of_its_own(save: Save) -> None:
+    other = save("other.npz", x=X[:5], y=Y[:5])
+    spec = save(x_train=X, y_train=Y, x_test=X[:6], y_test=Y[:6])
+    options = DataOptions(validation_data=other)
+    entry, dataset = data.survey(data.find(spec), options), data.load(spec, options)
+    assert sizes(dataset) == [30, 5, 6]
+    assert [entry.examples, entry.validation_examples, entry.test_examples] == [30, 5, 6]
+    save("other.npz", x=X[:5, :4], y=Y[:5])
+    for action in (lambda: data.survey(data.find(spec), options), lambda: data.load(spec, options)):
+        with pytest.raises(DataError, match=r"examples are uint8 9x8 in x_train but uint8 4x8 in other.npz: x_train"):
+            action()
+    for wrong, words in (("gone.npz", "no such file"), ("other.csv", "must be an .npz or .npy file")):
+        with pytest.raises(PlanError, match=words):
+            data.survey(data.find(spec), DataOptions(validation_data=wrong))
+
+
+def test_a_single_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "mine.npy", RNG.random((20, 6, 2)))
+    entry = data.survey(data.find(str(tmp_path / "mine.npy")), NONE)
+    dataset = data.load(str(tmp_path / "mine.npy"), NONE)
+    assert entry.spec == dataset.spec == Batch(ArraySpec((6, 2), "float32"))
+    assert sizes(dataset) == [18, 2, None]
+
+
+def test_large_arrays_are_not_read_by_a_survey(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = save(x=np.zeros((5000, 100)), y=np.zeros((5000, 20, 20)))
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("the array was read"))
+    entry = data.survey(data.find(spec), NONE)
+    assert (entry.examples, entry.task) == (4500, "regression")
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words"),
+    ("arrays", "options", "words"),
     [
-        ({}, "expected x_train and y_train, .* or x and y; the file is empty"),
-        ({"images": X, "y": Y}, "expected x_train and y_train, .*; the file has images, y"),
-        ({"x": X, "y": Y[:4]}, "has 30 examples but y(_train)? has 4 labels"),
-        ({"x": X, "y": Y - 1}, r"\[0\] is -1"),
-        ({"x": X, "y": np.array([object()] * 30)}, "Python objects, which are not loaded as they could run code"),
+        ({}, {}, "no inputs: expected x and y, .* the file has no arrays"),
+        ({"y": Y}, {}, "no inputs: .* the file has y"),
+        ({"x": X, "y": Y[:4]}, {}, "x has 30 rows but y has 4"),
+        ({"x": X, "y": Y - 1}, {"task": "classification"}, r"y\[0\] is -1"),
+        ({"x": X, "y": np.array([object()] * 30)}, {}, "Python objects, which are not loaded as they could run code"),
+        ({"x": X, "y": Y}, {"target": ("z",)}, "target = 'z': the file has no array 'z'; "),
+        ({"x": X, "why": Y}, {"target": ("wy",)}, "did you mean why"),
+        ({"x": X, "y": Y}, {"features": ("x", "y"), "target": ("y",)}, "y cannot also be a target"),
+        ({"x": X, "y": Y}, {"time": "date"}, "only for tables"),
+        ({"x": X, "y": Y, "x_val": X[:, :3], "y_val": Y}, {}, "examples are uint8 9x8 in x but uint8 3x8 in x_val"),
+        ({"x": X, "y": Y, "class_names": np.array(["a"])}, {}, "y has 3 classes, but there are 1 class names"),
     ],
 )
-def test_bad_arrays_are_explained_with_the_files_name(save, arrays: dict[str, Any], words: str) -> None:
+def test_bad_arrays_are_explained_before_they_are_read(
+    save: Save, arrays: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
     spec = save(**arrays)
-    with pytest.raises(DataError, match=f"mine.npz.*{words}"):
-        data.load(spec, image_size=None, seed=0)
-    with pytest.raises(DataError, match=f"mine.npz.*{words}"):
-        data.survey(data.find(spec), None)
+    plan = DataOptions(**options)
+    for action in (lambda: data.load(spec, plan), lambda: data.survey(data.find(spec), plan)):
+        with pytest.raises(AccelError, match=words) as caught:
+            action()
+        assert isinstance(caught.value, PlanError) or "mine.npz" in str(caught.value)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 2000, -300])
-def test_broken_file_is_said_to_be_broken(save, tmp_path: Path, keep: int) -> None:
+def test_a_broken_file_is_explained(save: Save, tmp_path: Path, keep: int) -> None:
     whole = Path(save(x=X, y=Y)).read_bytes()
     (tmp_path / "mine.npz").write_bytes(whole[:keep])
-    with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S"):
-        data.load(str(tmp_path / "mine.npz"), image_size=None, seed=0)
-    with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S"):
-        data.survey(data.find(str(tmp_path / "mine.npz")), None)
+    for action in (lambda spec: data.load(spec, NONE), lambda spec: data.survey(data.find(spec), NONE)):
+        with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S"):
+            action(str(tmp_path / "mine.npz"))
 
 
 @pytest.mark.parametrize("name", ["x.npy", "y.npy"])
-def test_flipped_bits_are_noticed(save, tmp_path: Path, name: str) -> None:
+def test_flipped_bits_are_noticed(save: Save, name: str) -> None:
     path = Path(save(x=X, y=Y))
     content = bytearray(path.read_bytes())
     content[content.index(name.encode()) + 300] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(DataError, match="is damaged"):
-        data.load(str(path), image_size=None, seed=0)
+        data.load(str(path), NONE)
 
 
 def test_plain_array_is_no_npz_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     with path.open("wb") as file:
         np.save(file, X)
-    with pytest.raises(DataError, match="is damaged or not an"):
-        data.load(str(path), image_size=None, seed=0)
-    with pytest.raises(DataError, match="is damaged or not an"):
-        data.survey(data.find(str(path)), None)
+    for action in (lambda: data.load(str(path), NONE), lambda: data.survey(data.find(str(path)), NONE)):
+        with pytest.raises(DataError, match="is damaged or not an"):
+            action()
 
 
-def test_size_is_for_images_only(save) -> None:
-    spec = save(x=X, y=Y)
+def test_size_is_for_images_only(save: Save) -> None:
     with pytest.raises(PlanError, match="only for a folder of images; data is mine"):
-        data.load(spec, image_size="8x8", seed=0)
-    with pytest.raises(PlanError, match="only for a folder of images"):
-        data.survey(data.find("digits"), "8x8")
+        data.load(save(x=X, y=Y), DataOptions(image_size="8x8"))
 
 
-def test_file_that_vanishes_is_explained(save) -> None:
+def test_file_that_vanishes_is_explained(save: Save) -> None:
     entry = data.find(save(x=X, y=Y))
     assert entry.path is not None
     entry.path.unlink()
     with pytest.raises(DataError, match="No such file"):
-        read(entry, image_size=None, seed=0)
+        data.survey(entry, NONE)

@@ -37,7 +37,7 @@ def test_packages(machine, installed, verdict, words) -> None:
 
 
 def test_the_versions_are_those_of_the_extras(pyproject) -> None:
-    wanted, _ = pyproject["project"]["optional-dependencies"]["cuda"]
+    wanted = pyproject["project"]["optional-dependencies"]["cuda"][0]
     assert wanted == f"tensorflow[and-cuda]>=2.{OLDEST[1]},<2.{NEWEST[1] + 1}"
 
 

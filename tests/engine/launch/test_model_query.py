@@ -4,10 +4,12 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.launch import engine_process, model_query
+from accel_engine.launch.data_query import describe_data
 from accel_engine.launch.model_query import ModelQuery
 from accel_engine.launch.prediction import predict
 from accel_engine.plan import Plan
@@ -50,6 +52,17 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_the_reason_of_a_failure_is_raised(run: Path) -> None:
     with ModelQuery("--revalidate", run, {}) as question, pytest.raises(RunError, match=r"gone\.npz"):
         question.answer()
+
+
+def test_data_is_described_by_an_engine(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.ones((40, 3), np.float32), y=np.arange(40) % 2)
+    known = describe_data(Plan(data=str(tmp_path / "mine.npz")))
+    assert known["examples"] == 36
+    assert known["inputs_spec"] == {"": "float32 3"}
+    assert sum(known["class_counts"]) == 36
+    (tmp_path / "bad.npz").write_bytes(b"nonsense")
+    with pytest.raises(RunError, match="damaged"):
+        describe_data(Plan(data=str(tmp_path / "bad.npz")))
 
 
 def test_a_cancelled_query_ends_its_process(run: Path) -> None:

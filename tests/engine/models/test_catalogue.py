@@ -12,6 +12,8 @@ from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models.build import build
 from accel_engine.models.traits import output_units, preprocessing, returns_logits
 
+from .descriptions import labelled
+
 
 def trainable(model: keras.Model) -> int:
     return sum(math.prod(weight.shape) for weight in model.trainable_weights)
@@ -23,13 +25,13 @@ def batch_normalised(kernel: int, inputs: int, outputs: int) -> int:
 
 
 def test_mlp_is_784_128_10() -> None:
-    model = build("mlp", (28, 28, 1), 10)
+    model = build("mlp", labelled((28, 28, 1), 10))
     assert model.count_params() == (784 * 128 + 128) + (128 * 10 + 10) == 101_770
     assert [type(layer).__name__ for layer in model.layers] == ["Flatten", "Dense", "Dense"]
 
 
 def test_fashion_cnn_is_the_published_network() -> None:
-    model = build("fashion-cnn", (28, 28, 1), 10)
+    model = build("fashion-cnn", labelled((28, 28, 1), 10))
     assert [type(layer).__name__ for layer in model.layers] == ["Conv2D", "MaxPooling2D", "ReLU", "Flatten", "Dense"]
     convolution, pooling = model.layers[:2]
     assert convolution.activation is keras.activations.linear
@@ -39,7 +41,7 @@ def test_fashion_cnn_is_the_published_network() -> None:
 
 
 def test_resnet20_has_twenty_layers_and_0_27_million_weights() -> None:
-    model = build("resnet20", (32, 32, 3), 10)
+    model = build("resnet20", labelled((32, 32, 3), 10))
     by_hand = batch_normalised(3, 3, 16) + 6 * batch_normalised(3, 16, 16)
     by_hand += batch_normalised(3, 16, 32) + 5 * batch_normalised(3, 32, 32)
     by_hand += batch_normalised(3, 32, 64) + 5 * batch_normalised(3, 64, 64)
@@ -49,7 +51,7 @@ def test_resnet20_has_twenty_layers_and_0_27_million_weights() -> None:
 
 
 def test_resnet20_halves_odd_sizes_alike_on_both_paths() -> None:
-    assert build("resnet20", (29, 31, 1), 4).output_shape == (None, 4)
+    assert build("resnet20", labelled((29, 31, 1), 4)).output_shape == (None, 4)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "fashion-cnn", "resnet20", "MobileNetV2", "EfficientNetB0"])
@@ -57,7 +59,7 @@ def test_catalogue_entries_match_their_models(name: str) -> None:
     entry = models.CATALOGUE[name]
     shape = (entry.minimum_size or 5, entry.minimum_size or 7, 3)
     with tf.Graph().as_default():  # declares weights and makes none, as for describing a plan
-        model = build(name, shape, 7)
+        model = build(name, labelled(shape, 7))
         assert not model.compiled
         assert bool(preprocessing(model)) == entry.preprocesses
         assert output_units(model, shape) == 7
@@ -82,7 +84,7 @@ def test_probabilities_are_float32_under_mixed_precision() -> None:
     try:
         for name in ("mlp", "cnn", "fashion-cnn", "resnet20", "MobileNet"):
             with tf.Graph().as_default():
-                assert build(name, (32, 32, 3), 5).outputs[0].dtype == "float32"
+                assert build(name, labelled((32, 32, 3), 5)).outputs[0].dtype == "float32"
     finally:
         keras.config.set_dtype_policy("float32")
         keras.backend.clear_session()
@@ -90,7 +92,7 @@ def test_probabilities_are_float32_under_mixed_precision() -> None:
 
 @pytest.mark.parametrize("name", ["mlp", "cnn", "fashion-cnn"])
 def test_outputs_are_probabilities(name: str) -> None:
-    outputs = build(name, (8, 8, 1), 3)(np.random.default_rng(0).random((4, 8, 8, 1), np.float32)).numpy()
+    outputs = build(name, labelled((8, 8, 1), 3))(np.random.default_rng(0).random((4, 8, 8, 1), np.float32)).numpy()
     assert outputs.shape == (4, 3)
     np.testing.assert_allclose(outputs.sum(axis=1), 1, rtol=1e-5)
 
@@ -109,4 +111,4 @@ def test_outputs_are_probabilities(name: str) -> None:
 )
 def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:
     with pytest.raises(ModelError, match=f"^{re.escape(words)}$"):
-        build(name, shape, 10)
+        build(name, labelled(shape, 10))

@@ -1,22 +1,27 @@
 import keras
 
 from accel_engine import data
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import Split
 from accel_engine.models.build import build
+from accel_engine.training.core.compiled_model import describe_data
 
 
 def fit(name: str, spec: str, epochs: int) -> list[float]:
     """Validation accuracy of every epoch."""
-    dataset = data.load(spec, image_size=None, seed=0)
-    assert dataset.validation is not None
+    dataset = data.load(spec, DataOptions())
+    train, validation = dataset.train, dataset.validation
+    assert isinstance(train, Split)
+    assert isinstance(validation, Split)
     keras.utils.set_random_seed(0)
-    model = build(name, dataset.shape, dataset.classes)
+    model = build(name, describe_data(dataset, "auto"))
     model.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
     history = model.fit(
-        dataset.train.x / 255,
-        dataset.train.y,
+        train.inputs / 255,
+        train.targets,
         batch_size=64,
         epochs=epochs,
-        validation_data=(dataset.validation.x / 255, dataset.validation.y),
+        validation_data=(validation.inputs / 255, validation.targets),
         verbose=0,
     )
     accuracies: list[float] = history.history["val_accuracy"]

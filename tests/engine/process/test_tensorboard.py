@@ -36,17 +36,17 @@ def test_tensorboard_events_continue_after_a_crash(
     engines[0].kill()
     engines[0].wait()
     (died,) = run.list_runs()
-    epochs = died.steps // 22 + 3
+    epochs = died.steps // 23 + 3
     run.reopen(directory, plan.replace(epochs=epochs))
     engines.append(start(directory))
     assert engines[1].wait(120) == 0
     steps = recorded(directory)
-    assert len(steps) == epochs * 22
+    assert len(steps) == epochs * 23
     assert scalars(train)["loss"] == steps
     with closing(RunReader(directory)) as source:
         validations = [
             event for event in drop_discarded(event for _, event in source.events()) if isinstance(event, Validated)
         ]
     shown = scalars(directory / "tensorboard" / "validation")["loss"]
-    assert [step for step, _ in shown] == [event.step for event in validations] == list(range(22, epochs * 22 + 1, 22))
+    assert [step for step, _ in shown] == [event.step for event in validations] == list(range(23, epochs * 23 + 1, 23))
     assert "cpu:0/utilization" in scalars(directory / "tensorboard" / "devices")

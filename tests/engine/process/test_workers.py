@@ -19,8 +19,8 @@ from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
 from engine.process.record import last, read
 
-ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
-"""A hundred steps."""
+ALONE = Plan(model="mlp", batch_size=64, last_batch="drop", steps_per_epoch=50, epochs=2, validation="off")
+"""A hundred steps of whole batches: of the last, smaller one, two workers leave an example out."""
 
 TOGETHER = ALONE.replace(strategy="multi-worker", local_workers=2)
 

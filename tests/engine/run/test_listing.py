@@ -1,6 +1,7 @@
 import math
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,44 @@ def test_the_newest_files_are_read_first_and_what_is_gone_is_left_out(three: tup
     shutil.rmtree(three[1])
     assert runs.refresh()
     assert [run.directory for run in runs.runs] == [three[2], three[0]]
+
+
+def summary_of(writer: RunWriter, *metrics: dict[str, float]) -> RunSummary:
+    """The summary after an epoch with each of these means of validation."""
+    for epoch, values in enumerate(metrics, start=1):
+        writer.write_event(EpochEnded(time=1.0, epoch=epoch, step=epoch, metrics={"loss": 0.1 * epoch}, seconds=1.0))
+        if values:
+            writer.write_event(Validated(time=1.0, epoch=epoch, step=epoch, metrics=values, seconds=1.0))
+    return list_runs()[0]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "monitor", "best"),
+    [
+        ([{"loss": 3.0, "accuracy": 0.4}, {"loss": 2.0, "accuracy": 0.9}], "validation_accuracy", 0.9),
+        ([{"loss": 3.0, "accuracy": 0.9}, {"loss": 2.0, "accuracy": math.nan}], "validation_accuracy", 0.9),
+        ([{"loss": 3.0, "mae": 1.0}, {"loss": 2.0, "mae": 0.5}, {"loss": 4.0, "mae": 2.0}], "validation_loss", 2.0),
+        ([{}, {}], "loss", 0.1),
+    ],
+)
+def test_the_best_value_of_what_counts_is_that_of_all_epochs(
+    directory: Path, writer: RunWriter, metrics: list[dict[str, float]], monitor: str, best: float
+) -> None:
+    writer.begin()
+    run = summary_of(writer, *metrics)
+    assert (run.monitor, run.best) == (monitor, best)
+
+
+def test_the_metric_that_counts_can_be_named() -> None:
+    directory = create(Plan(monitor="val_mae"))
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        run = summary_of(writer, {"loss": 1.0, "mae": 0.25}, {"loss": 0.5, "mae": 0.75})
+    assert (run.monitor, run.best) == ("validation_mae", 0.25)
+
+
+def test_a_metric_whose_name_does_not_tell_which_way_is_better_has_no_best() -> None:
+    directory = create(Plan(monitor="validation_temperature"))
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        assert summary_of(writer, {"loss": 1.0, "temperature": 0.25}).best is None

@@ -3,8 +3,9 @@
 import re
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from accel_engine.devices.device_types import Sample
@@ -14,12 +15,13 @@ from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS
 from accel_engine.run.connection import connect
 from accel_engine.run.database import FIXED_CHUNK_COLUMNS
+from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
 
-SETUP = "import sqlite3, struct, time\nfrom contextlib import closing"
+SETUP = "import json, sqlite3, struct, time\nfrom contextlib import closing"
 
-READ, COMMAND, ANSWER, WRITE = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+READ, COMMAND, ANSWER, WRITE, REPORT = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
 def execute(*examples: str, run: Path) -> dict[str, Any]:
@@ -90,3 +92,22 @@ def test_every_key_event_field_and_command_is_described(directory: Path, writer:
             assert f"`{field}`" in events[name], (name, field)
     commands = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("command"), re.MULTILINE))
     assert {name: text.removesuffix(" to `argument`") for name, text in commands.items()} == COMMANDS
+
+
+def test_the_example_reads_a_report(directory: Path, writer: RunWriter) -> None:
+    counts = np.array([[3, 1], [0, 5]])
+    writer.write_diagnostics(ValidationReport((ClassificationReport(counts=counts),)), 0)
+
+    names = execute(SETUP, REPORT, run=directory)
+
+    np.testing.assert_array_equal(names["confusion"], counts)
+
+
+def test_every_report_and_view_is_described() -> None:
+    described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("inside"), re.MULTILINE))
+    common = set(reports.Report.__dataclass_fields__)
+    for kind in get_args(reports.OutputReport):
+        for field in set(kind.__dataclass_fields__) - common:
+            assert f"`{field}`" in described[kind.__name__], (kind, field)
+    for name in [*common, *(view.__name__ for view in get_args(views.View))]:
+        assert f"`{name}`" in section("inside"), name

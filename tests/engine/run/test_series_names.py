@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from accel_engine.run.series_names import MAX_ELEMENTS, SeriesNames, elements, series_name
+from accel_engine.run.series_names import (
+    MAX_ELEMENTS,
+    SeriesNames,
+    elements,
+    infer_monitor,
+    is_better_lower,
+    series_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +100,51 @@ def test_a_reserved_name_is_given_to_no_metric() -> None:
     assert names.take_notes() == [
         "the metric learning_rate is recorded as learning_rate_2: the name learning_rate is taken"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "lower"),
+    [
+        ("loss", True),
+        ("validation_loss", True),
+        ("depth_loss", True),
+        ("g_loss", True),
+        ("mae", True),
+        ("root_mean_squared_error", True),
+        ("binary_crossentropy", True),
+        ("perplexity", True),
+        ("cosine_similarity_loss", True),
+        ("false_positives", True),
+        ("true_negatives", False),
+        ("accuracy", False),
+        ("validation_top_k_categorical_accuracy", False),
+        ("auc_1", False),
+        ("mean_io_u", False),
+        ("f1_score_3", False),
+        ("r2_score", False),
+        ("cosine_similarity", False),
+        ("gradient_norm", None),
+        ("learning_rate", None),
+        ("temperature", None),
+    ],
+)
+def test_the_name_of_a_metric_tells_which_way_is_better(name: str, lower: bool | None) -> None:
+    assert is_better_lower(name) is lower
+
+
+@pytest.mark.parametrize(
+    ("series", "task", "monitor"),
+    [
+        (("loss", "accuracy"), "", "accuracy"),
+        (("loss", "gradient_norm", "sparse_categorical_accuracy"), "classification", "sparse_categorical_accuracy"),
+        (("loss", "accuracy"), "sequence", "loss"),
+        (("loss", "mae"), "regression", "loss"),
+        (("loss", "a_loss", "b_loss", "a_accuracy", "b_accuracy"), "", "loss"),
+        (("d_loss", "g_loss"), "custom", "d_loss"),
+        ((), "", "loss"),
+    ],
+)
+def test_without_a_monitor_the_accuracy_of_a_classification_counts_else_the_loss(
+    series: tuple[str, ...], task: str, monitor: str
+) -> None:
+    assert infer_monitor(series, task) == monitor

@@ -7,11 +7,12 @@ from accel_engine.events import XlaTried
 from accel_engine.plan import Plan
 from accel_engine.training import autotuner
 from accel_engine.training.core import device_visibility
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
 
 from .conftest import RANDOM, Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, validation="off")
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", validation="off")
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +28,8 @@ def found(monkeypatch: pytest.MonkeyPatch, *, compiled: float) -> None:
     """Replace the rates that a trial measures."""
     measure = Loop.measure_rate
 
-    def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
-        measure(self, order, seconds)
+    def rate(self: Loop, segment: Segment, seconds: float) -> float:
+        measure(self, segment, seconds)
         return compiled if self.mode.xla else 100.0
 
     monkeypatch.setattr(Loop, "measure_rate", rate)
@@ -103,9 +104,9 @@ def test_a_trial_works_after_the_model_file_is_deleted(
     path.write_text(RANDOM)
     measure = Loop.measure_rate
 
-    def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
+    def rate(self: Loop, segment: Segment, seconds: float) -> float:
         path.unlink(missing_ok=True)
-        return measure(self, order, seconds)
+        return measure(self, segment, seconds)
 
     monkeypatch.setattr(Loop, "measure_rate", rate)
 

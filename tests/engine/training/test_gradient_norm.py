@@ -8,10 +8,13 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import data
+from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
-from accel_engine.training.core.feed import epoch_order
+from accel_engine.plan.estimate import count_steps
+from accel_engine.training.core.compiled_model import describe_data
+from accel_engine.training.core.epoch_order import epoch_orders
 from accel_engine.training.core.step import global_norm
 
 from .conftest import Gym
@@ -44,17 +47,20 @@ def build(input_shape, classes):
 
 def plain_norms(clip: float | None = None) -> list[float]:
     """Of each step of a plain loop."""
-    dataset = data.load(PLAN.data, image_size=None, seed=PLAN.seed)
+    dataset = data.load(PLAN.data, PLAN.data_options)
+    train = dataset.train
+    assert isinstance(train, Split)
     keras.utils.set_random_seed(PLAN.seed)
-    model = build(PLAN.model, dataset.shape, dataset.classes)
+    model = build(PLAN.model, describe_data(dataset, PLAN.task))
     optimizer = keras.optimizers.SGD(0.1, clipnorm=clip)
     optimizer.build(model.trainable_variables)
     loss = keras.losses.SparseCategoricalCrossentropy()
     norms = []
-    for (rows,) in epoch_order(PLAN.seed, 0, len(dataset.train), STEPS, 1, PLAN.batch_size):
+    (order,) = epoch_orders(count_steps(PLAN, len(train), 1), len(train), PLAN.seed, 0)
+    for (rows,) in order:
         with tf.GradientTape() as tape:
-            outputs = model(dataset.train.x[rows].astype(np.float32) * np.float32(1 / 255), training=True)
-            value = loss(dataset.train.y[rows], outputs)
+            outputs = model(train.inputs[rows].astype(np.float32) * np.float32(1 / 255), training=True)
+            value = loss(train.targets[rows], outputs)
         gradients = tape.gradient(value, model.trainable_variables)
         norms.append(float(tf.sqrt(tf.add_n([tf.reduce_sum(gradient**2) for gradient in gradients]))))
         optimizer.apply(gradients, model.trainable_variables)
@@ -84,9 +90,9 @@ def test_the_norm_is_computed_before_clipping(gym: Gym, tmp_path: Path) -> None:
     path = tmp_path / "clipped.py"
     path.write_text(
         "import keras\n"
-        "from accel_engine.models.build import build as catalogued\n"
+        "from accel_engine.models.mlp import build as catalogued\n"
         "def build(input_shape, classes):\n"
-        "    model = catalogued('mlp', input_shape, classes)\n"
+        "    model = catalogued(input_shape, classes)\n"
         "    model.compile(keras.optimizers.SGD(0.1, clipnorm=0.01), 'sparse_categorical_crossentropy')\n"
         "    return model\n"
     )

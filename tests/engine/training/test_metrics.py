@@ -13,7 +13,7 @@ from accel_engine.run.series_names import MAX_ELEMENTS
 from .conftest import Gym
 
 PLAN = Plan(epochs=1, batch_size=256)
-"""Five steps."""
+"""Six steps, of which the last has 157 examples."""
 
 MODELS = """
 import keras
@@ -27,6 +27,12 @@ def compiled(input_shape, outputs, loss, measured):
 
 def one_output(input_shape):
     return compiled(input_shape, 1, "binary_crossentropy", [metrics.F1Score(threshold=0.5)])
+
+def areas(input_shape):
+    model = compiled(input_shape, 1, "binary_crossentropy", None)
+    model.compile("adam", "binary_crossentropy", metrics=[metrics.AUC(name="auc"), metrics.Recall(name="recall")],
+                  weighted_metrics=[metrics.AUC(name="weighted_auc")])
+    return model
 
 def many_classes(input_shape, classes):
     measured = [metrics.F1Score(name="F1-score"), metrics.TopKCategoricalAccuracy(5, name="top5-acc")]
@@ -72,10 +78,10 @@ def test_an_f1_score_of_one_output_is_a_scalar(gym: Gym, models: str) -> None:
     trained = gym.train(plan)
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
-    dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+    dataset = data.load(plan.data, plan.data_options)
     model = keras.models.load_model(trained.directory / "model.keras")
     (expected,) = model.evaluate(
-        dataset.validation.x / 255, dataset.validation.y[:, None], verbose=0, return_dict=True
+        dataset.validation.inputs / 255, dataset.validation.targets[:, None], verbose=0, return_dict=True
     )["f1_score"]
     assert trained.only(Validated).metrics["f1_score"] == pytest.approx(float(expected), abs=1e-6)
     assert not trained.all(Warned)
@@ -103,20 +109,43 @@ def test_metrics_with_the_same_name_are_renamed_with_a_warning(gym: Gym, models:
     ]
 
 
-def test_a_different_metric_named_accuracy_is_renamed(gym: Gym, models: str) -> None:
+def test_a_models_own_metric_named_accuracy_is_the_accuracy(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:foreign_accuracy"))
 
-    metrics = trained.only(Validated).metrics
-    assert metrics["model_accuracy"] == 7.0
-    assert metrics["accuracy"] <= 1.0
-    assert "recorded as model_accuracy" in trained.only(Warned).message
+    assert set(trained.series["accuracy"]) == {7.0}
+    assert trained.only(Validated).metrics["accuracy"] == 7.0
+    assert set(trained.series) == {"loss", "accuracy", "learning_rate"}
+    assert not trained.all(Warned)
 
 
 def test_keras_accuracy_is_the_accuracy(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:keras_accuracy"))
 
     assert set(trained.only(Validated).metrics) == {"loss", "accuracy"}
+    assert 0 < trained.series["accuracy"][-1] < 1
     assert not trained.all(Warned)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_metric_with_a_large_state_is_taken_at_validation(gym: Gym, models: str, replicas: int) -> None:
+    strategy = "mirrored" if replicas == 2 else "default"
+    plan = PLAN.replace(model=f"{models}:areas", data="synthetic:6x6x1:2:700", strategy=strategy)
+    trained = gym.train(plan.replace(virtual_cpus=replicas))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert set(trained.series) == {"loss", "accuracy", "recall", "learning_rate"}
+    assert trained.only(ModelBuilt).series == ("loss", "recall", "accuracy", "learning_rate")
+    (message,) = [event.message for event in trained.all(Warned)]
+    assert message == "measured at validation only, as they would slow every step: auc, weighted_auc"
+    dataset = data.load(plan.data, plan.data_options)
+    model = keras.models.load_model(trained.directory / "model.keras")
+    expected = model.evaluate(
+        dataset.validation.inputs / 255, dataset.validation.targets[:, None], verbose=0, return_dict=True
+    )
+    found = trained.only(Validated).metrics
+    assert found.keys() == {*expected, "accuracy"}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-5), name
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from .conftest import Gym
 
 PLAN = Plan(epochs=2, batch_size=256)
-"""Ten steps."""
+"""Twelve steps, two of them of 157 examples."""
 
 
 OWN_MODELS = """
@@ -98,11 +98,16 @@ def test_a_compiled_model_keeps_its_loss_metrics_and_optimizer(gym: Gym, own_mod
     assert not trained.all(Warned)
 
 
-def test_unrecorded_metrics_cause_a_warning(gym: Gym, own_models: str) -> None:
-    trained = gym.train(PLAN.replace(model=f"{own_models}:compiled", strategy="mirrored", virtual_cpus=2))
+def test_replicas_record_a_models_metrics_as_one_device_does(gym: Gym, own_models: str) -> None:
+    plan = PLAN.replace(model=f"{own_models}:compiled", last_batch="drop")
+    alone, shared = gym.train(plan), gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))
 
-    assert "top3" not in trained.all(Validated)[-1].metrics
-    assert [warned.message for warned in trained.all(Warned) if "compiled metrics are not recorded" in warned.message]
+    assert set(shared.series) == {"loss", "top3", "accuracy", "learning_rate"}
+    for name, values in alone.series.items():
+        np.testing.assert_allclose(shared.series[name], values, atol=1e-5, err_msg=name)
+    for ours, theirs in zip(shared.all(Validated), alone.all(Validated), strict=True):
+        assert ours.metrics == pytest.approx(theirs.metrics, abs=1e-5)
+    assert not shared.all(Warned)
 
 
 def test_a_plans_optimizer_replaces_a_compiled_models_with_a_warning(gym: Gym, own_models: str) -> None:
@@ -157,6 +162,7 @@ def test_an_error_in_a_layer_is_reported_without_its_traceback(gym: Gym, own_mod
 
 def test_regularization_counts_once_in_validation(gym: Gym, own_models: str) -> None:
     plan = PLAN.replace(model=f"{own_models}:penalised", epochs=1, optimizer="sgd", learning_rate=1e-9)
+    plan = plan.replace(last_batch="drop")  # of whose examples two replicas leave one out
 
     alone = gym.train(plan)
     shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))

@@ -1,6 +1,6 @@
 """Loss and accuracy of every step, compared with a plain loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
@@ -9,11 +9,13 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import data
-from accel_engine.data.dataset import Dataset
+from accel_engine.data.dataset import Dataset, Split
 from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
-from accel_engine.training.core.feed import epoch_order
+from accel_engine.plan.estimate import count_steps
+from accel_engine.training.core.compiled_model import describe_data
+from accel_engine.training.core.epoch_order import epoch_orders
 
 from .conftest import Gym
 
@@ -63,6 +65,12 @@ def models(tmp_path: Path) -> str:
     return str(path)
 
 
+def rows_of(plan: Plan, examples: int, epoch: int) -> Iterator[np.ndarray]:
+    """The rows of each step of an epoch; the last step of every pass over the data is smaller."""
+    for order in epoch_orders(count_steps(plan, examples, 1), examples, plan.seed, epoch):
+        yield from order[:, 0]
+
+
 class Plain:
     """Two epochs of a plain loop, which reads back every step.
 
@@ -84,9 +92,11 @@ class Plain:
         targets: Callable[[np.ndarray], np.ndarray] = lambda labels: labels,
         right: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda outputs, labels: outputs.argmax(-1) == labels,
     ) -> None:
-        dataset: Dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+        dataset: Dataset = data.load(plan.data, plan.data_options)
+        train = dataset.train
+        assert isinstance(train, Split)
         keras.utils.set_random_seed(plan.seed)
-        model = build(plan.model, dataset.shape, dataset.classes)
+        model = build(plan.model, describe_data(dataset, plan.task))
         optimizer = keras.optimizers.get(
             {"class_name": plan.optimizer, "config": {"learning_rate": plan.learning_rate}}
         )
@@ -102,12 +112,12 @@ class Plain:
 
         self.losses, self.accuracies = [], []
         for epoch in range(plan.epochs):
-            for (rows,) in epoch_order(plan.seed, epoch, len(dataset.train), STEPS, 1, plan.batch_size):
+            for rows in rows_of(plan, len(train), epoch):
                 # Multiplied as the engine does: what a division rounds otherwise, convolutions make 1e-3 of.
-                x = dataset.train.x[rows].astype(np.float32) * np.float32(1 / 255)
-                value, outputs = step(x, targets(dataset.train.y[rows]))
+                x = train.inputs[rows].astype(np.float32) * np.float32(1 / 255)
+                value, outputs = step(x, targets(train.targets[rows]))
                 self.losses.append(float(value))
-                self.accuracies.append(np.mean(right(outputs.numpy(), dataset.train.y[rows])))
+                self.accuracies.append(np.mean(right(outputs.numpy(), train.targets[rows])))
 
 
 @pytest.mark.parametrize(
@@ -196,28 +206,37 @@ def test_accuracy_is_correct_for_every_label_encoding(
     assert np.mean(plain.accuracies[-20:]) > np.mean(plain.accuracies[:20]) + 0.1
 
 
-def test_an_unreduced_loss_is_averaged_as_in_fit(gym: Gym, models: str) -> None:
+@pytest.mark.parametrize(
+    ("model", "steps", "rate"),
+    [
+        pytest.param("unreduced", 20, 0.001, id="a loss without a reduction"),
+        pytest.param("sparse", None, 0.05, id="a smaller last batch"),
+    ],
+)
+def test_means_of_epochs_and_validation_equal_those_of_fit(
+    gym: Gym, models: str, model: str, steps: int | None, rate: float
+) -> None:
     plan = Plan(
-        model=f"{models}:unreduced",
+        model=f"{models}:{model}",
         optimizer="sgd",
-        learning_rate=0.001,
+        learning_rate=rate,
         precision="float32",
         batch_size=64,
         epochs=2,
-        steps_per_epoch=STEPS // 5,
+        steps_per_epoch=steps,
     )
 
     trained = gym.train(plan)
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
-    dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+    dataset = data.load(plan.data, plan.data_options)
     keras.utils.set_random_seed(plan.seed)
-    model = build(plan.model, dataset.shape, dataset.classes)
-    model.optimizer.learning_rate = plan.learning_rate
-    held_out = dataset.validation.x * np.float32(1 / 255), dataset.validation.y
+    same = build(plan.model, describe_data(dataset, plan.task))
+    same.optimizer.learning_rate = plan.learning_rate
+    held_out = dataset.validation.inputs * np.float32(1 / 255), dataset.validation.targets
     for epoch, (ended, validated) in enumerate(zip(trained.all(EpochEnded), trained.all(Validated), strict=True)):
-        rows = epoch_order(plan.seed, epoch, len(dataset.train), STEPS // 5, 1, plan.batch_size).ravel()
-        x, y = dataset.train.x[rows] * np.float32(1 / 255), dataset.train.y[rows]
-        history = model.fit(x, y, plan.batch_size, shuffle=False, validation_data=held_out, verbose=0).history
+        rows = np.concatenate(list(rows_of(plan, len(dataset.train), epoch)))
+        x, y = dataset.train.inputs[rows] * np.float32(1 / 255), dataset.train.targets[rows]
+        history = same.fit(x, y, plan.batch_size, shuffle=False, validation_data=held_out, verbose=0).history
         assert ended.metrics["loss"] == pytest.approx(history["loss"][0], abs=1e-4)
         assert validated.metrics["loss"] == pytest.approx(history["val_loss"][0], abs=1e-4)

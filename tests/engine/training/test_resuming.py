@@ -1,17 +1,22 @@
 """Continuing from a checkpoint gives the same run as training without a break."""
 
+import json
+from contextlib import closing
+
 import numpy as np
 import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from accel_engine.run.connection import connect
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.core import assembly, feed
 
 from .conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
 
 
@@ -32,6 +37,47 @@ def test_stopping_and_continuing_does_not_change_the_run(
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == pytest.approx(whole.ended.metrics)
     assert resumed.all(EpochEnded)[-1].metrics == pytest.approx(whole.all(EpochEnded)[-1].metrics)
+
+
+@pytest.mark.parametrize("steps", [5, 6, 8, 11])
+@pytest.mark.parametrize("kind", ["resident", "streamed"])
+def test_epochs_with_a_smaller_last_batch_continue_anywhere(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, kind: str, steps: int
+) -> None:
+    """The epochs have seven steps: one of 157 examples ends a pass over the data, and another pass begins."""
+    gym.steps = 1
+    plan = PLAN.replace(model=random_model, last_batch="keep", steps_per_epoch=7)
+    whole = gym.train_once(plan)
+    if kind == "streamed":
+        monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
+    stopped = gym.train(plan, at={steps: [("stop",)]})
+    assert stopped.ended.steps == steps
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert len(whole.series["loss"]) == 14
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    for ours, theirs in zip(resumed.all(EpochEnded)[-2:], whole.all(EpochEnded)[-2:], strict=True):
+        assert ours.metrics == pytest.approx(theirs.metrics)
+
+
+def test_a_run_of_an_older_version_goes_on_without_its_last_batch(gym: Gym) -> None:
+    stopped = gym.train(PLAN, at={7: [("stop",)]})
+    with closing(connect(stopped.directory)) as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
+        values = json.loads(text)
+        del values["last_batch"]
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'plan'", (json.dumps(values),))
+    with closing(RunReader(stopped.directory)) as reader:
+        plan = reader.info().plan
+    assert plan == PLAN
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert resumed.ended.steps == 10
+    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
+    with pytest.raises(PlanError, match="'drop'"):
+        gym.train(PLAN.replace(epochs=3, last_batch="keep"), run=stopped.directory)
 
 
 def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> None:

@@ -3,23 +3,25 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from accel_engine import data
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, Phase, PhaseChanged, Validated, Warned, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.run.diagnostics import read
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training.core import device_visibility, feed
+from accel_engine.training.core import device_visibility
 from accel_engine.training.distributed import tpu_builder
 
 from .conftest import Gym
 
-PLAN = Plan(model="mlp", strategy="tpu", tpu="local", epochs=2, batch_size=512, precision="float32")
+PLAN = Plan(model="mlp", strategy="tpu", tpu="local", epochs=2, batch_size=512, last_batch="drop", precision="float32")
 """Four steps."""
 
 
@@ -116,25 +118,24 @@ def test_a_padded_batch_causes_advice(gym: Gym) -> None:
     assert "pads 5 examples" in trained.all(Warned)[0].message
 
 
-def test_validation_has_one_shape_of_batch_and_counts_every_example_once(
-    gym: Gym, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[tuple[int, ...]] = []
-    begin = feed.StreamedFeed.open
-
-    def note(self: Any, order: Any, first: int = 0) -> Any:
-        opened.append(order.shape)
-        return begin(self, order, first)
-
-    monkeypatch.setattr(feed.StreamedFeed, "open", note)
+@pytest.mark.parametrize("examples", [700, 710, 630, 20])
+def test_validation_counts_every_example_once(gym: Gym, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
+    """With a tenth of the examples: whole batches of 32 and a smaller one, one more, whole ones only, few."""
     monkeypatch.setattr("accel_engine.training.evaluation.validation.MAX_BATCH", 16)
-    plan = PLAN.replace(data="synthetic:6x6x1:3:700", epochs=1, batch_size=32)
+    plan = PLAN.replace(data=f"synthetic:6x6x1:3:{examples}", epochs=1, batch_size=16)
     trained = gym.train(plan)
-    examples = trained.only(ModelBuilt).validation_examples
-    assert examples % 32
-    assert opened[-1] == (-(-examples // 32), 2, 16)
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     mirrored = gym.train(plan.replace(strategy="mirrored", tpu="", virtual_cpus=2))
     assert trained.only(Validated).metrics == pytest.approx(mirrored.only(Validated).metrics, rel=1e-4)
+    held_out = data.load(plan.data, plan.data_options).validation
+    assert held_out is not None
+    assert trained.only(ModelBuilt).validation_examples == len(held_out) == examples // 10
+    model = keras.models.load_model(trained.directory / "model.keras")
+    model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    loss, accuracy = model.evaluate(held_out.inputs / 255, held_out.targets, verbose=0)
+    assert trained.only(Validated).metrics == pytest.approx({"loss": loss, "accuracy": accuracy}, rel=1e-4)
+    (report,) = read(trained.directory).validation.outputs
+    assert report.examples == report.counts.sum() == len(held_out)
 
 
 def test_a_run_on_a_tpu_continues_on_other_devices(gym: Gym) -> None:
@@ -149,7 +150,7 @@ def test_data_that_does_not_fit_in_memory_needs_a_local_tpu(
 ) -> None:
     plan = PLAN.replace(data=str(photos), image_size="8x8", batch_size=4, epochs=1)
     assert gym.train(plan.replace(tpu="10.0.0.2")).ended.outcome is Outcome.FINISHED
-    monkeypatch.setattr("accel_engine.data.image_folder.fits_in_memory", lambda _: False)
+    monkeypatch.setattr("accel_engine.data.dataset.MEMORY_SHARE", 0.0)
     assert gym.train(plan).ended.outcome is Outcome.FINISHED
     refused = gym.train(plan.replace(tpu="10.0.0.2")).ended
     assert refused.outcome is Outcome.FAILED

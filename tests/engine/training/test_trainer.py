@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from accel_engine.events import (
@@ -20,7 +21,7 @@ from accel_engine.training.checkpoints import run_saver
 
 from .conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
 
 
@@ -70,7 +71,10 @@ def test_a_nan_loss_causes_one_warning(gym: Gym) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"batch_size": 2000}, "batch_size = 2000: must be at most 1437"),
+        (
+            {"batch_size": 8, "data": "synthetic:6x6x1:2:3", "strategy": "mirrored", "virtual_cpus": 4},
+            "4 replicas need at least 4 training examples; there are 3",
+        ),
         ({"batch_size": 1, "strategy": "mirrored", "virtual_cpus": 2}, "at least 2, one example per replica"),
         ({"model": "MobileNetV2"}, "takes images of at least 32x32"),
     ],
@@ -94,3 +98,56 @@ def test_steps_per_epoch_may_exceed_the_data(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(steps_per_epoch=7, epochs=1))
 
     assert trained.ended.steps == 7
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_an_epoch_takes_its_last_smaller_batch(gym: Gym, replicas: int) -> None:
+    """1437 examples are five steps of 256 and one of 157; two replicas leave one example out."""
+    plan = PLAN.replace(last_batch="keep")
+    trained = gym.train(plan if replicas == 1 else plan.replace(strategy="mirrored", virtual_cpus=2))
+
+    built = trained.only(ModelBuilt)
+    assert (built.steps_per_epoch, built.global_batch) == (6, 256)
+    assert built.dropped_examples == replicas - 1
+    assert [event.step for event in trained.all(EpochEnded)] == [6, 12]
+    sizes = [256] * 5 + [157 // replicas * replicas]
+    for epoch, ended in enumerate(trained.all(EpochEnded)):
+        for name, value in ended.metrics.items():
+            steps = trained.series[name][6 * epoch : 6 * epoch + 6]
+            assert value == pytest.approx(float(np.average(steps, weights=sizes)), rel=1e-5), name
+    # Nothing but the last steps differs from a run that leaves them out.
+    whole = gym.train_once(PLAN) if replicas == 1 else None
+    if whole is not None:
+        np.testing.assert_array_equal(trained.series["loss"][:5], whole.series["loss"][:5])
+
+
+def test_an_epoch_of_several_passes_has_a_smaller_batch_in_each(gym: Gym) -> None:
+    """Passes of three steps of 80, 80 and 40 examples; an epoch ends within the third one."""
+    plan = PLAN.replace(last_batch="keep", data="synthetic:6x6x1:2:200", batch_size=80, steps_per_epoch=7)
+    trained = gym.train(plan)
+
+    sizes = [80, 80, 40, 80, 80, 40, 80]
+    for epoch, ended in enumerate(trained.all(EpochEnded)):
+        losses = trained.series["loss"][7 * epoch : 7 * epoch + 7]
+        assert ended.metrics["loss"] == pytest.approx(float(np.average(losses, weights=sizes)), rel=1e-5)
+    assert trained.only(ModelBuilt).dropped_examples == 0
+
+
+@pytest.mark.parametrize("last_batch", ["keep", "drop"])
+def test_a_batch_larger_than_the_data_takes_all_examples(gym: Gym, last_batch: str) -> None:
+    plan = PLAN.replace(data="synthetic:6x6x1:2:50", batch_size=64, epochs=3, last_batch=last_batch)
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    built = trained.only(ModelBuilt)
+    assert (built.steps_per_epoch, built.global_batch, built.dropped_examples) == (1, 50, 0)
+    assert trained.ended.steps == 3
+    expected = "the batch size 64 is larger than the data: a step takes all 50 examples"
+    assert expected in [event.message for event in trained.all(Warned)]
+
+
+def test_a_single_example_is_enough(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(data="synthetic:6x6x1:2:1", epochs=2))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert trained.ended.steps == 2

@@ -26,11 +26,11 @@ def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
     assert result.status == 0
     assert all(len(line) <= 80 for line in result.lines)
     assert "\x1b" not in result.out
-    assert result.lines[0].split() == ["RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "ACC", "VAL", "ACC"]
+    assert result.lines[0].split() == ["RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "BEST", "MONITOR"]
     newest, oldest = result.lines[1:]
     assert newest.split()[:2] == [lost.directory.name, "lost"]
     assert " now " in newest
-    assert newest.split()[-4:] == ["4", "0.2500", "0.9000", "0.7500"]
+    assert newest.split()[-4:] == ["4", "0.2500", "0.7500", "accuracy"]
     assert oldest.split()[1] == "finished"
     assert "\u2026" in oldest
 
@@ -43,6 +43,7 @@ def test_runs_as_json(run_command, new_run):
     assert run["run"] == engine.directory.name
     assert (run["status"], run["steps"], run["problem"]) == ("finished", 8, "")
     assert run["metrics"]["validation_accuracy"] == 0.9861
+    assert (run["monitor"], run["best"]) == ("validation_accuracy", 0.9861)
     assert run["plan"]["name"] == "mine"
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data
+from accel_engine.data import DataOptions
 from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import Installation
@@ -24,11 +25,16 @@ def test_a_plan_is_put_in_figures() -> None:
     assert facts["parameters"] == "1,000 in 4 layers"
     assert facts["input"] == "8x8x1 → 10 classes"
     assert facts["examples"] == "1,437 + 360 validation"
-    assert facts["dropped"] == "29 examples per epoch"
-    assert facts["steps"] == "22 per epoch, 66 total"
+    assert facts["steps"] == "23 per epoch, 69 total"
+    assert facts["last batch"] == "29 examples"
     assert facts["batch"] == "64 on cpu:0"
     # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
     assert facts["memory"] == "about 139K, without data"
+
+
+def test_a_last_batch_that_is_dropped_is_said() -> None:
+    assert said({"last_batch": "drop"})["dropped"] == "29 examples per epoch"
+    assert "dropped" not in said({"last_batch": "drop", "batch_size": "479"})
 
 
 def test_replicas_share_the_batch() -> None:
@@ -41,7 +47,7 @@ def test_micro_batches_are_smaller() -> None:
 
 def test_micro_batches_that_do_not_divide_take_back_the_steps() -> None:
     told = said({"micro_batches": "5"})
-    assert {told[name] for name in ("dropped", "steps", "batch")} == {"—"}
+    assert {told[name] for name in ("steps", "batch")} == {"—"}
 
 
 def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
@@ -54,9 +60,8 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
             "batch_size": "9",
             "scale": scale,
         }
-        filled = form.evaluate(texts, CPU, data.survey(data.find(str(path)), None))
-        warned = [warning for warning in plan_preview.warnings(filled, description) if "unused" not in warning]
-        assert len(plan_preview.warnings(filled, description)) == len(warned) + 1
+        filled = form.evaluate(texts, CPU, data.survey(data.find(str(path)), DataOptions()))
+        warned = plan_preview.warnings(filled, description)
         fact = next(fact for fact in plan_preview.rows(filled, description, "counting…") if fact.name == "scaling")
         return fact.text, "".join(warned)
 
@@ -83,7 +88,9 @@ def test_a_wrong_field_takes_back_what_depends_on_it_and_no_more() -> None:
     facts = said({"batch_size": "x"})
     assert facts["steps"] == facts["memory"] == "—"
     assert facts["parameters"] == "1,000 in 4 layers"
-    assert set(said({"model": "x"}).values()) == {"—"}
+    wrong = said({"model": "x"})
+    assert wrong["parameters"] == wrong["steps"] == wrong["memory"] == "—"
+    assert wrong["input"] == "8x8x1 → 10 classes"
 
 
 def test_a_model_that_cannot_be_counted_warns() -> None:
@@ -92,10 +99,15 @@ def test_a_model_that_cannot_be_counted_warns() -> None:
     assert said({}, bad)["parameters"] == "—"
 
 
+def test_a_batch_larger_than_the_data_warns() -> None:
+    filled = form.evaluate({"data": "synthetic:8x8x1:10:50", "batch_size": "64"}, CPU)
+    assert plan_preview.warnings(filled, None) == ("batch size 64 is larger than the data: the global batch is 50",)
+
+
 def test_uneven_shares_and_long_epochs_warn() -> None:
     uneven = form.evaluate({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
     assert "the global batch is 64" in plan_preview.warnings(uneven, None)[0]
-    long = form.evaluate({"steps_per_epoch": "44"}, CPU)
+    long = form.evaluate({"steps_per_epoch": "46"}, CPU)
     assert plan_preview.warnings(long, None) == ("each epoch uses the data 2 times",)
     assert plan_preview.warnings(form.evaluate({}, CPU), COUNTED) == ()
 
@@ -123,7 +135,7 @@ def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:
     filled = form.evaluate({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
     facts = {fact.name: fact.text for fact in plan_preview.rows(filled, COUNTED, "")}
     assert facts["examples"] == "1,437 + 360 validation"
-    assert facts["steps"] == facts["dropped"] == "known after connecting"
+    assert facts["steps"] == "known after connecting"
     assert facts["batch"] == "64 over the cores of grpc://10.0.0.2:8470"
     assert facts["memory"] == "—"
     assert form.placeholder("devices", filled) == "auto: grpc://10.0.0.2:8470"

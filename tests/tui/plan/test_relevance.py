@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,34 @@ def test_what_is_left_means_as_much_as_before() -> None:
             assert [is_relevant(name, resolve(given), devices) for name in SPECS] == [
                 is_relevant(name, resolve(once), devices) for name in SPECS
             ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown", "hidden"),
+    [
+        ("a.csv", "", {"target", "features", "ignore", "kinds", "time", "split"}, {"window", "group", "image_size"}),
+        ("a.npz", "", {"target", "features", "window", "split"}, {"kinds", "time", "horizon", "tokenizer"}),
+        ("a.txt", "", {"tokenizer", "window", "validation_split"}, {"target", "horizon", "time"}),
+        ("a.py", "a.py:load", {"task", "image_size", "validation_split", "window"}, {"target", "horizon", "tokenizer"}),
+    ],
+)
+def test_fields_follow_the_data(tmp_path: Path, name: str, text: str, shown: set[str], hidden: set[str]) -> None:
+    (tmp_path / name).write_text("")
+    resolved = resolve(Plan(data=str(tmp_path / (text or name))))
+    relevant = {name for name in SPECS if is_relevant(name, resolved, CPU)}
+    assert relevant >= {*shown, "task", "last_batch", "shuffle", "monitor", "invalid_examples"}
+    assert not relevant & hidden
+
+
+def test_a_split_of_its_own_needs_no_settings(tmp_path: Path) -> None:
+    resolved = resolve(Plan(data=str(tmp_path)))
+    whole = replace(resolved, data=replace(resolved.data, own_splits=("validation", "test")))
+    own = {"split", "validation_split", "validation_data", "test_split"}
+    assert all(is_relevant(name, resolved, CPU) for name in own)
+    assert not any(is_relevant(name, whole, CPU) for name in own)
+
+
+def test_a_value_of_a_field_that_built_in_data_rarely_needs_keeps_it_in_the_form() -> None:
+    assert not is_relevant("shuffle", resolve(Plan()), CPU)
+    assert is_relevant("shuffle", resolve(Plan(shuffle="off")), CPU)
+    assert form.evaluate({"target": "x", "shuffle": "off"}, CPU).plan == Plan(shuffle="off")

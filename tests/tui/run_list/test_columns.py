@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, ordered, title_of
+from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, monitor_of, ordered, title_of
 
 
 def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
@@ -74,3 +74,13 @@ def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> Non
         "x",
         "—",
     ]
+
+
+def test_the_best_run_comes_first_whether_high_or_low_is_better() -> None:
+    accurate = (run("a", monitor="validation_accuracy", best=0.5), run("b", monitor="validation_accuracy", best=0.9))
+    exact = (run("a", monitor="validation_loss", best=0.5), run("b", monitor="validation_loss", best=0.9))
+    assert ids(ordered((*accurate, run("c")), SortOrder("best"))) == "bac"
+    assert ids(ordered((*exact, run("c")), SortOrder("best"))) == "abc"
+    assert monitor_of(exact[0], 10) == "loss"
+    assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 10) == "root mean…"
+    assert monitor_of(run("a", monitor="validation_loss"), 10) == ""

@@ -441,3 +441,39 @@ def test_what_was_worked_before_is_not_known_to_who_has_not_read_it() -> None:
     state = after(started(first_step=30, time=1000.0))
     assert state.earlier_seconds is None
     assert replace(state, info=info(Status.RUNNING)).elapsed(1010.0) is None
+
+
+def epoch_ended(epoch: int, step: int) -> EpochEnded:
+    return EpochEnded(time=0.0, epoch=epoch, step=step, metrics={}, seconds=1.0)
+
+
+@pytest.mark.parametrize("unknown", [0, None])
+def test_the_steps_of_a_stream_are_known_once_an_epoch_has_ended(unknown: int | None) -> None:
+    events = (started(), model_built(epochs=4, steps_per_epoch=unknown))
+    state = apply_update(RunState(), Update(events=events, chunks=(chunk(0, [1.0] * 90, 0.0, 9.0),)))
+    state = replace(state, info=RunInfo("r", Path("r"), None, {}, 0.0, "h", 1, Status.RUNNING))
+    assert (state.total_steps, state.current_epoch, state.remaining) == (None, 1, None)
+    more = Update(events=(epoch_ended(1, 100),), chunks=(chunk(90, [1.0] * 10, 9.0, 1.0),))
+    state = apply_update(state, more)
+    assert (state.total_steps, state.current_epoch) == (400, 2)
+    assert state.remaining == pytest.approx(300 / (state.steps_per_second or 0))
+    state = apply_update(state, Update(events=(epoch_ended(2, 240),), chunks=(chunk(100, [1.0] * 140, 10.0, 14.0),)))
+    assert (state.total_steps, state.current_epoch) == (480, 3)
+
+
+def test_the_accuracy_of_a_classification_counts_unless_the_run_names_another_metric() -> None:
+    def with_points(*points: dict[str, float], **more: str) -> RunState:
+        events = [
+            Validated(time=0.0, epoch=epoch, step=100 * epoch, metrics=metrics, seconds=1.0)
+            for epoch, metrics in enumerate(points, start=1)
+        ]
+        return apply_update(RunState(), Update(events=(model_built(**more), *events)))
+
+    both = ({"loss": 0.5, "accuracy": 0.9}, {"loss": 0.4, "accuracy": 0.8}, {"loss": 0.6, "accuracy": math.nan})
+    assert with_points().best is None
+    assert (with_points(*both).monitor, with_points(*both).best) == ("validation_accuracy", (100, 0.9))
+    named = with_points(*both, monitor="validation_loss")
+    assert (named.monitor, named.best) == ("validation_loss", (200, 0.4))
+    assert with_points(*both, task="segmentation").monitor == "validation_loss"
+    assert with_points({"loss": 1.0, "mae": 2.0}).monitor == "validation_loss"
+    assert with_points(*both, monitor="validation_temperature").best is None

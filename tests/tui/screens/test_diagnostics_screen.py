@@ -15,14 +15,16 @@ from textual.pilot import Pilot
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
 from accel_engine.run import RunWriter
-from accel_engine.run.diagnostics import EvaluationReport, Layer, LayerTable, SamplePrediction
+from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, ValidationReport
+from accel_engine.run.diagnostics.views import Image
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.diagnostics.confused_pairs import confused
+from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused
 from accel_tui.widgets.diagnostics.confusion_layout import layout_for
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
+from tui.example_reports import classification
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -40,20 +42,9 @@ LAYERS = LayerTable(
 )
 
 
-def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> EvaluationReport:
+def examined(classes: int = 10, channels: int = 1, wrong: int = 20) -> ValidationReport:
     """What a validation might find: class 3 is taken for 5 now and then."""
-    rng = np.random.default_rng(0)
-    counts = np.diag(np.full(classes, 30)).astype(np.int64)
-    counts[3, 5 % classes] += 7
-    counts[1, 0] += 2
-    worst = tuple(
-        SamplePrediction(row, 3, 5 % classes if row < wrong else 3, 0.9 - 0.01 * row, 0.01 * (row + 1))
-        for row in range(64)
-    )
-    pictures = rng.integers(0, 256, (64, 8, 8, channels)).astype(np.uint8)
-    return EvaluationReport(
-        int(counts.sum()), tuple(f"name{index}" for index in range(classes)), counts, worst, pictures
-    )
+    return ValidationReport((classification(classes, channels, wrong),))
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +115,9 @@ async def test_a_hundred_classes_scroll_with_the_cursor(engine: FakeEngine) -> N
         await pilot.press(*["pagedown"] * 10, *["shift+right"] * 10)
         await shows(pilot, "true name99, predicted name99: 30 of 30", "-100, cols 92-100 of 100")
     assert layout_for(("0",) * 100, 3, 220, 60).cell == 2
-    assert confused(examined(100), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
+    found = classification(100)
+    assert found.counts is not None
+    assert confused(Confusion(found.names, found.counts), 5) == [(3, 5, 7, 7 / 37), (1, 0, 2, 2 / 32)]
 
 
 async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngine) -> None:
@@ -136,7 +129,7 @@ async def test_leaving_asks_what_becomes_of_a_run_that_goes_on(engine: FakeEngin
 
 
 async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
-    engine.writer.write_diagnostics(EvaluationReport(0, (), np.zeros((0, 0), np.int64), ()), 30)
+    engine.writer.write_diagnostics(ValidationReport((ClassificationReport(counts=np.zeros((0, 0), np.int64)),)), 30)
     async with looked_into(engine) as pilot:
         await pilot.press("down", "%", "f", "2", "right", "1")
         await shows(pilot, "No validation yet")
@@ -146,7 +139,7 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
 async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
     engine.writer.write_diagnostics(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:
-        await pilot.press("2")
+        await pilot.press("4")
         await shows(pilot, "▀▀▀▀▀▀▀▀", "of 64, highest loss first (40 errors)", "✗ name3", "name5 90%")
         await pilot.press("end")
         await shows(pilot, "to 64 of 64", "✓ name3")
@@ -160,17 +153,17 @@ async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: t
 
 
 async def test_an_image_is_two_pixels_a_cell_in_its_own_colours(engine: FakeEngine) -> None:
-    found = examined(channels=3)
-    engine.writer.write_diagnostics(found, 30)
+    found = classification(channels=3).worst[0].input
+    engine.writer.write_diagnostics(examined(channels=3), 30)
     async with looked_into(engine, WIDE) as pilot:
-        await pilot.press("2")
+        await pilot.press("4")
         await shows(pilot, "▀▀▀▀▀▀▀▀")
         segment = next(iter(pilot.app.screen.query_one(SampleGallery).render_line(1)))
         assert segment.style is not None
-        assert found.pictures is not None
+        assert isinstance(found, Image)
         triplets = [tuple(colour.triplet) for colour in (segment.style.color, segment.style.bgcolor)]  # type: ignore[union-attr, arg-type]
         # Three cells for a pixel, so that both halves show the first.
-        assert triplets == [tuple(found.pictures[0, 0, 0])] * 2
+        assert triplets == [tuple(found.pixels[0, 0])] * 2
 
 
 async def test_without_colours_pictures_and_cells_are_shades_of_characters(
@@ -181,7 +174,7 @@ async def test_without_colours_pictures_and_cells_are_shades_of_characters(
     async with looked_into(engine) as pilot:
         pilot.app.no_color = True
         await shows(pilot, "true name3, predicted name5")
-        await pilot.press("2")
+        await pilot.press("4")
         await shows(pilot, "✗ name3")
         assert "▀" not in text_of(pilot)
         assert re.search(r"[.:\-=+*#%@]{8}", text_of(pilot))
@@ -192,7 +185,7 @@ async def test_where_there_is_only_ascii_pictures_are_shades_too(engine: FakeEng
     async with looked_into(engine) as pilot:
         assert isinstance(pilot.app, StubApp)
         pilot.app.settings = replace(pilot.app.settings, glyphs="ascii")
-        await pilot.press("2")
+        await pilot.press("4")
         await shows(pilot, "✗ name3")  # which the canvas puts into ASCII
         assert "▀" not in text_of(pilot)
 
@@ -236,24 +229,28 @@ async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: Fa
 
 
 async def test_what_was_not_kept_is_said(engine: FakeEngine) -> None:
-    engine.writer.write_diagnostics(EvaluationReport(10, ("a", "b"), reason="the model is not a classifier"), 30)
+    engine.writer.write_diagnostics(
+        ValidationReport(
+            (ClassificationReport(examples=10, names=("a", "b"), reason="the matrix has too many classes"),)
+        ),
+        30,
+    )
     engine.end(Outcome.FINISHED)
     async with looked_into(engine) as pilot:
-        await shows(pilot, "the model is not a classifier")
+        await shows(pilot, "the matrix has too many classes")
         await pilot.press("2")
-        await shows(pilot, "the model is not a classifier")
+        await shows(pilot, "the matrix has too many classes")
         await pilot.press("3")
         await shows(pilot, "This run did not record its layers.")
 
 
 async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> None:
-    found = examined()
+    found = classification()
     words = "no images: examples of 20 are not images (20 numbers)"
-    engine.writer.write_diagnostics(
-        EvaluationReport(found.examples, found.names, found.counts, found.worst, None, words), 30
-    )
+    worst = tuple(replace(each, input=None) for each in found.worst)
+    engine.writer.write_diagnostics(ValidationReport((replace(found, worst=worst, reason=words),)), 30)
     async with looked_into(engine) as pilot:
-        await pilot.press("2")
+        await pilot.press("4")
         await shows(pilot, words, "✗ example 0", "predicted name5")
 
 

@@ -47,7 +47,7 @@ async def fill(pilot: Pilot[None], name: str, text: str) -> None:
 
 async def stays(pilot: Pilot[None]) -> None:
     """Wait until devices and meaning have taken their lines, so that the form is where it stays."""
-    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "220 total")
+    await shows(pilot, "AMD EPYC", "43%", "no TPU chip", "230 total")
     before, now = None, [each.region for each in screen_of(pilot).form.shown]
     while now != before:
         await pilot.pause()
@@ -57,7 +57,7 @@ async def stays(pilot: Pilot[None]) -> None:
 @pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
 async def test_devices_form_meaning_command_and_start_are_all_there(size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
-        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "22 per epoch, 220 total")
+        await shows(pilot, "cpu:0", "43%", "no NVIDIA driver", "94,634 in 14 layers", "23 per epoch, 230 total")
         await shows(pilot, "$ accel-tui train", "engine: ready (TensorFlow 2.21.0)", "Start", "q Quit")
         for each in screen_of(pilot).form.shown:
             assert pilot.app.screen.region.contains_region(each.region), each.field
@@ -67,7 +67,7 @@ async def test_in_a_large_terminal_what_was_chosen_is_told_beside_two_columns_of
     async with StubApp().run_test(size=(300, 80)) as pilot:
         await shows(pilot, "Handwritten digits, 8x8", "94,634 in 14 layers")
         line = next(line for line in text_of(pilot).splitlines() if "94,634 in 14" in line)
-        assert "29 examples per epoch" in line
+        assert "29 examples" in line
 
 
 async def test_letters_are_keys_until_a_field_is_in_use() -> None:
@@ -321,7 +321,7 @@ async def test_without_tensorflow_the_screen_opens_and_says_how_to_get_it(monkey
             self.launcher._make_engine = warm_engine.WarmEngine
 
     async with Bare().run_test(size=SMALL) as pilot:
-        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "220 total")
+        await shows(pilot, "No TensorFlow is installed: pip it", "waiting for TensorFlow", "230 total")
         await pilot.press("s")
         await until(pilot, lambda: screen_of(pilot).launch.problem, "the refusal")
         assert list_runs() == []
@@ -355,7 +355,7 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         engine = app.engines[0]
         engine.description = Description(101_770, 101_770, 5, 138, (8, 8, 1), 10)
         await fill(pilot, "epochs", "20")
-        await shows(pilot, "440 total")
+        await shows(pilot, "460 total")
         await fill(pilot, "model", "mlp")
         await pilot.press("tab")
         await shows(pilot, "101,770 in 5 layers")
@@ -408,13 +408,13 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
 async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
     async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
         await shows(pilot, "gpu:7", "XLA", "engine: ready")
-        await hides(pilot, "220 total")
+        await hides(pilot, "230 total")
         for key in ("pagedown", "pageup", "pagedown"):
             await pilot.press(key)
-            await (shows if key == "pagedown" else hides)(pilot, "220 total")
+            await (shows if key == "pagedown" else hides)(pilot, "230 total")
         await fill(pilot, "seed", "1")
         await pilot.press("pagedown")
-        await shows(pilot, "220 total")
+        await shows(pilot, "230 total")
         assert field(pilot, "seed").picker.input.has_focus
 
 
@@ -460,7 +460,7 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
     async with StubApp().run_test(size=(50, 12)) as pilot:
         await shows(pilot, "The terminal is 50x12", "at least 60x16")
         await pilot.resize_terminal(*SMALL)
-        await shows(pilot, "Start", "220 total")
+        await shows(pilot, "Start", "230 total")
         await pilot.resize_terminal(80, 10)
         await shows(pilot, "The terminal is 80x10")
 
@@ -483,3 +483,73 @@ async def test_what_is_typed_after_a_click_replaces_the_text() -> None:
         await until(pilot, lambda: picker.is_open and picker.input.has_focus, "the list")
         await pilot.press(*"mlp", "enter")
         await until(pilot, lambda: picker.value == "mlp", "the choice")
+
+
+HOUSES = "id,area,city,price\n" + "".join(
+    f"{row},{40 + 3 * row if row % 5 else ''},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60)
+)
+
+
+@pytest.fixture
+def houses(tmp_path: Path) -> Path:
+    path = tmp_path / "houses.csv"
+    path.write_text(HOUSES)
+    return path
+
+
+async def test_fields_that_only_some_data_needs_are_there_for_that_data_only(houses: Path) -> None:
+    async with StubApp().run_test(size=HUGE) as pilot:
+        await stays(pilot)
+        built_in = {each.field for each in screen_of(pilot).form.shown}
+        assert not built_in & {"target", "features", "window", "split", "task", "last_batch", "monitor"}
+        screen_of(pilot).form.set("data", str(houses))
+        await shows(pilot, "target", "features", "kinds", "val split", "monitor", "last batch")
+        table = {each.field for each in screen_of(pilot).form.shown}
+        assert table > built_in
+        assert not table & {"window", "horizon", "group", "tokenizer", "image_size"}
+        screen_of(pilot).form.set("time", "id")
+        await shows(pilot, "window", "horizon", "group")
+        screen_of(pilot).form.set("data", "digits")
+        await until(
+            pilot, lambda: {each.field for each in screen_of(pilot).form.shown} == built_in, "the form as before"
+        )
+        await shows(pilot, "$ accel-tui train")
+
+
+async def test_columns_are_completed_and_the_look_follows_them(houses: Path) -> None:
+    async with StubApp().run_test(size=HUGE) as pilot:
+        screen_of(pilot).form.set("data", str(houses))
+        await shows(pilot, "target", "2 columns → price", "area 12")
+        screen_of(pilot).form.set("model", "mlp")
+        await fill(pilot, "target", "pri")
+        await shows(pilot, "number; 100.5")
+        await pilot.press("enter")
+        assert field(pilot, "target").picker.value == "price"
+        await fill(pilot, "ignore", "i")
+        await shows(pilot, "key; 0 to 59")
+        await pilot.press("enter")
+        await pilot.press(*",c")
+        await shows(pilot, "category; Bonn")
+        await pilot.press("enter")
+        assert field(pilot, "ignore").picker.value == "id,city"
+        await shows(pilot, "--target price --ignore id,city", "1 column → price")
+
+
+async def test_a_column_that_does_not_exist_is_an_error_of_its_field(houses: Path) -> None:
+    async with StubApp().run_test(size=HUGE) as pilot:
+        screen_of(pilot).form.set("data", str(houses))
+        await shows(pilot, "target")
+        screen_of(pilot).form.set("target", "prize")
+        await until(pilot, lambda: "price" in field(pilot, "target").error, "what is wrong with the target")
+        screen_of(pilot).form.set("target", "price")
+        await until(pilot, lambda: not field(pilot, "target").error, "that it is right")
+
+
+async def test_a_function_is_not_run_by_the_form(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def load():\n    raise SystemExit\n")
+    app = StubApp()
+    async with app.run_test(size=HUGE) as pilot:
+        await shows(pilot, "94,634 in 14 layers")
+        screen_of(pilot).form.set("data", f"{tmp_path / 'mine.py'}:load")
+        await shows(pilot, "known once the data is read", "val split")
+        assert [plan.data for plan in app.engines[0].described] == ["digits"]

@@ -1,4 +1,4 @@
-"""``accel-tui models``, ``data`` and ``strategies``: list the built-in models, datasets and strategies."""
+"""``accel-tui models`` and ``strategies``, and ``data`` without data: list what is built in."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,6 +10,7 @@ from accel_engine import data as datasets
 from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
+from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import join_words
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import incompatibility
@@ -38,17 +39,11 @@ def models(as_json: bool) -> None:
     write("\nYour own model: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
 
 
-@_command("data", "accel-tui train --data synthetic:64x64x3:100")
-@json_option
-def data(as_json: bool) -> None:
-    """List the built-in datasets for --data.
-
-    --data also accepts your own data: FILE.npz with x_train, y_train, x_test and y_test (or x and y),
-    or a folder with one subfolder of images per class.
-    """
+def list_data(*, as_json: bool) -> None:
+    """List the built-in datasets."""
     entries = datasets.CATALOGUE.values()
     if as_json:
-        write_json(*(_public(entry) for entry in entries))
+        write_json(*map(to_json, entries))
         return
     rows = [
         (
@@ -61,7 +56,7 @@ def data(as_json: bool) -> None:
         for entry in entries
     ]
     write(table(("DATA", "SHAPE", "CLASSES", "EXAMPLES", "DESCRIPTION"), rows))
-    write("\nYour own data: FILE.npz, or a folder with one subfolder of images per class")
+    write("\nYour own data: a file, a folder or FILE.py:FUNCTION; see accel-tui data PATH")
 
 
 @_command("strategies", "accel-tui train --strategy mirrored --virtual-cpus 2")

@@ -67,6 +67,16 @@ def _strategies() -> Mapping[str, object]:
     return CATALOGUE
 
 
+def _splits() -> Candidates:
+    from accel_engine.data.data_options import SPLITS
+
+    return ((split, "") for split in (*SPLITS, "column:"))
+
+
+def _monitors() -> Candidates:
+    return ((name, "") for name in ("validation_loss", "validation_accuracy", "loss", "accuracy"))
+
+
 def _runs() -> Candidates:
     """The ids of runs, newest first; the directories are listed but not read, which would be slow."""
     from accel_engine.run.run_paths import runs_directory
@@ -108,9 +118,13 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "model": _entries(_models),
     "data": _entries(_data),
     "strategy": _entries(_strategies),
+    "split": _splits,
+    "monitor": _monitors,
+    "validation_data": lambda: (),
+    "class_weight": lambda: (("balanced", "by the number of examples"),),
     "names": _checks,
     **dict.fromkeys(("run", "runs", "resume"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
 
-_ACCEPT_FILES = frozenset({"model", "data"})
+_ACCEPT_FILES = frozenset({"model", "data", "validation_data"})

@@ -6,7 +6,8 @@ import click
 
 from accel_engine.plan import SPECS
 from accel_engine.run.plan_changes import CHANGEABLE
-from accel_tui.cli.train import continue_run, output_options, plan_option, refuse_two_outputs
+from accel_tui.cli.plan_options import PlanCommand, plan_option
+from accel_tui.cli.train import continue_run, output_options, refuse_two_outputs
 
 EPILOG = """\b
 Examples:
@@ -21,7 +22,7 @@ Exit status:
 """
 
 
-@click.command("continue", epilog=EPILOG)
+@click.command("continue", cls=PlanCommand, epilog=EPILOG)
 @click.argument("run")
 @output_options
 def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:
@@ -35,4 +36,4 @@ def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) 
 
 
 # The hidden ones may not change; the run then says why, and which may.
-continue_.params[1:1] = [plan_option(name, spec, hidden=name not in CHANGEABLE) for name, spec in SPECS.items()]
+continue_.params[1:1] = [plan_option(name, hidden=name not in CHANGEABLE) for name in SPECS]

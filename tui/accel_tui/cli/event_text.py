@@ -77,7 +77,7 @@ def format_event(event: Event, state: RunState) -> str:
         case events.CommandAnswered():
             return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
         case events.Warned():
-            return f"warning: {event.message}"
+            return f"{'note' if event.severity == 'information' else 'warning'}: {event.message}"
         case events.RunEnded():
             return _format_end(event, state)
     return ""

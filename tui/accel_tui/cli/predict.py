@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from accel_engine.data.image_header import SUFFIXES
+from accel_engine.data.folders.image_header import SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.launch.prediction import Prediction
 from accel_engine.launch.prediction import predict as predict_images

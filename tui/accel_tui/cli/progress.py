@@ -9,7 +9,7 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import epoch_of, format_event, means
@@ -108,6 +108,8 @@ class Bar(Log):
         if state.ended or state.phase is None:
             return ""
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
+        if not state.total_steps and _is_training(state):
+            return f"step {state.step:,}  {progress(state)}"[:width]  # until the first epoch has ended
         if not state.total_steps:
             return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
         bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
@@ -129,8 +131,10 @@ class Bar(Log):
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
     parts = [epoch_of(state.current_epoch or 1, state)]
-    metrics = [(name, curve.last_value) for name, curve in state.curves.items() if name != LEARNING_RATE]
-    parts.append(means(dict(metrics[:2])))
+    metrics = {name: curve.last_value for name, curve in state.curves.items() if name != LEARNING_RATE}
+    counts = state.monitor.removeprefix(VALIDATION_PREFIX)
+    first = [name for name in dict.fromkeys((*list(metrics)[:1], counts, *metrics)) if name in metrics][:2]
+    parts.append(means({name: metrics[name] for name in first}))
     if state.phase and not _is_training(state):
         parts.append(str(state.phase.phase))
     elif state.steps_per_second:

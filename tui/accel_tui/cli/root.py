@@ -39,7 +39,7 @@ COMMANDS = {
     "demo": ("accel_tui.cli.demo:demo", "Measure the speed-up of this machine's devices in two minutes."),
     "completion": ("accel_tui.cli.completion:completion", "Print shell completion."),
     "models": ("accel_tui.cli.catalogue:models", "List the built-in models."),
-    "data": ("accel_tui.cli.catalogue:data", "List the built-in datasets."),
+    "data": ("accel_tui.cli.data:data", "Look at your data, or list the built-in datasets."),
     "strategies": ("accel_tui.cli.catalogue:strategies", "List the strategies and whether they fit this machine."),
 }
 """The module and the summary of every command."""
@@ -47,11 +47,11 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("train", "continue", "cluster", "demo"),
+    "Train": ("data", "train", "continue", "cluster", "demo"),
     "View runs": ("runs", "watch", "compare", "predict", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "rm"),
-    "This machine": ("devices", "doctor", "strategies", "models", "data"),
+    "This machine": ("devices", "doctor", "strategies", "models"),
     "This program": ("serve", "settings", "completion"),
 }
 """The commands as the help lists them."""

@@ -4,7 +4,6 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -16,20 +15,23 @@ from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.columns import TITLES, SortOrder, ordered, title_of
+from accel_tui.run_list.columns import TITLES, SortOrder, monitor_of, ordered, title_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
 
 EPILOG = """\b
 Examples:
   accel-tui runs
-  accel-tui runs --filter 'model:cnn status:finished' --sort val-acc
+  accel-tui runs --filter 'model:cnn status:finished' --sort best
   accel-tui runs --filter status:lost --json | jq -r .run
 """
 
-HEADER = ("RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "ACC", "VAL ACC")
+HEADER = ("RUN", "STATUS", "CREATED", "DURATION", "STEPS", "LOSS", "BEST", "MONITOR")
 
 NAME_WIDTH = 18
 """Columns for the name on a terminal of 80 columns; a wider one gives it the rest."""
+
+MONITOR_WIDTH = 8
+"""Columns for the name of the metric that counts."""
 
 COLUMN_ALIASES = {"begun": "created", "took": "duration", "acc": "accuracy"}
 """Other names of columns: those of earlier versions, and the headings."""
@@ -100,12 +102,10 @@ def _row(run: RunSummary, width: int) -> tuple[str, ...]:
         numbers.ago(time.time() - run.info.created) if run.info else "",
         numbers.duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
-        *(_metric(metrics, name) for name in ("loss", "accuracy", "validation_accuracy")),
+        numbers.metric(metrics["loss"]) if "loss" in metrics else "",
+        "" if run.best is None else numbers.metric(run.best),
+        printable_line(monitor_of(run, MONITOR_WIDTH)),
     )
-
-
-def _metric(metrics: Mapping[str, float], name: str) -> str:
-    return numbers.metric(metrics[name]) if name in metrics else ""
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:
@@ -121,6 +121,8 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "note": run.info.annotations.note if run.info else "",
         "tags": run.info.annotations.tags if run.info else (),
         "metrics": metrics,
+        "monitor": run.monitor,
+        "best": run.best,
         "plan": run.info.plan_values if run.info else {},
         "worker": run.membership.worker if run.membership else "",
         "worker_of": run.membership.run if run.membership else "",

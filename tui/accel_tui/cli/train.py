@@ -9,15 +9,14 @@ from typing import Any
 
 import click
 
-from accel_engine.errors import FieldValue, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan, read_values
-from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.run import RunReader, find
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -36,52 +35,12 @@ Exit status:
 EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
 
-METAVARS = {int: "N", float: "X", tuple: "ID,..."}
-
-INLINE_CHOICES = 14
-"""Up to this length, choices are shown next to the option instead of in its description."""
-
-
-def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-    """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
-    if text is None or option.name is None:
-        return None
-    try:
-        value = SPECS[option.name].parse(option.name, text)
-    except PlanError as error:
-        raise click.BadParameter(f"{text!r} {error.allowed}", context, option) from error
-    return AUTO if value is None else value
-
-
-def plan_option(name: str, spec: FieldSpec, *, default: Any = None, hidden: bool = False) -> click.Option:
-    """Make the option of a plan field.
-
-    Args:
-        name: The field.
-        spec: Its type, bounds and description.
-        default: The default to show in the help.
-        hidden: Whether to leave it out of the help.
-    """
-    details = [] if default in (None, "", ()) else [f"default: {default}"]
-    metavar = METAVARS.get(spec.type, name.rpartition("_")[2].upper())
-    if spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
-        metavar = "|".join(spec.choices)
-    elif spec.choices:
-        details.insert(0, ", ".join(spec.choices))
-    elif spec.minimum is not None or spec.above is not None or spec.maximum is not None:
-        details.insert(0, spec.allowed)
-    elif spec.example:
-        details.insert(0, f"e.g. {spec.example}")
-    help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([str(FieldValue(name))], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
-
-
 _OUTPUTS = (
     click.option(
         "--json",
         "as_json",
         is_flag=True,
-        help="Print one JSON object per line, with the loss and accuracy of every step.",
+        help="Print one JSON object per line, with every series of each step.",
     ),
     click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
     click.option("--detach", is_flag=True, help="Print the run's id and return; train in the background."),
@@ -95,7 +54,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
 @output_options
@@ -115,7 +74,7 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
     if resume is not None:
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
     written = read_values(plan_file) if plan_file else {}
-    plan = Plan.from_mapping({**load().plan, **written, **_given(flags)})
+    plan = Plan.from_mapping({**load().plan, **written, **given(flags)})
     return _run_engine(prepare_run(plan), as_json=as_json, plain=plain, detach=detach)
 
 
@@ -136,19 +95,13 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    return _run_engine(
-        prepare_continuation(find(reference), _given(flags)), as_json=as_json, plain=plain, detach=detach
-    )
+    return _run_engine(prepare_continuation(find(reference), given(flags)), as_json=as_json, plain=plain, detach=detach)
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
     """Raise a usage error when more than one of --json, --plain and --detach is given."""
     if sum(chosen) > 1:
         raise click.UsageError("--json, --plain and --detach exclude each other")
-
-
-def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -174,4 +127,4 @@ def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
         raise
 
 
-train.params[1:1] = [plan_option(name, spec, default=DEFAULTS[name]) for name, spec in SPECS.items()]
+train.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

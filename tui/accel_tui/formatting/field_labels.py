@@ -8,9 +8,21 @@ _LABELS = {
     "micro_batches": "micro-batches",
     "virtual_cpus": "virtual CPUs",
     "tpu": "TPU",
+    "validation_split": "val split",
+    "validation_data": "val data",
+    "validation_steps": "val steps",
+    "invalid_examples": "if invalid",
 }
 
-_PLACEHOLDERS = {"devices": "auto", "steps_per_epoch": "all the data", "image_size": "original size", "name": "none"}
+_PLACEHOLDERS = {
+    "devices": "auto",
+    "steps_per_epoch": "all the data",
+    "image_size": "original size",
+    "features": "all others",
+    "monitor": "auto",
+    "validation_steps": "all the data",
+    **dict.fromkeys(("name", "ignore", "time", "group", "validation_data", "class_weight"), "none"),
+}
 
 
 def label(name: str) -> str:

@@ -111,6 +111,6 @@ def ago(seconds: float) -> str:
     return "now" if seconds < 5 else f"{seconds:.0f}s ago"
 
 
-def shape(sides: Sequence[int]) -> str:
-    """The shape of an example: ``28x28x1``."""
-    return "x".join(map(str, sides)) or "a single number"
+def shape(sides: Sequence[int | None]) -> str:
+    """The shape of an example: ``28x28x1``, with ``?`` for a dimension of any size."""
+    return "x".join("?" if side is None else str(side) for side in sides) or "a single number"

@@ -9,6 +9,8 @@ from typing import Any
 
 from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
+from accel_engine.data.data_options import SPLITS
+from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words, join_words
 from accel_engine.models import ModelEntry
@@ -18,9 +20,17 @@ from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label
+from accel_tui.plan import data_look
+from accel_tui.plan.data_survey import DATA_FIELDS
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
-MODEL_AND_DATA = ("model", "data", "image_size", "scale", "name")
+MODEL_AND_DATA = (
+    "model",
+    "data",
+    *(name for name in DATA_FIELDS if name != "scale"),
+    "scale",
+    "name",
+)
 DEVICES = (
     "strategy",
     "devices",
@@ -45,9 +55,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 _DOCS = {
     "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
-    "data": "Data: a name, FILE.npz, a folder, or synthetic[:SHAPE[:CLASSES[:NUMBER]]]",
+    "data": "Data: a name, a file, a folder, FILE.py:FUNCTION, or synthetic[:SHAPE[...]]",
+    "split": "How to choose validation examples: random, stratified, by a column and others",
 }
 """Shorter descriptions of fields, to fit one line."""
+
+_COLUMN_FIELDS = ("target", "features", "ignore", "kinds", "time", "group")
+"""Fields that name columns."""
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -91,12 +105,17 @@ def evaluate(
         surveyed: The last inspected user dataset; ignored if the form names another one.
     """
     plan, _ = _read(texts)
-    relevant = resolve(plan)
+    relevant = _with_survey(resolve(plan), surveyed)
     plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
-    resolved = resolve(plan, devices)
-    if surveyed is not None and surveyed.path is not None and surveyed.path == resolved.data.path:
-        resolved = resolved.with_data(surveyed)
+    resolved = _with_survey(resolve(plan, devices), surveyed)
     return replace(resolved, errors={**resolved.errors, **errors})
+
+
+def _with_survey(resolved: ResolvedPlan, surveyed: DatasetEntry | None) -> ResolvedPlan:
+    """Complete a plan with a survey, if it is of the plan's data."""
+    if surveyed is None or surveyed.path is None or surveyed.path != resolved.data.path:
+        return resolved
+    return resolved.with_data(surveyed)
 
 
 def word(reason: Words) -> str:
@@ -125,7 +144,12 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices")
+    return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices", "split", *_COLUMN_FIELDS)
+
+
+def is_list(name: str) -> bool:
+    """Whether a field takes several of its choices."""
+    return name in _COLUMN_FIELDS and SPECS[name].type is tuple
 
 
 def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
@@ -138,7 +162,7 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
     """
     match name:
         case "model":
-            return tuple(_model(entry, filled.data) for entry in models.CATALOGUE.values())
+            return tuple(_model(entry, filled) for entry in models.CATALOGUE.values())
         case "data":
             notes = {entry.name: f"{entry.summary}: {describe_dataset(entry)}" for entry in data.CATALOGUE.values()}
             return tuple(FieldChoice(name, note) for name, note in notes.items())
@@ -148,13 +172,24 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
             return _devices(filled.plan, devices)
         case "reduction":
             return tuple(FieldChoice(value) for value in filled.strategy.reductions)
+        case "split":
+            of_columns = (f"column:{column.name}" for column in filled.data.columns if column.kind == "category")
+            return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))
+    if name in _COLUMN_FIELDS:
+        return tuple(_column(name, column) for column in filled.data.columns)
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
+
+
+def _column(name: str, column: Column) -> FieldChoice:
+    """A column as a choice; several names, or a kind, are typed after it."""
+    value = f"{column.name}={column.kind}" if name == "kinds" else column.name
+    return FieldChoice(value, "; ".join(part for part in (column.kind, column.detail) if part))
 
 
 def describe_dataset(entry: DatasetEntry) -> str:
     """The known shape, classes and examples of a dataset."""
     parts = [
-        numbers.shape(entry.shape) if entry.shape is not None else "",
+        data_look.inputs(entry),
         numbers.counted(entry.classes, "class") if entry.classes else "",
         numbers.counted(entry.examples, "example") if entry.examples else "",
     ]
@@ -183,8 +218,10 @@ def placeholder(name: str, filled: ResolvedPlan) -> str:
     return f"auto: {default}" if default else field_labels.placeholder(name)
 
 
-def _model(entry: ModelEntry, chosen: DatasetEntry) -> FieldChoice:
-    reason = entry.mismatch(chosen.shape) if chosen.shape is not None else ""
+def _model(entry: ModelEntry, filled: ResolvedPlan) -> FieldChoice:
+    chosen, task = filled.data, filled.plan.task
+    is_known = chosen.shape is not None or chosen.spec is not None
+    reason = entry.mismatch(chosen.shape, chosen.task if task == "auto" else task, chosen.classes) if is_known else ""
     return FieldChoice(entry.name, reason or entry.summary, not reason)
 
 

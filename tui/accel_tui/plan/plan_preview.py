@@ -1,30 +1,16 @@
 """The summary of a plan next to the form, without widgets."""
 
-from dataclasses import dataclass
-
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
+from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import numbers
-from accel_tui.plan import form
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewRow:
-    """A row of the summary.
-
-    Attributes:
-        name: Its label.
-        text: Its value.
-        pending: Whether the value is not known yet.
-    """
-
-    name: str
-    text: str
-    pending: bool = False
+from accel_tui.plan import data_look, form
+from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_survey import DATA_FIELDS
 
 
 def rows(filled: ResolvedPlan, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
@@ -37,6 +23,7 @@ def rows(filled: ResolvedPlan, description: Description | None, pending: str) ->
     """
     return (
         *_blank_on_error(filled, _MODEL, _model(filled, description, pending)),
+        *_blank_on_error(filled, _DATA, _data(filled)),
         *_blank_on_error(filled, _MODEL | {"scale"}, _scaling(filled, description, pending)),
         *_blank_on_error(filled, _MODEL | _STEPS, _steps(filled)),
         *_blank_on_error(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
@@ -44,7 +31,8 @@ def rows(filled: ResolvedPlan, description: Description | None, pending: str) ->
     )
 
 
-_MODEL = {"model", "data", "image_size"}
+_DATA = {"data", *DATA_FIELDS}
+_MODEL = {"model", *_DATA}
 _STEPS = {
     "batch_size",
     "micro_batches",
@@ -83,7 +71,10 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
         found.append(form.word(scaling.note))
     found += filled.data.notes
-    if counts and plan.batch_size != counts.global_batch:
+    examples = filled.data.examples
+    if counts and examples is not None and examples < plan.batch_size:
+        found.append(f"batch size {plan.batch_size} is larger than the data: the global batch is {counts.global_batch}")
+    elif counts and plan.batch_size != counts.global_batch:
         found.append(
             f"batch size {plan.batch_size} is not divisible by {counts.replicas} replicas: "
             f"the global batch is {counts.global_batch}"
@@ -96,20 +87,27 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
 
 
 def _model(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
+    if filled.data.needs_engine:  # the form does not run the user's code, nor read what is elsewhere
+        return [PreviewRow("parameters", "known once the data is read", pending=True)]
     if description is None:
-        parameters = PreviewRow("parameters", pending, pending=True)
-    elif description.problem:
-        parameters = PreviewRow("parameters", "—")
-    else:
-        layers = numbers.counted(description.layers, "layer")
-        parameters = PreviewRow("parameters", f"{numbers.count(description.parameters)} in {layers}")
-    shape, classes = filled.data.shape, filled.data.classes
-    if shape is None or classes is None:
-        return [parameters, PreviewRow("input", "reading the data…", pending=True)]
-    return [parameters, PreviewRow("input", f"{numbers.shape(shape)} → {numbers.counted(classes, 'class')}")]
+        return [PreviewRow("parameters", pending, pending=True)]
+    if description.problem:
+        return [PreviewRow("parameters", "—")]
+    layers = numbers.counted(description.layers, "layer")
+    return [PreviewRow("parameters", f"{numbers.count(description.parameters)} in {layers}")]
+
+
+def _data(filled: ResolvedPlan) -> list[PreviewRow]:
+    """What is known of the data."""
+    entry = filled.data
+    reading = "known once the data is read" if entry.needs_engine else "reading the data…"
+    text = data_look.structure(entry)
+    return [PreviewRow("input", text or reading, pending=not text), *data_look.rows(entry)]
 
 
 def _scaling(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
+    if filled.data.kind not in ("images", "arrays") or filled.data.needs_engine:
+        return []  # tables and texts are not scaled
     scaling = _resolve_scaling(filled, description)
     return [PreviewRow("scaling", scaling.text) if scaling else PreviewRow("scaling", pending, pending=True)]
 
@@ -126,28 +124,33 @@ def _resolve_scaling(filled: ResolvedPlan, description: Description | None) -> S
 def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
     counts, entry = filled.step_counts, filled.data
     if entry.examples is None or filled.placement is None:
-        return [PreviewRow(name, "—") for name in ("examples", "dropped", "steps", "batch")]
-    validation = f" + {numbers.count(entry.validation_examples)} validation" if entry.validation_examples else ""
-    examples = PreviewRow("examples", numbers.count(entry.examples) + validation)
+        return [PreviewRow(name, "—") for name in ("examples", "steps", "batch")]
+    examples = PreviewRow("examples", data_look.splits(entry))
     if counts is None:
         batch = f"{filled.plan.batch_size} over the cores of {filled.placement.remote_tpu or 'the TPU'}"
         return [
             examples,
-            *(PreviewRow(name, "known after connecting") for name in ("dropped", "steps")),
+            PreviewRow("steps", "known after connecting"),
             PreviewRow("batch", batch),
         ]
     micro_batches = filled.plan.micro_batches or 1
     micro_batch = f", {counts.per_replica_batch // micro_batches} per micro-batch" if micro_batches > 1 else ""
     return [
         examples,
-        PreviewRow(
-            "dropped",
-            f"{numbers.counted(counts.dropped_examples, 'example')} per epoch" if counts.dropped_examples else "none",
-        ),
+        *_last_batch(counts),
         PreviewRow(
             "steps", f"{numbers.count(counts.steps_per_epoch)} per epoch, {numbers.count(counts.total_steps)} total"
         ),
         PreviewRow("batch", f"{counts.per_replica_batch} on {_device_text(filled.placement)}{micro_batch}"),
+    ]
+
+
+def _last_batch(counts: StepCounts) -> list[PreviewRow]:
+    """The last, smaller batch of a pass over the data, and the examples that are left out."""
+    last, dropped = counts.last_batch * counts.replicas, counts.dropped_examples
+    return [
+        *([PreviewRow("last batch", numbers.counted(last, "example"))] if last else []),
+        *([PreviewRow("dropped", f"{numbers.counted(dropped, 'example')} per epoch")] if dropped else []),
     ]
 
 
@@ -165,6 +168,8 @@ def _precision(filled: ResolvedPlan) -> list[PreviewRow]:
 
 
 def _memory(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
+    if filled.data.needs_engine:
+        return []
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
     if description.problem or filled.step_counts is None:

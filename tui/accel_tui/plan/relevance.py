@@ -3,8 +3,9 @@
 The form hides irrelevant fields; they have their default in the plan.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
+from accel_engine.data.folders.layout import READERS_OF_IMAGES
 from accel_engine.devices.device_types import Device
 from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
@@ -65,12 +66,78 @@ def _on_gpus(name: str) -> Rule:
     return rule
 
 
-def _has_own_model_or_data(resolved: ResolvedPlan) -> bool:
-    """Whether the data or the model is the user's own; built-in ones need no scaling option."""
-    return resolved.data.path is not None or isinstance(resolved.model, UserModel)
+_TABLES = frozenset({"tables.table", "prepared.hugging_face", "prepared.tensorflow_datasets", "prepared.tfrecord"})
+_TEXTS = frozenset({"texts.language_text"})
+_ARRAYS = _TABLES | {"npz"}
+"""The readers of tables, of texts for language models, and of all data with named columns or arrays."""
+
+_LISTS = frozenset({"prepared.hugging_face", "prepared.tensorflow_datasets"})
+"""The readers of data with lists of several lengths, which are padded to a window."""
+
+_FUNCTION = "python_source.source"
+"""The reader of what a function of the user returns."""
+
+
+def _of_data(readers: Container[str]) -> Rule:
+    """A field of the data of certain readers."""
+    return lambda resolved, _: resolved.data.reader in readers
+
+
+def _of_unsplit_data(split: str) -> Rule:
+    """A field of the user's own data, unless it has this split of its own."""
+    return lambda resolved, _: _is_own_data(resolved) and split not in resolved.data.own_splits
+
+
+def _of_own_work(name: str) -> Rule:
+    """A field of the user's own data or model, or one that has a value; built-in ones do not need it."""
+    return lambda resolved, _: (
+        _is_own_data(resolved)
+        or isinstance(resolved.model, UserModel)
+        or getattr(resolved.plan, name) != DEFAULTS[name]
+    )
+
+
+def _is_own_data(resolved: ResolvedPlan) -> bool:
+    return resolved.data.is_own
+
+
+def _has_window(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether an example may be a window: of a table in the order of a column, of arrays, or of a text."""
+    reader = resolved.data.reader
+    return reader in ("npz", _FUNCTION) or reader in _TEXTS | _LISTS or (reader in _TABLES and bool(resolved.plan.time))
+
+
+def _has_columns(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether the plan can name columns or arrays: those of a function only for time series."""
+    reader = resolved.data.reader
+    return reader in _ARRAYS or (reader == _FUNCTION and resolved.plan.window is not None)
+
+
+def _may_weight_classes(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether an example of the user's data may have one class; built-in data is balanced."""
+    data, plan = resolved.data, resolved.plan
+    task = data.task if plan.task == "auto" else plan.task
+    is_possible = _is_own_data(resolved) and data.classes != 0 and task in ("auto", "classification", "custom")
+    return is_possible or bool(plan.class_weight)
 
 
 _RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("target", "features", "ignore"), _has_columns),
+    **dict.fromkeys(("kinds", "time"), _of_data(_TABLES)),
+    "window": _has_window,
+    "horizon": lambda resolved, devices: (
+        _has_window(resolved, devices)
+        and resolved.data.reader not in _TEXTS | _LISTS
+        and bool(resolved.plan.time or resolved.plan.window)
+    ),
+    "group": lambda resolved, devices: _has_window(resolved, devices) and bool(resolved.plan.time),
+    "tokenizer": _of_data(_TEXTS),
+    **dict.fromkeys(("split", "validation_split", "validation_data"), _of_unsplit_data("validation")),
+    "test_split": _of_unsplit_data("test"),
+    "validation_steps": _of_data({_FUNCTION}),
+    "class_weight": _may_weight_classes,
+    "invalid_examples": lambda resolved, _: _is_own_data(resolved),
+    **{name: _of_own_work(name) for name in ("task", "last_batch", "shuffle", "monitor", "scale")},
     "devices": lambda resolved, _: resolved.strategy.kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
     "force": lambda resolved, devices: (
@@ -83,7 +150,6 @@ _RULES: Mapping[str, Rule] = {
     "local_workers": lambda resolved, _: resolved.strategy.processes,
     "tpu": lambda resolved, _: resolved.strategy.kind == "tpu",
     "rate_scaling": lambda resolved, _: resolved.strategy.maximum_devices != 1,
-    "image_size": lambda resolved, _: resolved.data.reader == "image_folder",
-    "scale": lambda resolved, _: _has_own_model_or_data(resolved) or resolved.plan.scale != DEFAULTS["scale"],
+    "image_size": lambda resolved, _: resolved.data.reader in READERS_OF_IMAGES or resolved.data.needs_engine,
 }
 """The rules of the fields that are not always relevant."""

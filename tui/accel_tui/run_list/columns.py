@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
+from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
 from accel_tui.formatting import names, numbers
-from accel_tui.formatting.text import shorten_start
+from accel_tui.formatting.text import shorten, shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.STARTING: ("◌", "accent"),
@@ -89,6 +90,11 @@ def title_of(run: RunSummary) -> str:
     return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
 
 
+def monitor_of(run: RunSummary, width: int) -> str:
+    """The metric whose best value counts, without ``validation``, in up to ``width`` cells."""
+    return shorten("" if run.best is None else run.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " "), width)
+
+
 def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey | None]:
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
@@ -152,9 +158,18 @@ COLUMNS = (
         descending=True,
     ),
     _metric("loss", 7, "loss"),
-    _metric("accuracy", 8, "accuracy", 2, descending=True),
+    Column(
+        "best",
+        8,
+        lambda run, _: "—" if run.best is None else numbers.metric(run.best),
+        lambda run: None if run.best is None else (-run.best if is_better_lower(run.monitor) else run.best, ""),
+        right=True,
+        descending=True,
+    ),
+    Column("monitor", 10, lambda run, _: monitor_of(run, 10), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
+    _metric("accuracy", 8, "accuracy", 10, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
-    _metric("val acc", 7, "validation_accuracy", descending=True),
+    _metric("val acc", 7, "validation_accuracy", 11, descending=True),
     Column(
         "duration",
         8,

@@ -8,7 +8,7 @@ from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, is_better_lower
 from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.run_state.state import RunState
 
@@ -144,7 +144,8 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     metrics = [compared.run.metrics or {} for compared in runs]
     for name in dict.fromkeys(name for each in metrics for name in each):
         values = [each.get(name) for each in metrics]
-        highest = False if "loss" in name or "error" in name else True if "acc" in name else None
+        lower = is_better_lower(name)
+        highest = None if lower is None else not lower
         yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
     yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
     yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)

@@ -1,12 +1,13 @@
 """The state of a run: an immutable value, made by ``fold_events``."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accel_engine import clock, events
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.series_names import MEAN_PREFIXES
+from accel_engine.run.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.device_curves import DeviceCurves
 from accel_tui.run_state.device_meter import Meter
@@ -162,9 +163,16 @@ class RunState:
         return self.started.first_step if self.started else 0
 
     @property
+    def steps_per_epoch(self) -> int | None:
+        """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that."""
+        if self.built and self.built.steps_per_epoch:
+            return self.built.steps_per_epoch
+        return max(round(self.epoch.step / self.epoch.epoch), 1) if self.epoch and self.epoch.epoch else None
+
+    @property
     def total_steps(self) -> int | None:
         """Steps of the whole plan, once known."""
-        return self.built.epochs * self.built.steps_per_epoch if self.built and self.built.steps_per_epoch else None
+        return self.built.epochs * self.steps_per_epoch if self.built and self.steps_per_epoch else None
 
     @property
     def last_step(self) -> int | None:
@@ -176,9 +184,9 @@ class RunState:
         """The epoch of the next step, counted from 1."""
         if self.built is None:
             return None
-        if self.built.steps_per_epoch is None:
-            return 1  # known once the first epoch has ended
-        return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
+        if self.built.steps_per_epoch:
+            return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
+        return min(self.epoch.epoch + 1, self.built.epochs) if self.epoch else 1  # epochs may differ in length
 
     @property
     def remaining(self) -> float | None:
@@ -188,19 +196,36 @@ class RunState:
         epochs had one.
         """
         rate = self.steps_per_second
-        if not (self.built and self.built.steps_per_epoch and rate and self.total_steps is not None):
+        if not (self.built and self.current_epoch and rate and self.total_steps is not None):
             return None
-        epochs_left = self.built.epochs - self.step // self.built.steps_per_epoch
+        epochs_left = self.built.epochs - self.current_epoch + 1
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
         between = self.validated.seconds if self.validated else 0.0
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
-        return (self.total_steps - self.step) / rate + epochs_left * between
+        return max(self.total_steps - self.step, 0) / rate + epochs_left * between
 
     def validation_of(self, series: str) -> Points:
         """Validation points of a series' metric, also for series that are running means."""
         metric = next((series.removeprefix(mean) for mean in MEAN_PREFIXES if series.startswith(mean)), series)
         return self.validation.get(series) or self.validation.get(metric, ())
+
+    @property
+    def monitor(self) -> str:
+        """The metric that counts, such as ``validation_accuracy``."""
+        built, plan = self.built, self.info.plan_values if self.info else {}
+        wanted = (built.monitor if built else "") or str(plan.get("monitor") or "")
+        return choose_monitor(wanted, tuple(self.curves), tuple(self.validation), built.task if built else "")
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The best validation of the metric that counts, and the steps taken before it; ``None`` if there is none."""
+        points = self.validation.get(self.monitor.removeprefix(VALIDATION_PREFIX), ())
+        finite = [point for point in points if math.isfinite(point[1])]
+        lower = is_better_lower(self.monitor)
+        if not finite or lower is None:
+            return None
+        return min(finite, key=lambda point: point[1] if lower else -point[1])
 
     @property
     def flops_per_second(self) -> float | None:

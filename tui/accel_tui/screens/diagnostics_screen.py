@@ -1,57 +1,34 @@
-"""Diagnostics screen: confusion matrix, samples with the highest loss, and layers of a run."""
+"""Diagnostics screen: what the last validation found, in the tabs that fit the task, and the layers of a run."""
 
-from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widgets import ContentSwitcher, Static, Tab, Tabs
+from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.model_query import ModelQuery
-from accel_engine.run import RunReader, request
-from accel_engine.run.diagnostics import Diagnostics, modification_times, read
-from accel_engine.run.run_paths import latest_checkpoint
-from accel_engine.text import printable_fields
+from accel_engine.run import request
+from accel_engine.run.diagnostics import OutputReport
+from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
-from accel_tui.widgets.diagnostics.layer_list import LayerList
-from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
+from accel_tui.widgets.diagnostics.pages import fill, make_page
+from accel_tui.widgets.diagnostics.status_text import status_text
+from accel_tui.widgets.diagnostics.tabs import LABELS, tabs_of
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
 POLL_SECONDS = 0.5
 """Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""
 
-TABS = {"confusion": "1 Confusion matrix", "pictures": "2 Samples", "layers": "3 Layers"}
-"""Tab labels by the id of their widget."""
-
-_TAB = "-tab"
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What was read of a run.
-
-    Attributes:
-        live: Whether it has a live engine that can validate.
-        has_checkpoint: Whether it has a checkpoint to validate after its end.
-        stamp: When its diagnostics were written.
-        diagnostics: Its diagnostics; ``None`` before they are read.
-        problem: Why it cannot be read.
-    """
-
-    live: bool = False
-    has_checkpoint: bool = False
-    stamp: tuple[float, ...] | None = None
-    diagnostics: Diagnostics | None = None
-    problem: str = ""
+_TAB: Final = "-tab"
+_MOST_TABS: Final = 6
 
 
 class DiagnosticsScreen(DirtyRegionScreen):
@@ -65,11 +42,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
     AUTO_FOCUS = "ConfusionMatrix"
     BINDING_GROUP_TITLE = "Diagnostics"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "tab('confusion')", id="diagnostics.confusion", tooltip="Show the confusion matrix"),
-        Binding(
-            "2", "tab('pictures')", id="diagnostics.samples", tooltip="Show validation samples, highest loss first"
+        *(
+            Binding(str(at), f"tab_at({at})", id=f"diagnostics.tab-{at}", tooltip=f"Show tab {at}")
+            for at in range(1, _MOST_TABS + 1)
         ),
-        Binding("3", "tab('layers')", id="diagnostics.layers", tooltip="Show the layers of the model"),
+        Binding("o", "output", "Output", id="diagnostics.output", tooltip="Show the next output of the model"),
         Binding(
             "V",
             "validate",
@@ -81,8 +58,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
         Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
-    reading: reactive[_Reading] = reactive(_Reading(), repaint=False, init=False)
+    reading: reactive[DiagnosticsReading] = reactive(DiagnosticsReading(), repaint=False, init=False)
     """What was read of the run."""
+
+    output: reactive[int] = reactive(0, repaint=False, init=False)
+    """Index of the selected output."""
 
     progress: reactive[str] = reactive("", repaint=False, init=False)
     """Progress of validating an ended run; empty while none is in progress."""
@@ -95,25 +75,39 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self.directory = directory
         self._query: ModelQuery | None = None
         self._is_closed = False
+        self._output_names: list[str] = []
 
     @property
     def tab(self) -> str:
         """The id of the active tab."""
-        return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(TABS))
+        return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(LABELS))
+
+    @property
+    def outputs(self) -> tuple[OutputReport, ...]:
+        """The reports of the last validation, one for each output of the model."""
+        diagnostics = self.reading.diagnostics
+        found = diagnostics.validation.outputs if diagnostics and diagnostics.validation else ()
+        return tuple(report for report in found if report.examples)
+
+    @property
+    def report(self) -> OutputReport | None:
+        """The report of the selected output."""
+        return self.outputs[min(self.output, len(self.outputs) - 1)] if self.outputs else None
 
     def compose(self) -> ComposeResult:
-        """Compose the tabs, a status line, and the three pages."""
+        """Compose the tabs, the choice of the output, a status line, and the page of the tab."""
         yield TopBar(f"Diagnostics  {self.directory.name}")
-        yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in TABS.items()))
+        with Horizontal(id="choice"):
+            yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in LABELS.items()))
+            yield Select[tuple[int, str]]([("", (-1, ""))], allow_blank=False, compact=True, id="output")
         yield Static(id="about", markup=False)
         with ContentSwitcher(initial="confusion"):
-            yield ConfusionMatrix(id="confusion")
-            yield SampleGallery(id="pictures")
-            yield LayerList(id="layers")
+            yield make_page("confusion")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Read the diagnostics now and periodically."""
+        self._update_tabs()
         self._read(self.reading)
         self.set_interval(POLL_SECONDS, lambda: self._read(self.reading))
 
@@ -124,15 +118,24 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self._query.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer validation only of a live run or a checkpoint, and only while none is in progress."""
-        del parameters
+        """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
+        if action == "tab_at":
+            return parameters[0] in range(1, len(tabs_of(self.report)) + 1)
+        if action == "output":
+            return len(self.outputs) > 1
         if action != "validate":
             return True
         return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
 
-    def action_tab(self, name: str) -> None:
-        """Switch to a tab."""
-        self.query_one(Tabs).active = f"{name}{_TAB}"
+    def action_tab_at(self, number: int) -> None:
+        """Switch to a tab, counted from 1."""
+        self.query_one(Tabs).active = f"{tabs_of(self.report)[number - 1]}{_TAB}"
+
+    def action_output(self) -> None:
+        """Show the next output."""
+        names = self._output_names
+        index = (self.output + 1) % len(names)
+        self.query_one("#output", Select).value = (index, names[index])
 
     def action_validate(self) -> None:
         """Validate: by the engine of a live run, else in a new process."""
@@ -147,14 +150,16 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Quit as the run screen below does, which may ask first."""
         await self.app.run_action("quit", self.app.screen_stack[-2])
 
-    def watch_reading(self, before: _Reading, reading: _Reading) -> None:
+    def watch_reading(self, before: DiagnosticsReading, reading: DiagnosticsReading) -> None:
         """Show new diagnostics, and update the status line and the keys."""
         if reading.diagnostics is not before.diagnostics:
-            diagnostics = reading.diagnostics or Diagnostics()
-            for widget in (self.query_one(ConfusionMatrix), self.query_one(SampleGallery)):
-                widget.step = diagnostics.steps.get("evaluation", 0)
-                widget.report = diagnostics.evaluation
-            self.query_one(LayerList).table = diagnostics.layers
+            self._update_outputs()
+            self._fill_page()
+        self._update_status()
+
+    def watch_output(self) -> None:
+        """Show another output."""
+        self._fill_page()
         self._update_status()
 
     def watch_progress(self) -> None:
@@ -166,11 +171,57 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self._update_status()
 
     @on(Tabs.TabActivated)
-    def _show_tab(self, event: Tabs.TabActivated) -> None:
+    async def _show_tab(self, event: Tabs.TabActivated) -> None:
         event.stop()
-        self.query_one(ContentSwitcher).current = self.tab
-        self.query_one(f"#{self.tab}").focus()
-        self._update_status()
+        name = self.tab
+        switcher = self.query_one(ContentSwitcher)
+        page = next((each for each in switcher.children if each.id == name), None)
+        if page is None:  # pages are made when they are first shown
+            page = make_page(name)
+            page.display = False
+            fill(page, self.reading.diagnostics, self.report)
+            await switcher.mount(page)
+        if self.tab == name:
+            fill(page, self.reading.diagnostics, self.report)  # there may be a new one since it was last shown
+            switcher.current = name
+            if widget := next((each for each in (page, *page.query("*")) if each.focusable), None):
+                self.set_focus(widget)
+            self._update_status()
+
+    @on(Select.Changed, "#output")
+    def _choose_output(self, event: Select.Changed) -> None:
+        event.stop()
+        if isinstance(event.value, tuple):
+            self.output = max(event.value[0], 0)
+
+    def _fill_page(self) -> None:
+        self._update_tabs()
+        page = self.query_one(ContentSwitcher).visible_content  # others are filled when they are shown
+        if page and page.id in tabs_of(self.report):
+            fill(page, self.reading.diagnostics, self.report)
+
+    def _update_outputs(self) -> None:
+        select = self.query_one("#output", Select)
+        names = [report.output or f"output {index}" for index, report in enumerate(self.outputs)]
+        select.display = len(names) > 1
+        if names and names != self._output_names:
+            self._output_names = names
+            self.output = min(self.output, len(names) - 1)
+            with self.prevent(Select.Changed):
+                select.set_options([(Content(name), (index, name)) for index, name in enumerate(names)])
+                select.value = (self.output, names[self.output])
+
+    def _update_tabs(self) -> None:
+        """Show the tabs that fit, numbered; the first of them if the active one does not."""
+        tabs, shown = self.query_one(Tabs), tabs_of(self.report)
+        for number, name in enumerate(shown, 1):
+            tabs.query_one(f"#{name}{_TAB}", Tab).label = Content(f"{number} {LABELS[name]}")
+            tabs.show(f"{name}{_TAB}")
+        if self.tab not in shown:
+            tabs.active = f"{shown[0]}{_TAB}"
+        for name in LABELS:
+            if name not in shown:
+                tabs.hide(f"{name}{_TAB}")
 
     def _show_progress(self, done: int, total: int) -> None:
         self.progress = f"Validating the last checkpoint on the CPU: {done:,} of {total:,} examples"
@@ -187,7 +238,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         if not self.is_mounted or self.reading.diagnostics is None:
             words = Content.styled(self.reading.problem, "$text-error")
         else:
-            words = _status_text(self.reading, self.tab)
+            words = status_text(self.reading, self.report, self.tab)
             if problem := self.reading.problem or self.validation_problem:
                 words = Content.styled(problem, "$text-error")
             elif self.progress:
@@ -197,17 +248,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
         about.update(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
-    def _read(self, before: _Reading) -> None:
-        try:
-            with closing(RunReader(self.directory)) as reader:
-                live = reader.info().status.live
-            stamp, diagnostics = modification_times(self.directory), before.diagnostics
-            if stamp != before.stamp:
-                diagnostics = printable_fields(read(self.directory))
-            reading = _Reading(live, latest_checkpoint(self.directory) > 0, stamp, diagnostics)
-        except RunError as error:
-            reading = _Reading(False, False, before.stamp, before.diagnostics, str(error))
-        self.call_later(setattr, self, "reading", reading)
+    def _read(self, before: DiagnosticsReading) -> None:
+        self.call_later(setattr, self, "reading", read_diagnostics(self.directory, before))
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:
@@ -226,25 +268,3 @@ class DiagnosticsScreen(DirtyRegionScreen):
         except AccelError as error:
             problem = str(error)
         self.call_later(self._finish_validation, problem)
-
-
-def _status_text(reading: _Reading, tab: str) -> Content:
-    """Text of the status line of a tab."""
-    diagnostics = reading.diagnostics or Diagnostics()
-    if tab == "layers":
-        return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", reading), "$text-muted")
-    if diagnostics.evaluation is None or not (diagnostics.evaluation.names or diagnostics.evaluation.reason):
-        return Content.styled(_empty_text("validation", reading), "$text-muted")
-    shown = diagnostics.evaluation.counts if tab == "confusion" else diagnostics.evaluation.worst or None
-    return Content(diagnostics.evaluation.reason if shown is None else "")
-
-
-def _empty_text(what: str, reading: _Reading) -> str:
-    if what == "layers":
-        unread = "Layers are listed once the first step is traced."
-        return unread if reading.live else "This run did not record its layers."
-    if reading.live:
-        return "No validation yet. Press V to validate now, once the first step is done."
-    if not reading.has_checkpoint:
-        return "No validation results: the run ended before its first checkpoint."
-    return "No validation results were recorded. Press V to validate the last checkpoint in the background."

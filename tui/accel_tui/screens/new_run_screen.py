@@ -20,6 +20,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
+from accel_tui.plan.data_survey import SurveyError
 from accel_tui.plan.form import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
@@ -240,9 +241,10 @@ class NewRunScreen(DirtyRegionScreen):
 
     @on(SummaryPanel.DataSurveyed)
     def _update_survey(self, event: SummaryPanel.DataSurveyed) -> None:
-        self.form.data_problem = (event.plan.data, event.problem) if event.problem else ("", "")
-        if event.entry is not None:
-            self.form.surveyed = event.entry
+        if isinstance(event.found, SurveyError):
+            self.form.survey_error = event.found
+        else:
+            self.form.survey_error, self.form.surveyed = None, event.found
 
     def _update(self, filled: ResolvedPlan) -> None:
         if filled == self._filled:

@@ -20,6 +20,8 @@ def notify_notices(screen: Screen[None], notices: Iterable[Event]) -> None:
             case CommandAnswered():
                 answer = f"{notice.command.replace('_', ' ')}: {notice.answer}"
                 screen.notify(answer, severity="error", markup=False, timeout=3)
+            case Warned(severity="information"):
+                pass  # it is in the list of notices
             case Warned():
                 screen.notify(notice.message, severity="warning", markup=False, timeout=10)
 

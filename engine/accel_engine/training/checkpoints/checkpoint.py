@@ -2,7 +2,8 @@
 
 A checkpoint holds the weights, the optimizer's state with its learning rate, the random state and the number of
 steps. The order of examples is not saved: it follows from the seed and the step (see
-:mod:`accel_engine.training.core.feed`), as long as batches and steps per epoch stay the same.
+:mod:`accel_engine.training.core.epoch_order`), as long as batches and steps per epoch stay the same. Of a stream, the
+position that was consumed is saved.
 """
 
 import math
@@ -10,13 +11,19 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.compiled_model import rate_factor
 
 MAX_TO_KEEP = 3
 """Checkpoints kept per run; older ones are deleted."""
+
+
+_NEWER = ("unseeded", "position")
+"""Parts that checkpoints of earlier versions do not have."""
 
 
 class Checkpoints:
@@ -25,10 +32,13 @@ class Checkpoints:
     Args:
         assembly: The model and optimizer to save and restore.
         directory: The run's directory.
+        batches: The position in the data.
     """
 
-    def __init__(self, assembly: Assembly, directory: Path) -> None:
+    def __init__(self, assembly: Assembly, directory: Path, batches: Batches) -> None:
         self._assembly = assembly
+        self._batches = batches
+        self._position = tf.Variable(batches.position, dtype=tf.int64, trainable=False)
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64, trainable=False)
         rate = assembly.plan.learning_rate
@@ -37,13 +47,14 @@ class Checkpoints:
         weights = {id(variable) for variable in model.weights}
         self._parts = {
             "model": model,
-            "optimizer": model.optimizer,
+            **({} if model.optimizer is None else {"optimizer": model.optimizer}),
             # Keras lists the state of random layers as model variables; tf.train.Checkpoint does not find it.
             "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
             "unseeded": [variable.value for variable in assembly.unseeded],
             "step": self._step,
             "layout": self._epoch_layout,
             "planned_rate": self._planned_rate,
+            "position": self._position,
         }
         # Remote devices (a TPU's host, parameter servers) would write to their own disks.
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
@@ -56,6 +67,7 @@ class Checkpoints:
     def save(self, step: int) -> str:
         """Write the checkpoint of a step; returns its path relative to the run's directory."""
         self._step.assign(step)
+        self._position.assign(self._batches.position)
         self._manager.save(checkpoint_number=step, options=self._options)
         return f"{CHECKPOINTS}/step-{step}"
 
@@ -71,7 +83,7 @@ class Checkpoints:
         try:
             path = str(self._directory / f"step-{step}")
             written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
-            parts = {name: part for name, part in self._parts.items() if name != "unseeded" or name in written}
+            parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
             restored = tf.train.Checkpoint(**parts).restore(path, self._options)
             restored.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
@@ -82,6 +94,7 @@ class Checkpoints:
                 f"the checkpoint of step {step} does not match the data or the number of replicas: an epoch was "
                 f"{_layout_text(*before)} and is now {_layout_text(*now)}"
             )
+        self._batches.position = self._position.numpy().tolist()
         rate = self._assembly.plan.learning_rate
         if rate is not None and rate != float(self._planned_rate):
             factor = rate_factor(self._assembly.plan, self._assembly.replicas)
@@ -91,8 +104,9 @@ class Checkpoints:
 
 def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:
     """Examples, steps per epoch and global batch, which must not change for a step number to keep its examples."""
-    step_counts = assembly.step_counts
-    return len(assembly.dataset.train), step_counts.steps_per_epoch, step_counts.global_batch
+    step_counts, train = assembly.step_counts, assembly.dataset.train
+    examples = len(train) if isinstance(train, Split) else 0
+    return examples, step_counts.steps_per_epoch, step_counts.global_batch
 
 
 def _layout_text(examples: int, steps: int, batch: int) -> str:

@@ -1,7 +1,7 @@
 """Restores the model of a run's checkpoint for inference."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -9,71 +9,86 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import models
-from accel_engine.errors import ModelError, RunError
+from accel_engine.data.dataset import Dataset
+from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.errors import RunError
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import ModelEntry
-from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, returns_logits
+from accel_engine.models.build import build, output_specs
+from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
-from accel_engine.run.diagnostics import InputSpec, read
+from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.training.core.label_encoding import choose_loss, encoding_for
-from accel_engine.training.core.run_scaling import recorded_scale
-from accel_engine.training.core.step import scaled
+from accel_engine.training.core.compiled_model import describe_data
+from accel_engine.training.core.metric_states import call_model
+from accel_engine.training.core.run_scaling import scaler
+from accel_engine.training.core.task import Task, choose_loss, custom_task, find_task, probabilities_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
 class RestoredModel:
-    """A restored classifier that takes raw examples.
+    """A restored model that takes raw examples.
 
     Args:
         model: The built model.
-        input_spec: Its input.
-        scale: The factor that raw examples are multiplied by.
-
-    Raises:
-        ModelError: It is not a classifier.
+        task: What it was trained for.
+        output_specs: The specs of its outputs.
+        scale: How raw inputs are scaled.
     """
 
-    def __init__(self, model: keras.Model, input_spec: InputSpec, scale: float) -> None:
-        classes = len(input_spec.names)
-        units = output_units(model, input_spec.shape)
-        if not (units >= classes or (units == 1 and classes == 2)):
-            raise ModelError("the run's model is not a classifier: it does not have an output for each class")
-        loss = model.loss if model.compiled else choose_loss(units, classes, logits=returns_logits(model))
+    def __init__(
+        self, model: keras.Model, task: Task, output_specs: Structure, scale: Callable[[Structure], Structure]
+    ) -> None:
         self.model = model
-        self.label_encoding = encoding_for(loss, units, classes)
+        self.task = task
+        self.output_specs = output_specs
         self._scale = scale
 
-    def outputs(self, x: npt.NDArray[Any] | tf.Tensor) -> tf.Tensor:
-        """The model's outputs for raw examples, ``[batch, units]``."""
-        return self.model(scaled(tf.convert_to_tensor(x), self._scale), training=False)
+    def prepare(self, raw: Batch) -> Batch:
+        """What the model and its loss take, from raw examples."""
+        inputs = self._scale(raw.inputs)
+        return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
 
-    def probabilities(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """The probability of each class for raw examples, ``[batch, classes]``."""
-        probabilities: npt.NDArray[np.float32] = self.label_encoding.probabilities(self.outputs(x)).numpy()
-        return probabilities
+    def outputs(self, raw: Structure) -> Structure:
+        """The model's outputs for raw inputs."""
+        inputs = self._scale(map_structure(tf.convert_to_tensor, raw))
+        return call_model(self.model, inputs, training=False)
+
+    def probabilities(self, raw: Structure) -> npt.NDArray[np.float32]:
+        """The probability of each class for raw examples, float32 ``[batch, classes]``."""
+        shown: npt.NDArray[np.float32] = probabilities_of(self.outputs(raw), self.task).numpy()
+        return shown
 
 
-def restore_model(plan: Plan, input_spec: InputSpec, directory: Path, step: int) -> RestoredModel:
+def restore_model(
+    plan: Plan, data: Dataset, scale: Callable[[keras.Model], float], directory: Path, step: int
+) -> RestoredModel:
     """Build a plan's model and load a checkpoint's weights.
 
     Args:
         plan: The run's plan.
-        input_spec: The input that the model was trained with.
+        data: The data, of which only the description is used.
+        scale: Returns the factor that the model's raw inputs are multiplied by.
         directory: The run's directory.
         step: The checkpoint's step.
 
     Raises:
-        ModelError: The model cannot be built, or is not a classifier.
+        ModelError: The model cannot be built.
         RunError: The checkpoint is damaged, or belongs to another model.
     """
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
-    model = build(plan.model, input_spec.shape, len(input_spec.names), lambda model: not changed_layer(model, layers))
+    description = describe_data(data, plan.task)
+    model = build(plan.model, description, lambda model: not changed_layer(model, layers))
     change = changed_layer(model, layers)
     if change and isinstance(models.find(plan.model), ModelEntry):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
-    restored = RestoredModel(model, input_spec, recorded_scale(plan, input_spec, model))
+    outputs = output_specs(model, description)
+    if not model.compiled:
+        model.compile(loss=choose_loss(outputs, data, plan.task, logits=returns_logits(model)))
+    own_step = has_custom_train_step(model)
+    task = custom_task(model, outputs, data) if own_step else find_task(model, outputs, data, plan.task)
+    restored = RestoredModel(model, task, outputs, scaler(scale(model), data))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
         status = tf.train.Checkpoint(model=model).restore(str(checkpoint))

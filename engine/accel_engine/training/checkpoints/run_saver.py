@@ -3,11 +3,14 @@
 import math
 import time
 
+import keras
+
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
 from accel_engine.run.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.batches import Batches
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 MAX_CHECKPOINT_TIME_SHARE = 0.05
@@ -20,15 +23,16 @@ class RunSaver:
     Args:
         assembly: Model, data and strategy.
         reporter: The run's step and phase.
+        batches: The position in the data.
 
     Raises:
         RunError: The checkpoint cannot be read, or does not fit the model or the data.
     """
 
-    def __init__(self, assembly: Assembly, reporter: RunReporter) -> None:
+    def __init__(self, assembly: Assembly, reporter: RunReporter, batches: Batches) -> None:
         self._assembly = assembly
         self._reporter = reporter
-        self._checkpoints = Checkpoints(assembly, reporter.run.directory)
+        self._checkpoints = Checkpoints(assembly, reporter.run.directory, batches)
         if reporter.step:
             self._checkpoints.restore(reporter.step)
         self._saved = self._current
@@ -60,7 +64,7 @@ class RunSaver:
         # One name for all processes, so that a killed one does not leave a large file for good.
         temporary, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
         try:
-            self._assembly.model.save(temporary)
+            _complete(self._assembly).save(temporary)
             temporary.replace(final)
         except Exception as error:  # noqa: BLE001 (custom layers may not be serializable; the checkpoints remain)
             temporary.unlink(missing_ok=True)
@@ -70,3 +74,11 @@ class RunSaver:
     def _current(self) -> tuple[int, float | None]:
         """The step and learning rate, which identify a checkpoint's content."""
         return self._reporter.step, self._assembly.learning_rate
+
+
+def _complete(assembly: Assembly) -> keras.Model:
+    """The trained model, after the preprocessing of raw columns if the data has one."""
+    if assembly.dataset.preprocess is None:
+        return assembly.model
+    preprocessing = assembly.dataset.preprocess()
+    return keras.Model(preprocessing.inputs, assembly.model(preprocessing.outputs[0]), name=assembly.model.name)

@@ -4,16 +4,17 @@ import pkgutil
 from dataclasses import dataclass
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from accel_engine import data
-from accel_engine.data.dataset import Dataset
+from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
+from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
 from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import StepCounts, tpu_advice
+from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
@@ -22,7 +23,10 @@ from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
-from accel_engine.training.core.label_encoding import LabelEncoding, encoding_for
+from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
+from accel_engine.training.core.run_scaling import scaler
+from accel_engine.training.core.stream_feed import StreamFeed
+from accel_engine.training.core.task import Task
 from accel_engine.training.core.worker_data import WorkerDataFeed
 
 STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
@@ -39,8 +43,9 @@ class Assembly:
         dataset: The training and validation examples.
         model: Built and compiled, with its optimizer's variables.
         feed: How training examples reach the replicas.
-        label_encoding: The form of labels that the loss expects.
-        is_classifier: Whether accuracy is defined: an output unit per class, or one unit for two classes.
+        task: What the model learns: how targets reach its loss.
+        outputs: The specs of the model's outputs; ``None`` if it cannot be called.
+        metrics: What is measured besides the model's own metrics.
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
@@ -54,8 +59,9 @@ class Assembly:
     dataset: Dataset
     model: keras.Model
     feed: Feed
-    label_encoding: LabelEncoding
-    is_classifier: bool
+    task: Task
+    outputs: Structure
+    metrics: tuple[keras.Metric, ...]
     has_custom_train_step: bool
     scaling: Scaling
     devices: tuple[str, ...]
@@ -78,6 +84,15 @@ class Assembly:
     def cluster(self) -> ClusterSpec | None:
         """The processes that train together; ``None`` for a single process."""
         return self.resolved.cluster
+
+    def prepare(self, raw: Batch) -> Batch:
+        """What the model and its loss take, from raw examples; in the graph of a step."""
+        inputs = self.scaled(raw.inputs)
+        return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
+
+    def scaled(self, inputs: Structure) -> Structure:
+        """What the model takes, from raw inputs; in a graph."""
+        return scaler(self.scale, self.dataset)(inputs)
 
     @property
     def scale(self) -> float:
@@ -136,7 +151,11 @@ class Assembly:
 
 
 def assemble(
-    resolved: ResolvedPlan, devices: tuple[str, ...], device_memory: int | None, trained: Diagnostics | None = None
+    resolved: ResolvedPlan,
+    devices: tuple[str, ...],
+    device_memory: int | None,
+    trained: Diagnostics | None = None,
+    progress: Progress = no_progress,
 ) -> Assembly:
     """Load the data, build the model under its strategy, and check that they fit together.
 
@@ -145,6 +164,7 @@ def assemble(
         devices: TensorFlow's names of the logical devices to train on.
         device_memory: Memory of each in bytes; ``None`` for host memory.
         trained: The diagnostics of the run that continues from a checkpoint.
+        progress: Reports the number of examples read.
 
     Raises:
         PlanError: A field of the plan does not fit the data, the model or the devices.
@@ -156,19 +176,29 @@ def assemble(
     keras.config.set_dtype_policy(plan.policy)
     entry = resolved.strategy
     strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
-    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    notes = list(dataset.notes)
-    resolved = resolved.with_examples(len(dataset.train), strategy.num_replicas_in_sync)
+    dataset = data.load(plan.data, plan.data_options, progress)
+    notes: list[str] = []
+    train, replicas = dataset.train, strategy.num_replicas_in_sync
+    resolved = resolved.with_step_counts(
+        count_steps(plan, len(train), replicas)
+        if isinstance(train, Split)
+        else count_stream_steps(plan, train.batches, train.batch_size, replicas)
+    )
     step_counts = resolved.step_counts
     assert step_counts is not None  # noqa: S101 (they were just counted)
-    if step_counts.global_batch < plan.batch_size:
+    if isinstance(train, Split) and plan.batch_size > len(train):
+        notes.append(
+            f"the batch size {plan.batch_size} is larger than the data: a step takes all {len(train)} examples"
+        )
+    elif isinstance(train, Split) and step_counts.global_batch < plan.batch_size:
         notes.append(
             f"the batch size {plan.batch_size} is not divisible by {step_counts.replicas} replicas: each takes "
             f"{step_counts.per_replica_batch}, so the global batch is {step_counts.global_batch}"
         )
     if devices[0].startswith("TPU"):
-        notes += filter(None, [tpu_advice(step_counts, len(dataset.train))])
-        if resolved.remote_tpu and not isinstance(dataset.train.x, np.ndarray):
+        if isinstance(train, Split):
+            notes += filter(None, [tpu_advice(step_counts, len(train))])
+        if resolved.remote_tpu and isinstance(train, Split) and not train.in_memory:
             raise DataError(f"{plan.data} does not fit in memory, and a remote TPU cannot read files on this machine")
     cluster = resolved.cluster
     if cluster is not None and cluster.coordinated and len(cluster.workers) > 1:
@@ -179,25 +209,47 @@ def assemble(
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
-    model = compiled.model
+        model, custom_step = compiled.model, compiled.has_custom_train_step
+        metrics = () if custom_step else compiled.task.metrics(model)
+    names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
+    if not custom_step and (left_out := MetricStates(model, metrics, names, MAX_STATE).left_out):
+        notes.append(f"measured at validation only, as they would slow every step: {', '.join(left_out)}")
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
-        feed: Feed = WorkerDataFeed(dataset.train, "training")
+        feed: Feed = WorkerDataFeed(_by_row(train), "training")
+    elif isinstance(train, Split):
+        feed = choose_feed(strategy, train, device_memory)
     else:
-        feed = choose_feed(strategy, dataset.train, device_memory)
+        feed = StreamFeed(strategy, train, devices[0], *((cluster.index, len(cluster.workers)) if cluster else ()))
+        if replicas > 1:
+            notes.append(
+                f"{replicas} replicas share each batch evenly; up to {replicas - 1} of its examples are left out"
+            )
     return Assembly(
         resolved=resolved,
         strategy=strategy,
         dataset=dataset,
         model=model,
         feed=feed,
-        label_encoding=encoding_for(model.loss, compiled.units, dataset.classes),
-        is_classifier=compiled.units >= dataset.classes or (compiled.units == 1 and dataset.classes == 2),
-        has_custom_train_step=compiled.has_custom_train_step,
+        task=compiled.task,
+        outputs=compiled.outputs,
+        metrics=metrics,
+        has_custom_train_step=custom_step,
         scaling=compiled.scaling,
         devices=devices,
-        names=SeriesNames(LEARNING_RATE) if compiled.has_custom_train_step else SeriesNames(*STEP_SERIES),
+        names=names,
         notes=(*notes, *compiled.notes),
         unseeded=unseeded,
     )
+
+
+def _by_row(examples: Examples) -> Split:
+    """The examples, which workers of a coordinator must be able to read by row.
+
+    Raises:
+        DataError: They are a stream.
+    """
+    if isinstance(examples, Split):
+        return examples
+    raise DataError("parameter-server needs data that can be read by row; the data is a stream: use another strategy")

@@ -1,24 +1,35 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
 
 import keras
+import numpy as np
+import tensorflow as tf
 
-from accel_engine.data.dataset import Dataset
+from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
+from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
+from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
 from accel_engine.keras_support.optimizers import optimizer_name, read_rate, set_rate
-from accel_engine.models.build import build
+from accel_engine.models.build import build, output_specs
+from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import ModelEntry
-from accel_engine.models.traits import output_units, returns_logits
+from accel_engine.models.traits import returns_logits
+from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.training.core.label_encoding import choose_loss
+from accel_engine.training.core.metric_states import call_model, compute_loss
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.run_scaling import decide_scaling
+from accel_engine.training.core.task import Task, check_outputs, choose_loss, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
@@ -29,14 +40,16 @@ class CompiledModel:
     Attributes:
         model: Built and compiled, with its optimizer's variables.
         scaling: How raw examples are scaled before it.
-        units: Number of its output units.
+        task: What it learns.
+        outputs: The specs of its outputs; ``None`` if it cannot be called.
         has_custom_train_step: Whether it has a custom ``train_step``.
         notes: Warnings for the user.
     """
 
     model: keras.Model
     scaling: Scaling
-    units: int
+    task: Task
+    outputs: Structure
     has_custom_train_step: bool
     notes: tuple[str, ...]
 
@@ -55,27 +68,67 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     """
     plan, layers = resolved.plan, trained.layers if trained else None
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
-    model = build(plan.model, dataset.shape, dataset.classes, lambda model: not changed_layer(model, layers))
+    data = describe_data(dataset, plan.task)
+    model = build(plan.model, data, lambda model: not changed_layer(model, layers))
     notes = _check_layers(model, resolved, trained)
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)
     if custom_step:
         _check_custom_step(resolved)
-    units = output_units(model, dataset.shape)
-    notes += _compile(model, resolved, units, dataset.classes)
+    outputs = output_specs(model, data)
+    notes += _compile(model, resolved, outputs, dataset)
+    task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
+    check_outputs(task, outputs, dataset, plan.model)
+    notes += filter(None, [task.note])
+    if not custom_step:
+        batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+        _build_metrics(model, task, outputs, dataset, batch)
     _check_micro_batches(model, plan, custom_step)
     notes += _scale_rate(model, plan, replicas)
-    if replicas > 1 and len(model.metrics) > 1 and not custom_step:
-        notes.append("the model's compiled metrics are not recorded: they are supported with one replica only")
+    if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
+        notes.append(
+            f"the gradients of {replicas} replicas are added: as in fit, the model's compute_loss must "
+            f"divide the loss by {replicas}, as Keras' losses do"
+        )
+    if replicas > 1 and custom_step:
+        notes.append(
+            f"what train_step returns is recorded as the mean over {replicas} replicas; a loss of compute_loss is "
+            f"divided by {replicas}, as in fit"
+        )
     if resolved.strategy.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
         raise PlanError(
             "precision",
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
-    model.optimizer.build(model.trainable_variables)
-    return CompiledModel(model, scaling, units, custom_step, tuple(notes))
+    if custom_step and replicas > 1:
+        _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
+    if model.optimizer is not None:
+        model.optimizer.build(model.trainable_variables)
+    return CompiledModel(model, scaling, task, outputs, custom_step, tuple(notes))
+
+
+def describe_data(dataset: Dataset, task: str) -> DataDescription:
+    """What a model's builder may know of a dataset.
+
+    Args:
+        dataset: The data.
+        task: The plan's task.
+    """
+    spec, task = dataset.spec, dataset.task if task == "auto" else task
+    mean, variance = _moments(dataset.train) if task == "regression" else ((), ())
+    return DataDescription(spec.inputs, spec.targets, dataset.class_names, dataset.vocabulary, task, mean, variance)
+
+
+def _moments(examples: Examples) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Means and variances of the values of each target, flattened; empty if there is no array of numbers in memory."""
+    targets = examples.targets if isinstance(examples, Split) else None
+    if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "fiu" or not len(targets):
+        return (), ()
+    values = targets.reshape(len(targets), -1).astype(np.float64)
+    variance = np.where(values.std(axis=0) > 0, values.var(axis=0), 1.0)
+    return tuple(values.mean(axis=0).tolist()), tuple(variance.tolist())
 
 
 def rate_factor(plan: Plan, replicas: int) -> float:
@@ -97,11 +150,65 @@ def _check_custom_step(resolved: ResolvedPlan) -> None:
         )
 
 
-def _compile(model: keras.Model, resolved: ResolvedPlan, units: int, classes: int) -> list[str]:
+def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
+    """Create the variables of the model's losses and metrics.
+
+    Raises:
+        ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
+    """
+
+    def evaluate(inputs: Structure, targets: Structure, outputs: Structure) -> tf.Tensor:
+        encoded = task.encode(targets, inputs)
+        if model.loss is None:  # its layers may add the loss when they are called
+            weights = [(variable, tf.convert_to_tensor(variable.value)) for variable in model.trainable_variables]
+            with keras.StatelessScope(state_mapping=weights, collect_losses=True):
+                outputs = call_model(model, inputs, training=True)
+                model.compute_metrics(inputs, encoded, outputs)
+                return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
+        model.compute_metrics(inputs, encoded, outputs)
+        return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
+
+    def spec_of(each: Any, first: int) -> tf.TensorSpec:
+        return tf.TensorSpec((batch, *each.shape[first:]), each.dtype)
+
+    raw = [map_structure(lambda each: spec_of(each, 0), part) for part in dataset.spec[:2]]
+    specs = *raw, keras.tree.map_structure(lambda each: spec_of(each, 1), outputs)
+    try:
+        # The variables are created after the scope, as they must be outside of a graph.
+        with kept_losses(model), keras.StatelessScope():
+            tf.function(evaluate, autograph=False).get_concrete_function(*specs)
+    except Exception as error:
+        raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
+
+
+def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:
+    """Create the variables of a custom step's optimizers: on replicas, they could not be created in the step itself.
+
+    The step is traced once, with updates that only create the variables. What else is wrong with it is reported when
+    training traces it.
+    """
+    spec = map_structure(lambda each: tf.TensorSpec((batch, *each.shape), each.dtype), dataset.spec)
+    parts = tuple(part for part in spec if part is not None)
+
+    def build(optimizer: keras.Optimizer, gradients: Any, variables: Any = None) -> None:
+        del gradients
+        optimizer.build(variables)
+
+    def no_gradient(tape: tf.GradientTape, target: Any, sources: Any, *_: Any, **__: Any) -> Any:
+        del tape, target
+        return keras.tree.map_structure(lambda each: tf.zeros(each.shape, each.dtype), sources)
+
+    patches = patch.object(keras.Optimizer, "apply", build), patch.object(tf.GradientTape, "gradient", no_gradient)
+    with patches[0], patches[1], suppress(Exception), keras.StatelessScope():
+        step = tf.function(model.train_step, autograph=True)
+        step.get_concrete_function(parts if len(parts) > 1 else parts[0])
+
+
+def _compile(model: keras.Model, resolved: ResolvedPlan, outputs: Structure, dataset: Dataset) -> list[str]:
     """Compile an uncompiled model; a compiled one keeps what the plan does not override."""
     plan, entry, notes = resolved.plan, resolved.model, list[str]()
     if not model.compiled:
-        loss = choose_loss(units, classes, logits=returns_logits(model))
+        loss = choose_loss(outputs, dataset, plan.task, logits=returns_logits(model))
         model.compile(optimizer=_optimizer(plan), loss=loss)
         if isinstance(entry, ModelEntry):
             if plan.learning_rate is None and plan.optimizer in ("auto", "adam"):
@@ -113,8 +220,6 @@ def _compile(model: keras.Model, resolved: ResolvedPlan, units: int, classes: in
         model.optimizer = _optimizer(plan)
     elif plan.learning_rate is not None and (problem := set_rate(model.optimizer, plan.learning_rate)):
         raise PlanError("learning_rate", plan.learning_rate, problem)
-    if model.loss is None and not has_custom_train_step(model):
-        raise ModelError(f"model {plan.model} is compiled without a loss")
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
@@ -138,6 +243,12 @@ def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> N
         reason = f"model {plan.model} has a custom train_step"
     elif not is_mean(model.loss):
         reason = "the model's loss is not known to be a mean over examples"
+    elif not is_keras_defined(type(model).compute_loss):
+        reason = "the model computes its own loss"
+    elif any(
+        isinstance(layer, keras.layers.Masking) or getattr(layer, "mask_zero", False) for layer in all_layers(model)
+    ):
+        reason = "the model masks tokens, over whose number a loss is the mean"
     elif any(penalizes_outputs(layer) for layer, _ in walk(model)):
         reason = "an activity_regularizer of the model sums over the batch, so its share would shrink"
     else:

@@ -1,9 +1,10 @@
-"""Feeds batches to the replicas: from a dataset cached on every device, or streamed from the host.
+"""Feeds batches to the replicas: from examples cached on every device, read by row on the host, or from a stream.
 
-Both give the same batches for the same seed: the order of an epoch is a permutation that depends on the seed and the
-epoch only, so a step's examples follow from its number.
+A loop runs segments: steps of one batch size that come from one source.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,16 +12,14 @@ import numpy.typing as npt
 import psutil
 import tensorflow as tf
 
-from accel_engine.data.dataset import Split
+from accel_engine.data.dataset import Split, take_rows
+from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 
 CACHE_SHARE = 0.25
 """Share of a device's memory, or of the host's available memory, that a cached split may take."""
 
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
-
-MAX_ROWS = 1 << 20
-"""Row numbers that are generated at a time, unless one pass over the data has more."""
 
 
 class Feed(Protocol):
@@ -32,14 +31,22 @@ class Feed(Protocol):
 
     kind: str
 
-    def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
-        """Open a source of batches in this order, ``[steps, replicas, per_replica_batch]``, starting at a step."""
+    def open(self, order: Any, first: int = 0) -> Any:
+        """Open a source of the batches of an order, starting at a step.
+
+        Args:
+            order: Row numbers, int32 ``[steps, replicas, per_replica_batch]``; of a stream, its batches themselves.
+            first: The step.
+        """
+
+    def spec(self, source: Any) -> Any:
+        """The type of a source, for any number of steps."""
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The arguments of :meth:`examples` for the step at this index of the order."""
 
-    def examples(self, *arguments: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        """A replica's raw examples, ``[per_replica_batch, ...]``, and sparse labels, int32 ``[per_replica_batch]``."""
+    def examples(self, *arguments: Any) -> Batch:
+        """A replica's raw examples; arrays ``[per_replica_batch, ...]``."""
 
 
 class CachedFeed:
@@ -53,30 +60,35 @@ class CachedFeed:
     kind = "resident"
 
     def __init__(self, strategy: tf.distribute.Strategy, split: Split) -> None:
-        self._x, self._y = (_copy_to_devices(strategy, np.asarray(values)) for values in (split.x, split.y))
+        self._batch = map_structure(lambda array: _copy_to_devices(strategy, np.asarray(array)), split.batch)
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> tf.Tensor:
         """Copy the order to the device."""
         del first
         return tf.constant(order)
 
+    def spec(self, source: tf.Tensor) -> tf.TensorSpec:
+        """Row numbers of any number of steps."""
+        return tf.TensorSpec((None, *source.shape[1:]), source.dtype)
+
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
         """The cached arrays and the row numbers of the step."""
-        return self._x, self._y, source[step]
+        return self._batch, source[step]
 
-    def examples(self, x: tf.Tensor, y: tf.Tensor, indices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def examples(self, batch: Batch, indices: tf.Tensor) -> Batch:
         """Gather this replica's rows."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         own = indices[replica]
-        return tf.gather(x, own), tf.gather(y, own)
+        gathered: Batch = map_structure(lambda array: tf.gather(array, own), batch)
+        return gathered
 
 
 class StreamedFeed:
-    """Reads batches on the host with ``tf.data`` and prefetches them.
+    """Reads batches by row on the host with ``tf.data`` and prefetches them.
 
     Args:
         strategy: The strategy that the loop runs under.
-        split: The examples; ``split.x`` may be read lazily.
+        split: The examples; some arrays may be lazy.
         portable: Whether examples in memory become part of the pipeline, so that it can run on another host, such as a
             TPU's.
     """
@@ -86,8 +98,7 @@ class StreamedFeed:
     def __init__(self, strategy: tf.distribute.Strategy, split: Split, *, portable: bool = False) -> None:
         self._strategy = strategy
         self._split = split
-        self._constant = tf.constant(split.x) if portable and isinstance(split.x, np.ndarray) else None
-        self._labels = tf.constant(split.y)
+        self._constants = map_structure(tf.constant, split.batch) if portable and split.in_memory else None
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
         """Create an iterator over the batches of the order, starting at step ``first``."""
@@ -100,17 +111,27 @@ class StreamedFeed:
 
         return iter(self._strategy.distribute_datasets_from_function(pipeline))
 
+    def spec(self, source: Any) -> Any:
+        """The iterator's type."""
+        return tf.type_spec_from_value(source)
+
     def _batches(self, order: npt.NDArray[np.int32]) -> tf.data.Dataset:
         """The batches of an order, replica after replica."""
-        x, labels = self._split.x, self._labels
-        take = x.__getitem__ if isinstance(x, np.ndarray) else x.take
-        shape, dtype = tuple(x.shape[1:]), tf.as_dtype(x.dtype)
+        arrays = self._split.arrays
+        types = [tf.string if array.dtype.kind in "OUS" else tf.as_dtype(array.dtype) for array in arrays]
 
-        def read(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            if self._constant is not None:
-                return tf.gather(self._constant, rows), tf.gather(labels, rows)
-            examples = tf.numpy_function(take, [rows], dtype)
-            return tf.ensure_shape(examples, (rows.shape[0], *shape)), tf.gather(labels, rows)
+        def take(rows: npt.NDArray[np.int32]) -> list[npt.NDArray[Any]]:
+            return [_plain(take_rows(array, rows)) for array in arrays]
+
+        def read(rows: tf.Tensor) -> tuple[Any, ...]:
+            if self._constants is not None:
+                return tuple(map_structure(lambda array: tf.gather(array, rows), self._constants))
+            read_arrays = tf.numpy_function(take, [rows], types)
+            shaped = iter(
+                tf.ensure_shape(values, (rows.shape[0], *array.shape[1:]))
+                for values, array in zip(read_arrays, arrays, strict=True)
+            )
+            return tuple(filled(self._split.batch, shaped))
 
         return (
             tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
@@ -124,9 +145,24 @@ class StreamedFeed:
         batch: tuple[Any, ...] = source.get_next()
         return batch
 
-    def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def examples(self, inputs: Structure, targets: Structure, weights: Structure) -> Batch:
         """Return the batch unchanged."""
-        return x, y
+        return Batch(inputs, targets, weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps of one batch size that come from one source.
+
+    Attributes:
+        order: What :meth:`Feed.open` takes.
+        steps: Number of steps.
+        examples: Examples of each step, over all replicas.
+    """
+
+    order: Any
+    steps: int
+    examples: int
 
 
 def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
@@ -141,53 +177,22 @@ def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: i
         return StreamedFeed(strategy, split, portable=True)
     replicas = strategy.num_replicas_in_sync
     free = psutil.virtual_memory().available / replicas if device_memory is None else device_memory
-    if isinstance(split.x, np.ndarray) and split.x.nbytes <= CACHE_SHARE * free:
+    # Text cannot be gathered on an accelerator.
+    text = device_memory is not None and any(array.dtype.kind in "OUS" for array in split.arrays)
+    if split.in_memory and not text and split.nbytes <= CACHE_SHARE * free:
         return CachedFeed(strategy, split)
     return StreamedFeed(strategy, split)
 
 
-def epoch_segment(step: int, examples: int, steps: int, batch: int) -> range:
-    """The range of an epoch's steps around one whose order is generated at a time: all, unless they are very many.
-
-    Args:
-        step: The step, counted from 0.
-        examples: Number of examples.
-        steps: Steps of the epoch.
-        batch: The global batch.
-    """
-    per_pass = examples // batch
-    length = per_pass * max(1, MAX_ROWS // (per_pass * batch))
-    first = step // length * length
-    return range(first, min(first + length, steps))
+def filled(structure: Structure, values: Iterator[Any]) -> Structure:
+    """A structure with its arrays replaced by values, in the order of :func:`flatten`."""
+    paths = {id(array): value for array, value in zip(flatten(structure), values, strict=True)}
+    return map_structure(lambda array: paths[id(array)], structure)
 
 
-def epoch_order(
-    seed: int, epoch: int, examples: int, steps: int, replicas: int, batch: int, first: int = 0
-) -> npt.NDArray[np.int32]:
-    """The row numbers of every step of an epoch, or of a part of it.
-
-    Every example comes once before any comes again. An epoch with more steps than the data has batches starts another
-    pass over the data, in another order.
-
-    Args:
-        seed: The plan's seed.
-        epoch: The epoch, counted from 0.
-        examples: Number of examples.
-        steps: Number of steps.
-        replicas: Number of replicas.
-        batch: The per-replica batch.
-        first: The first step; a pass over the data starts with it.
-
-    Returns:
-        Row numbers, int32 ``[steps, replicas, batch]``.
-    """
-    per_pass = examples // (replicas * batch)
-    passes = [
-        np.random.default_rng([seed, epoch, number]).permutation(examples)[: per_pass * replicas * batch]
-        for number in range(first // per_pass, -(-(first + steps) // per_pass))
-    ]
-    rows = np.concatenate(passes)[: steps * replicas * batch].astype(np.int32)
-    return rows.reshape(steps, replicas, batch)
+def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array as ``tf.numpy_function`` takes it: text as Python objects."""
+    return array.astype(object) if array.dtype.kind in "US" else array
 
 
 def _copy_to_devices(strategy: tf.distribute.Strategy, values: npt.NDArray[Any]) -> Any:

@@ -6,7 +6,7 @@ a tensor, so it can change without retracing.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,13 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
+from accel_engine.data.structure import Batch
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.step import step_of, with_rate
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.metric_states import pack
+from accel_engine.training.core.step import step_of
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
@@ -55,12 +58,14 @@ class ChunkResult:
         started: Seconds since the Unix epoch.
         seconds: Duration of the chunk.
         series: float32 arrays ``[count]`` by name.
+        examples: Examples of each step, over all replicas.
     """
 
     count: int
     started: float
     seconds: float
     series: dict[str, npt.NDArray[np.float32]]
+    examples: int
 
 
 class ChunkSize:
@@ -95,50 +100,62 @@ class Loop:
         self._size = ChunkSize(
             CHUNK_SECONDS if assembly.single_process else SHARED_CHUNK_SECONDS, minimum=assembly.simultaneous_steps
         )
-        self._names: tuple[str, ...] = ()
-        step, optimizer = step_of(assembly, mode.micro_batches), assembly.optimizer
+        self._series: tuple[str, ...] = ()
+        self._has_rate = False
+        self._step = step_of(assembly, mode.micro_batches)
+        optimizer = assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
         constant = optimizer is not None and has_constant_rate(optimizer) and not assembly.has_custom_train_step
         self._constant_rate_of = optimizer if constant else None
-        if optimizer is not None and not constant:
-            step = with_rate(step, optimizer)
+        self._rate_of = None if constant else optimizer
+        # One replica's sums are those of all: its series are computed with the step.
+        self._alone = assembly.replicas == 1
+        self._sums_over_workers = not (assembly.single_process or assembly.coordinated)
+        self._worker_count = len(assembly.cluster.workers) if assembly.cluster else 1
+        run = self._run_alone if self._alone else self._step.run
         # TPUStrategy compiles the whole step anyway.
-        self._step = graph_of(step, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else step
+        self._run_step = graph_of(run, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else run
         self._chunk = graph_of(self._run_chunk, assembly)
+        self._traced: dict[Any, Any] = {}
 
-    def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
+    def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
-        zero = tf.constant(0)
-        return self._chunk.get_concrete_function(self._feed.open(order), zero, zero).graph
+        return self._chunk_for(self._feed.open(segment.order)).graph
 
-    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[ChunkResult]:
-        """Run the steps of an order; yields after each chunk.
+    @property
+    def chunk_steps(self) -> int:
+        """Number of steps of the next chunk."""
+        return self._size.steps
+
+    def run(self, segment: Segment, first: int = 0) -> Iterator[ChunkResult]:
+        """Run the steps of a segment; yields after each chunk.
 
         Args:
-            order: Row numbers, int32 ``[steps, replicas, per_replica_batch]``.
+            segment: The steps.
             first: The step to start with.
         """
-        source = self._feed.open(order, first)
+        source = self._feed.open(segment.order, first)
+        chunk = self._chunk_for(source)
         done = first
-        while done < len(order):
-            count = self._sync_count(min(self._size.steps, len(order) - done))
+        while done < segment.steps:
+            count = self._sync_count(min(self._size.steps, segment.steps - done))
             started, begin = clock.now(), time.perf_counter()
-            values = self._run_steps(source, done, count)
+            values: npt.NDArray[np.float32] = chunk(source, tf.constant(done), tf.constant(count)).numpy()
             seconds = time.perf_counter() - begin
             self._size.update(count, seconds)
             done += count
-            yield ChunkResult(count, started, seconds, dict(zip(self._names, values.T, strict=True)))
+            yield ChunkResult(count, started, seconds, self._named(values), segment.examples)
 
     @property
     def is_idle(self) -> bool:
         """Whether no step is running, so that weights may be read and changed."""
         return True
 
-    def measure_rate(self, order: npt.NDArray[np.int32], seconds: float) -> float:
+    def measure_rate(self, segment: Segment, seconds: float) -> float:
         """Run steps for about ``seconds`` and return steps per second, without the first chunk, a warm-up."""
         count, spent, warm = 0, 0.0, False
         while spent < seconds:
-            for chunk in self.run(order):
+            for chunk in self.run(segment):
                 if warm:
                     count += chunk.count
                     spent += chunk.seconds
@@ -147,42 +164,73 @@ class Loop:
                     break
         return count / spent
 
-    def _run_steps(self, source: Any, first: int, count: int) -> npt.NDArray[np.float32]:
-        """Run ``count`` steps from step ``first``; returns their metrics, ``[count, series]``."""
-        values: npt.NDArray[np.float32] = self._chunk(source, tf.constant(first), tf.constant(count)).numpy()
-        return values
+    def _chunk_for(self, source: Any) -> Any:
+        """The graph for sources of this type, which depends on the batch size but not on the number of steps."""
+        spec = self._feed.spec(source)
+        key = str(spec)
+        if key not in self._traced:
+            zero = tf.constant(0)
+            self._traced[key] = self._chunk.get_concrete_function(spec, zero, zero)
+        return self._traced[key]
 
     def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-        series = self._take_steps(source, first, count)
-        # One reduction over workers per chunk, not per step.
-        return series if self._assembly.single_process else mean_of_workers(self._strategy, series)
+        """The series of ``count`` steps, float32 ``[count, series]``."""
+        values, rates = self._take_steps(source, first, count)
+        if self._sums_over_workers:
+            # One reduction over workers per chunk, not per step.
+            sums = self._worker_count * mean_of_workers(self._strategy, values)
+            values = tf.map_fn(lambda row: self._series_of(self._step.unpack(row)), sums)
+        return tf.concat([values, rates], axis=1)
 
-    def _take_steps(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-        """The metrics of ``count`` steps, the mean of this worker's replicas, ``[count, series]``."""
+    def _take_steps(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The series of ``count`` steps, ``[count, series]``, or with other workers the sums of this one; the rates."""
+        has_rate = self._rate_of is not None
 
-        def take(index: tf.Tensor, measured: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        def take(index: tf.Tensor, measured: tf.TensorArray, rates: tf.TensorArray) -> tuple[Any, ...]:
+            if has_rate:  # before the update, which advances the schedule
+                rates = rates.write(index, read_rate(self._rate_of))
             values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
-            local = self._strategy.experimental_local_results(values)
-            return index + 1, measured.write(index, tf.add_n(local) / len(local))
+            return index + 1, measured.write(index, self._row(values)), rates
 
-        empty = tf.TensorArray(tf.float32, size=count)
+        empty = [tf.TensorArray(tf.float32, size=count), tf.TensorArray(tf.float32, size=count)]
         # mark_layers comes last, so that it also marks the replaced kernels.
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
         with use_fast_kernels(model) if uses_kernels else nullcontext(), layer_table.mark_layers(model):
-            _, measured = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), empty))
-        series = measured.stack()
-        if self._constant_rate_of is None:
-            return series
-        self._names = (*self._names, LEARNING_RATE)
-        rate = read_rate(self._constant_rate_of)  # per chunk: reading it at each step would cost time
-        return tf.concat([series, tf.fill([count, 1], rate)], axis=1)
+            _, measured, rates = tf.while_loop(lambda index, *_: index < count, take, (tf.constant(0), *empty))
+        if self._constant_rate_of is not None:  # per chunk: reading it at each step would cost time
+            column = tf.fill([count, 1], read_rate(self._constant_rate_of))
+        else:
+            column = rates.stack()[:, tf.newaxis] if has_rate else tf.zeros([count, 0])
+        self._has_rate = column.shape[1] != 0
+        return measured.stack(), column
 
-    def _replica_step(self, *arguments: Any) -> tf.Tensor:
-        logs = self._step(*self._feed.examples(*arguments))
-        # Python runs here once per trace.
-        self._names = tuple(logs)
-        return tf.stack([tf.cast(value, tf.float32) for value in logs.values()])
+    def _row(self, values: Any) -> tf.Tensor:
+        """The series of a step, or with other workers the sums of this one, from what its replicas returned."""
+        if self._alone:
+            row: tf.Tensor = self._strategy.experimental_local_results(values)[0]
+            return row
+        sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
+        return pack(sums) if self._sums_over_workers else self._series_of(sums)
+
+    def _replica_step(self, *arguments: Any) -> Any:
+        return self._run_step(self._feed.examples(*arguments))
+
+    def _run_alone(self, batch: Batch) -> tf.Tensor:
+        return self._series_of(self._step.run(batch))
+
+    def _series_of(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
+        """A step's series, float32 ``[series]``, from the sums over all replicas."""
+        series = self._step.series(sums)
+        self._series = tuple(series)  # Python runs here once per trace
+        return tf.stack([tf.cast(value, tf.float32) for value in series.values()])
+
+    def _named(self, values: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.float32]]:
+        """The columns of a chunk's result by series name; a custom step may record the learning rate itself."""
+        series = dict(zip(self._series, values.T, strict=False))
+        if self._has_rate:
+            series.setdefault(LEARNING_RATE, values[:, -1])
+        return series
 
 
 def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -> Any:

@@ -1,6 +1,6 @@
 """Computes the means of an epoch's series, chunk by chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ from accel_engine.run.series_names import LEARNING_RATE
 
 
 class Means:
-    """Means of every series over the steps of an epoch, without the learning rate.
+    """Means of every series over the examples of an epoch's steps, as in ``fit``, without the learning rate.
 
     Attributes:
         seconds: Duration of the steps.
@@ -17,16 +17,17 @@ class Means:
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, float] = {}
         self.seconds = 0.0
 
-    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float) -> None:
-        """Add a chunk's series, each ``[count]``, and its duration."""
+    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float, examples: Sequence[int]) -> None:
+        """Add a chunk's series, each ``[count]``, its duration, and the number of examples of each step."""
+        weights = np.asarray(examples, np.float64)
         for name, values in series.items():
             if name == LEARNING_RATE:
                 continue
-            self._sums[name] = self._sums.get(name, 0.0) + float(values.sum(dtype=np.float64))
-            self._counts[name] = self._counts.get(name, 0) + len(values)
+            self._sums[name] = self._sums.get(name, 0.0) + float((values * weights).sum())
+            self._counts[name] = self._counts.get(name, 0.0) + float(weights.sum())
         self.seconds += seconds
 
     @property

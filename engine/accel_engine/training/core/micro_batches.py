@@ -6,12 +6,13 @@ on another (benchmarks/README.md).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.keras_support.losses import Loss, is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.training.model_analysis.flops import loop_name
@@ -30,17 +31,34 @@ _PER_EXAMPLE_LAYERS = re.compile(
 _BATCH_LOSSES = {"circle", "dice", "tversky"}
 """Keras' losses that are not means over examples."""
 
-_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean", "mean_with_sample_weight"}
-"""Keras' names of reductions that are the mean over all examples, without sample weights."""
+_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
+"""Keras' names of reductions that are the mean over all examples, also with sample weights."""
 
-GradientFunction = Callable[[tf.Tensor, tf.Tensor], tuple[list[Any], list[tf.Tensor]]]
-"""From raw examples and sparse labels to the gradients of the variables and metrics, float32 scalars."""
+GradientFunction = Callable[[Batch], tuple[list[Any], list[tf.Tensor]]]
+"""From a raw batch to the gradients of the variables and measured values, float32 tensors."""
 
 
 def candidate_count(batch: int) -> int:
     """The number of micro-batches worth trying for a batch on a CPU; 1 if there is none."""
     sizes = range(min(MAX_SIZE, batch // 2), MIN_SIZE - 1, -1)
     return next((batch // size for size in sizes if batch % size == 0), 1)
+
+
+def part_count(count: int, whole: int, batch: Batch) -> int:
+    """Into how many equal parts to split a batch: as many as a whole one, or one if it cannot be divided so.
+
+    Args:
+        count: Number of parts of a whole batch.
+        whole: Examples of a whole batch.
+        batch: The batch, whole or the last, smaller one of an epoch.
+    """
+    examples = flatten(batch)[0].shape[0]
+    if count == 1 or examples is None:
+        return 1
+    most = whole // count
+    # Not into single examples, which layers such as batch normalization could not take.
+    parts = range(1, max(2, examples // max(1, most // 2) + 1))
+    return next((each for each in parts if examples % each == 0 and examples // each <= most), 1)
 
 
 def supports_micro_batches(model: keras.Model) -> bool:
@@ -82,27 +100,29 @@ def is_mean(loss: Loss) -> bool:
 def accumulate_gradients(
     compute_gradients: GradientFunction,
     variables: list[keras.Variable],
-    metrics: int,
+    shapes: Sequence[tuple[int, ...]],
     count: int,
     *,
     parallel_iterations: int,
 ) -> GradientFunction:
-    """Return a function that computes the mean gradients and metrics over equal micro-batches.
+    """Return a function that computes the mean gradients and the sums of measured values over equal micro-batches.
 
     Args:
-        compute_gradients: Computes the gradients and metrics of a batch.
+        compute_gradients: Computes the gradients and the measured values of a batch.
         variables: The variables of the gradients.
-        metrics: Number of metrics.
+        shapes: Shapes of the measured values.
         count: Number of micro-batches, which divides the batch size.
         parallel_iterations: How many run at the same time at most.
     """
 
-    def compute_accumulated(x: tf.Tensor, y: tf.Tensor) -> tuple[list[Any], list[tf.Tensor]]:
-        xs, ys = (tf.reshape(values, [count, values.shape[0] // count, *values.shape[1:]]) for values in (x, y))
+    def compute_accumulated(batch: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+        parts = map_structure(
+            lambda values: tf.reshape(values, [count, values.shape[0] // count, *values.shape[1:]]), batch
+        )
         missing: set[int] = set()  # indices of variables without a gradient
 
         def take(part: tf.Tensor, sums: list[tf.Tensor], measured: list[tf.Tensor]) -> tuple[Any, ...]:
-            gradients, values = compute_gradients(xs[part], ys[part])
+            gradients, values = compute_gradients(map_structure(lambda each: each[part], parts))
             missing.update(index for index, gradient in enumerate(gradients) if gradient is None)  # once per trace
             return part + 1, _added(sums, gradients), _added(measured, values)
 
@@ -110,12 +130,12 @@ def accumulate_gradients(
         _, sums, measured = tf.while_loop(
             lambda part, *_: part < count,
             take,
-            (tf.constant(0), zeros, [tf.constant(0.0)] * metrics),
+            (tf.constant(0), zeros, [tf.zeros(shape) for shape in shapes]),
             parallel_iterations=parallel_iterations,
             name=loop_name(count),
         )
-        means = [None if index in missing else total / count for index, total in enumerate(sums)]
-        return means, [total / count for total in measured]
+        means = [None if index in missing else each / count for index, each in enumerate(sums)]
+        return means, measured
 
     return compute_accumulated
 

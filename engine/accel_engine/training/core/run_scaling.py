@@ -1,9 +1,13 @@
 """Decides how a run scales its examples."""
 
+from collections.abc import Callable
+
 import keras
+import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling, scaling_by
+from accel_engine.data.structure import Structure, map_structure
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import InputSpec
@@ -29,6 +33,21 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     same = scaling_by(before, dataset.value_range.noun)
     note = f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
     return Scaling(before, same.text, (note,))
+
+
+def scaler(scale: float, dataset: Dataset) -> Callable[[Structure], Structure]:
+    """A function from raw inputs to what the model takes, in a graph.
+
+    Pixels become float32 and are multiplied by the factor. All other inputs keep their types, as in ``fit``.
+    """
+    if scale == 1.0 and not dataset.value_range.pixels:
+        return lambda inputs: inputs
+
+    def scaled(array: tf.Tensor) -> tf.Tensor:
+        floats = tf.cast(array, tf.float32)
+        return floats * scale if scale != 1.0 else floats
+
+    return lambda inputs: map_structure(scaled, inputs)
 
 
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:

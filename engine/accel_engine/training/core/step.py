@@ -1,85 +1,139 @@
-"""One training step of a replica, from raw examples and sparse labels to the step's metrics."""
+"""One training step of a replica, from raw examples to sums, of which the step's series are computed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
-from accel_engine.keras_support.optimizers import read_rate
-from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.micro_batches import GradientFunction, accumulate_gradients
+from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss
+from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
 
-Step = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+GRADIENT_NORM = "gradient_norm"
 
 
-def step_of(assembly: Assembly, micro_batches: int) -> Step:
-    """A function that runs one optimizer update on one replica, from raw examples and sparse labels to metrics."""
-    model, labels = assembly.model, assembly.label_encoding
-    if assembly.has_custom_train_step:
-        return _custom_step(assembly)
-    replicas = assembly.strategy.num_replicas_in_sync
-    names = ("loss", "accuracy") if assembly.is_classifier else ("loss",)
+class Step:
+    """Runs one optimizer update on a replica.
 
-    def compute_gradients(x: tf.Tensor, y: tf.Tensor) -> tuple[list[Any], list[tf.Tensor]]:
-        inputs = scaled(x, assembly.scale)
-        targets = labels.encode(y)
-        with tf.GradientTape() as tape:
-            outputs = model(inputs, training=True)
-            # Keras divides it, regularization included, by the number of replicas, over which gradients are summed.
-            loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, training=True)
-            objective = model.optimizer.scale_loss(loss)
-        measured = [tf.cast(mean_loss(loss) * replicas, tf.float32)]
-        if assembly.is_classifier:
-            measured.append(tf.reduce_mean(labels.correct(y, outputs)))
-        return tape.gradient(objective, model.trainable_variables), measured
+    Args:
+        assembly: Model, data and strategy.
+        micro_batches: Number of micro-batches of each whole batch.
+    """
 
-    compute_all: GradientFunction = compute_gradients
-    if micro_batches > 1:
-        parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
-        compute_all = accumulate_gradients(
-            compute_gradients, model.trainable_variables, len(names), micro_batches, parallel_iterations=parallel
-        )
+    def __init__(self, assembly: Assembly, micro_batches: int) -> None:
+        self._assembly = assembly
+        self._micro_batches = micro_batches
+        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
+        self._replicas = assembly.strategy.num_replicas_in_sync
 
-    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        gradients, measured = compute_all(x, y)
-        logs = dict(zip(names, measured, strict=True))
-        if assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
-            logs["gradient_norm"] = global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0)))
+    def run(self, raw: Batch) -> list[tf.Tensor]:
+        """Update the weights by a replica's batch.
+
+        Returns:
+            float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series`.
+        """
+        gradients, measured = self._gradients(raw)
+        model = self._assembly.model
+        if self._assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
+            measured.insert(0, global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0))))
         model.optimizer.apply(gradients, model.trainable_variables)
-        return logs
+        return measured
 
-    return step
+    def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The series of a step, float32 scalars by name, from the sums over all replicas."""
+        own = ["loss"] if self._assembly.plan.gradient_norm != "on" else [GRADIENT_NORM, "loss"]
+        values = {name: total / self._replicas for name, total in zip(own, sums, strict=False)}
+        return {"loss": values["loss"], **self._states.results(sums[len(own) :]), **values}
+
+    def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
+        """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack`."""
+        own = 2 if self._assembly.plan.gradient_norm == "on" else 1
+        return [*tf.unstack(vector[:own], own), *self._states.unpack(vector[own:])]
+
+    def _gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+        assembly, model = self._assembly, self._assembly.model
+        count = part_count(self._micro_batches, assembly.step_counts.per_replica_batch, raw)
+        if count == 1:
+            return self._compute_gradients(raw)
+        parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
+        shapes = [(), *self._states.shapes]
+        accumulate = accumulate_gradients(
+            self._compute_gradients, model.trainable_variables, shapes, count, parallel_iterations=parallel
+        )
+        gradients, measured = accumulate(raw)
+        return gradients, [measured[0] / count, *measured[1:]]
+
+    def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+        """The gradients, and the loss with the states of the metrics."""
+        model = self._assembly.model
+        batch = self._assembly.prepare(raw)
+        with tf.GradientTape() as tape:
+            outputs = call_model(model, batch.inputs, training=True)
+            # Keras divides it, regularization included, by the number of replicas, over which gradients are summed.
+            loss, states = self._states.measure(batch, outputs, training=True)
+            objective = model.optimizer.scale_loss(loss)
+        measured = mean_loss(loss)
+        own = measured * self._replicas if self._replicas > 1 else measured
+        return tape.gradient(objective, model.trainable_variables), [own, *states]
 
 
-def with_rate(step: Step, optimizer: keras.Optimizer) -> Step:
-    """A step that also returns the learning rate of its update, unless it already does."""
+class CustomStep:
+    """Runs a custom ``train_step``, with metrics reset so that they are this step's, not running means.
 
-    def step_with_rate(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
-        rate = read_rate(optimizer)  # before the update, which advances the schedule
-        logs = step(x, y)
-        return {**logs, LEARNING_RATE: logs.get(LEARNING_RATE, rate)}
+    Args:
+        assembly: Model, data and strategy.
+    """
 
-    return step_with_rate
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._names: tuple[str, ...] = ()
 
-
-def _custom_step(assembly: Assembly) -> Step:
-    """A custom ``train_step``, with metrics reset so that they are this step's, not running means."""
-    model, labels, names = assembly.model, assembly.label_encoding, assembly.names
-
-    def step(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+    def run(self, raw: Batch) -> list[tf.Tensor]:
+        """Call ``train_step``; returns the values of its logs, float32 scalars."""
+        model = self._assembly.model
         for metric in model.metrics:
             metric.reset_state()
-        logs = model.train_step((scaled(x, assembly.scale), labels.encode(y)))
-        scalars = names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs))
-        if "loss" not in scalars:
-            raise ModelError(f"the model's train_step returns {', '.join(scalars) or 'nothing'} but no loss")
-        return scalars
+        batch = self._assembly.prepare(raw)
+        logs = model.train_step(keras.utils.pack_x_y_sample_weight(*batch))
+        scalars = self._assembly.names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs or {}))
+        if not scalars:
+            raise ModelError("the model's train_step returns nothing: return a dictionary with the loss")
+        self._names = tuple(scalars)
+        return [tf.cast(value, tf.float32) for value in scalars.values()]
 
-    return step
+    def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
+        """The values in a vector."""
+        values: list[tf.Tensor] = tf.unstack(vector, len(self._names))
+        return values
+
+    def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The series of a step: the means over replicas."""
+        replicas = self._assembly.strategy.num_replicas_in_sync
+        values = {name: total / replicas for name, total in zip(self._names, sums, strict=True)}
+        return {"loss": main_loss(values), **values}
+
+
+def step_of(assembly: Assembly, micro_batches: int) -> Step | CustomStep:
+    """The step of an assembly's model."""
+    return CustomStep(assembly) if assembly.has_custom_train_step else Step(assembly, micro_batches)
+
+
+def main_loss(series: dict[str, Any]) -> Any:
+    """The loss of a custom ``train_step``: ``loss``, ``total_loss``, or the sum of all losses, such as a GAN's.
+
+    Raises:
+        ModelError: There is no such series.
+    """
+    losses = [series[name] for name in ("loss", "total_loss") if name in series][:1] or [
+        value for name, value in series.items() if name.endswith("loss")
+    ]
+    if not losses:
+        raise ModelError(f"the model's train_step returns {', '.join(series)} but no loss")
+    return sum(losses[1:], losses[0])
 
 
 def global_norm(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None], scale: tf.Tensor) -> tf.Tensor:
@@ -98,14 +152,3 @@ def global_norm(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None], scale:
     if context.num_replicas_in_sync > 1:
         dense = context.all_reduce(tf.distribute.ReduceOp.SUM, dense)
     return tf.linalg.global_norm(dense) / tf.cast(scale, tf.float32)
-
-
-def mean_loss(loss: tf.Tensor) -> tf.Tensor:
-    """A loss as a scalar: the mean of one without a reduction, as in ``fit``."""
-    return tf.reduce_mean(loss) if loss.shape.rank else loss
-
-
-def scaled(x: tf.Tensor, scale: float) -> tf.Tensor:
-    """Convert raw examples to float32 and multiply them by a factor."""
-    x = tf.cast(x, tf.float32)
-    return x * scale if scale != 1.0 else x

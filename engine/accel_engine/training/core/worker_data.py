@@ -15,9 +15,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.structure import Batch, describe, flatten
 from accel_engine.errors import DataError
 from accel_engine.private_names.tensorflow_names import WORKER_EXAMPLES, register_function
-from accel_engine.training.core.feed import PREFETCH
+from accel_engine.training.core.feed import PREFETCH, filled
 
 
 class WorkerDataMissing(Exception):  # noqa: N818 (its name is searched for in TensorFlow's messages)
@@ -34,13 +35,16 @@ class WorkerDataSource:
 
     def __init__(self, dataset: Future[Dataset], worker: str) -> None:
         ahead = ThreadPoolExecutor(PREFETCH, "read-ahead")
-        begun: dict[tuple[int, bytes], Future[npt.NDArray[Any]]] = {}
+        begun: dict[tuple[int, bytes], Future[tuple[npt.NDArray[Any], ...]]] = {}
+
+        def read(split: Split, rows: npt.NDArray[np.int32]) -> tuple[npt.NDArray[Any], ...]:
+            return tuple(flatten(split.take(rows)))
 
         @cache
         def splits() -> dict[int, Split]:
             read = dataset.result()
             known = {"training": read.train, "validation": read.validation}
-            return {_fingerprint(split, use): split for use, split in known.items() if split is not None}
+            return {_fingerprint(split, use): split for use, split in known.items() if isinstance(split, Split)}
 
         def batch(order: npt.NDArray[np.int32], step: np.int32, fingerprint: np.int64) -> tuple[npt.NDArray[Any], ...]:
             wanted = int(fingerprint)
@@ -50,13 +54,13 @@ class WorkerDataSource:
                 raise WorkerDataMissing(f"{worker}: {error}") from error
             if split is None:
                 raise WorkerDataMissing(f"{worker} has different data from the coordinator")
-            x, y, rows = split.x, split.y, order[step]
-            if isinstance(x, np.ndarray):
-                return x[rows], y[rows]
+            rows = order[step]
+            if split.in_memory:
+                return read(split, rows)
             for later in order[step : step + PREFETCH]:
                 if (key := (wanted, later.tobytes())) not in begun:
-                    begun[key] = ahead.submit(x.take, later)
-            return begun.pop((wanted, rows.tobytes())).result(), y[rows]
+                    begun[key] = ahead.submit(read, split, later)
+            return begun.pop((wanted, rows.tobytes())).result()
 
         self._batch = batch  # TensorFlow holds a weak reference only
         register_function(WORKER_EXAMPLES, batch)
@@ -71,8 +75,8 @@ class WorkerDataFeed:
     """
 
     def __init__(self, split: Split, use: str) -> None:
-        self.kind = "resident" if isinstance(split.x, np.ndarray) else "streamed"
-        self._shape, self._types = tuple(split.x.shape[1:]), (tf.as_dtype(split.x.dtype), tf.int32)
+        self.kind = "resident" if split.in_memory else "streamed"
+        self._split = split
         self._fingerprint = _fingerprint(split, use)
 
     def open(self, order: Any, first: int = 0) -> tf.Tensor:
@@ -81,15 +85,24 @@ class WorkerDataFeed:
 
     def arguments(self, source: tf.Tensor, step: tf.Tensor) -> tuple[Any, ...]:
         """The batch of a step, read by its worker, which prefetches the next ones."""
+        arrays = self._split.arrays
         with tf.device("/device:CPU:0"):
             wanted = [source, step, tf.constant(self._fingerprint, tf.int64)]
-            x, y = tf.raw_ops.PyFunc(input=wanted, token=WORKER_EXAMPLES, Tout=self._types)
-        rows = source.shape[1]
-        return tf.ensure_shape(x, (rows, *self._shape)), tf.ensure_shape(y, (rows,))
+            types = [tf.string if array.dtype.kind in "OUS" else tf.as_dtype(array.dtype) for array in arrays]
+            values = tf.raw_ops.PyFunc(input=wanted, token=WORKER_EXAMPLES, Tout=types)
+        shaped = (
+            tf.ensure_shape(value, (source.shape[1], *array.shape[1:]))
+            for value, array in zip(values, arrays, strict=True)
+        )
+        return (filled(self._split.batch, shaped),)
 
-    def examples(self, x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def spec(self, source: tf.Tensor) -> tf.TensorSpec:
+        """Row numbers of any number of steps."""
+        return tf.TensorSpec((None, *source.shape[1:]), source.dtype)
+
+    def examples(self, batch: Batch) -> Batch:
         """Return the batch unchanged."""
-        return x, y
+        return batch
 
 
 def data_error(error: tf.errors.OpError) -> DataError | None:
@@ -99,5 +112,9 @@ def data_error(error: tf.errors.OpError) -> DataError | None:
 
 
 def _fingerprint(split: Split, use: str) -> int:
-    """A checksum of a split's use, shape, type and labels."""
-    return zlib.crc32(split.y.tobytes(), zlib.crc32(f"{use} {split.x.shape} {split.x.dtype}".encode()))
+    """A checksum of a split's use, shapes and types, and of its arrays in memory, targets for example."""
+    checksum = zlib.crc32(f"{use} {len(split)} {describe(split.spec)}".encode())
+    known = [array for array in flatten(split.targets) if isinstance(array, np.ndarray)]
+    for array in known or [array for array in split.arrays if isinstance(array, np.ndarray)][:1]:
+        checksum = zlib.crc32(array.astype("S").tobytes() if array.dtype.kind in "OU" else array.tobytes(), checksum)
+    return checksum

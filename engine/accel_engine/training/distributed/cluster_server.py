@@ -86,7 +86,7 @@ class ClusterServer:
         """Load the plan's data for the steps of this worker; on failure, these steps raise the error."""
         try:
             plan = self._resolved.plan
-            dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
+            dataset = data.load(plan.data, plan.data_options)
             self._examples.set_result(dataset)
         except DataError as error:
             self._examples.set_exception(error)

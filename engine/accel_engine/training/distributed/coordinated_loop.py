@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop, graph_of
 from accel_engine.training.distributed.worker_pool import WorkerPool
 
@@ -60,17 +61,18 @@ class CoordinatedLoop(Loop):
         """Whether no chunk is scheduled or running."""
         return not self._pending
 
-    def trace(self, order: npt.NDArray[np.int32]) -> tf.Graph:
+    def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a dispatch ahead of the first chunk, and return it."""
-        return self._traced(order).graph
+        return self._dispatch_for(segment.order).graph
 
-    def run(self, order: npt.NDArray[np.int32], first: int = 0) -> Iterator[ChunkResult]:
-        """Run the steps of an order; yields after each chunk, while workers may be running later ones.
+    def run(self, segment: Segment, first: int = 0) -> Iterator[ChunkResult]:
+        """Run the steps of a segment; yields after each chunk, while workers may be running later ones.
 
         Args:
-            order: Row numbers, int32 ``[steps, 1, batch]``.
+            segment: The steps; its order is that of row numbers, int32 ``[steps, 1, batch]``.
             first: The step to start with.
         """
+        order: npt.NDArray[np.int32] = segment.order
         position, last = first, 0.0
         while position < len(order) or self._pending:
             while position < len(order) and self._may_schedule:
@@ -83,21 +85,20 @@ class CoordinatedLoop(Loop):
             began, last = max(last, chunk.scheduled_at), time.perf_counter()
             seconds = last - began
             self._size.update(chunk.count, seconds)
-            series = dict(zip(self._names, values.T, strict=True))
-            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, series)
+            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, self._named(values), segment.examples)
 
     @property
     def _may_schedule(self) -> bool:
         return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._has_commands())
 
     def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
-        function, parts = self._traced(order), np.array_split(order, min(self._count, len(order)))
+        function, parts = self._dispatch_for(order), np.array_split(order, min(self._count, len(order)))
         results = tuple(self._workers.schedule(function, tf.constant(part)) for part in parts)
         self._pending.append(_PendingChunk(len(order), time.perf_counter(), results))
 
-    def _traced(self, order: npt.NDArray[np.int32]) -> Any:
+    def _dispatch_for(self, order: npt.NDArray[np.int32]) -> Any:
         with self._strategy.scope():
             return self._dispatch.get_concrete_function(tf.TensorSpec((None, *order.shape[1:]), tf.int32))
 
     def _run_dispatch(self, order: tf.Tensor) -> tf.Tensor:
-        return self._take_steps(self._feed.open(order), tf.constant(0), tf.shape(order)[0])
+        return tf.concat(self._take_steps(self._feed.open(order), tf.constant(0), tf.shape(order)[0]), axis=1)

@@ -9,15 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.image_folder import decode, resized
-from accel_engine.errors import AccelError, DataError
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.folders.image_folder import decode, resized
+from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.errors import AccelError, DataError, ModelError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import InputSpec, read
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training.checkpoints.restored_model import RestoredModel, restore_model
-from accel_engine.training.core.run_scaling import scale_of_data
-from accel_engine.training.evaluation.evaluation_report import input_spec_of, not_images_reason
+from accel_engine.training.core.run_scaling import recorded_scale, scale_of_data
+from accel_engine.training.evaluation.input_specs import input_spec_of, not_images_reason
+
+_NO_CLASSIFIER = "the run's model is not a classifier: it does not have an output for each class"
 
 
 def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, Any]:
@@ -38,16 +42,30 @@ def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, 
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().plan_values)
     input_spec = read(directory).input_spec or _input_spec_of_data(plan)
-    if not input_spec.is_image:
-        raise DataError(f"run {directory.name} does not take images: its {not_images_reason(input_spec.shape)}")
-    model = restore_model(plan, input_spec, directory, step)
+    if input_spec is None or not input_spec.is_image:
+        why = not_images_reason(input_spec.shape) if input_spec else "its model has several inputs, or takes text"
+        raise DataError(f"run {directory.name} does not take images: {why}")
+    if not input_spec.names:
+        raise ModelError(_NO_CLASSIFIER)
+    described = dataset_of(input_spec)
+    model = restore_model(plan, described, lambda model: recorded_scale(plan, input_spec, model), directory, step)
+    if model.task.name not in ("classification", "multi-label"):
+        raise ModelError(_NO_CLASSIFIER)
     return {"step": step, "images": list(_predict_images(model, input_spec, images, top))}
 
 
-def _input_spec_of_data(plan: Plan) -> InputSpec:
+def _input_spec_of_data(plan: Plan) -> InputSpec | None:
     """The input of a run's model, for a run that has not recorded it."""
-    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
+    dataset = data.load(plan.data, plan.data_options)
     return input_spec_of(dataset, scale_of_data(plan, dataset))
+
+
+def dataset_of(input_spec: InputSpec) -> Dataset:
+    """What is known of a classifier's data from its recorded input, without examples."""
+    dtype = np.uint8 if input_spec.integers else np.float32
+    split = Split(np.empty((0, *input_spec.shape), dtype), np.empty(0, np.int32))
+    values = PIXELS if input_spec.integers else ValueRange()
+    return Dataset("recorded", split, class_names=input_spec.names, task="classification", value_range=values)
 
 
 def _predict_images(

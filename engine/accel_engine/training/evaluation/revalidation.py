@@ -1,31 +1,33 @@
 """Validates the last checkpoint of an ended run and saves its evaluation report."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import data
+from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
-from accel_engine.run.diagnostics import EvaluationReport
+from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
 from accel_engine.training.checkpoints.restored_model import restore_model
+from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.run_scaling import scale_of_data
-from accel_engine.training.evaluation.evaluation_report import (
-    CUSTOM_STEP_REASON,
-    EvaluationReportBuilder,
-    input_spec_of,
-)
+from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
 from accel_engine.training.evaluation.validation import MAX_BATCH
+from accel_engine.training.evaluation.worst_examples import WorstExamples
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
@@ -46,29 +48,57 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
     """
     info = _read_ended_run(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
-    dataset = data.load(plan.data, image_size=plan.image_size, seed=plan.seed)
-    split, recorded = dataset.validation, diagnostics.read(directory).input_spec
-    input_spec = input_spec_of(dataset, recorded.scale if recorded else scale_of_data(plan, dataset))
-    if split is None:
-        raise DataError(f"{plan.data} has too few examples for a validation split")
-    model = restore_model(plan, input_spec, directory, step)
+    dataset = data.load(plan.data, plan.data_options)
+    examples, recorded = dataset.validation, diagnostics.read(directory).input_spec
+    if examples is None:
+        raise DataError(f"{plan.data} has no validation examples")
+    scale = recorded.scale if recorded else scale_of_data(plan, dataset)
+    model = restore_model(plan, dataset, lambda _: scale, directory, step)
     if has_custom_train_step(model.model):
         raise ModelError(CUSTOM_STEP_REASON)
+    spec = input_spec_of(dataset, scale)
+    limits = (spec.low, spec.high) if spec else None
+    names = getattr(model.model, "output_names", None) or ()
+    report = report_for(
+        model.task, dataset, model.output_specs, model.model.loss, scale=scale, limits=limits, output_names=names
+    )
 
-    def predict(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        return model.label_encoding.predictions(y, model.outputs(x))
+    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+        batch = model.prepare(raw)
+        outputs = call_model(model.model, batch.inputs, training=False)
+        return report.measure(batch, outputs, tf.ones([tf.shape(flatten(batch)[0])[0]]))
 
-    predict_batch = tf.function(predict, reduce_retracing=True)
-    report_builder, reported_at = EvaluationReportBuilder(input_spec, split), time.monotonic()
-    for first in range(0, len(split), MAX_BATCH):
-        rows = np.arange(first, min(first + MAX_BATCH, len(split)), dtype=np.int32)
-        x = split.x[rows] if isinstance(split.x, np.ndarray) else split.x.take(rows)
-        report_builder.add_batch(rows[np.newaxis], predict_batch(x, split.y[rows]).numpy(), repeated=False)
+    measure_batch = tf.function(measure, reduce_retracing=True)
+    worst, totals, reported_at = (
+        WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=True)),
+        np.zeros(report.totals),
+        time.monotonic(),
+    )
+    count = len(examples) if isinstance(examples, Split) else 0
+    for rows, raw in _batches(examples):
+        values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        totals += sums.numpy()
+        by_row = rows[np.newaxis] if isinstance(examples, Split) else None
+        worst.add(values.numpy(), int(rows[0]), by_row, raw, repeated=False)
         if time.monotonic() - reported_at >= PROGRESS_SECONDS:
-            on_progress(first + len(rows), len(split))
+            on_progress(int(rows[-1]) + 1, count)
             reported_at = time.monotonic()
-    _save_report(directory, report_builder.build(), step)
+    _save_report(directory, report.build(worst.values, totals, worst.read, worst.predict), step)
     return {"step": step}
+
+
+def _batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+    """Yield the indices of the examples of each batch, and the batch."""
+    if isinstance(examples, Split):
+        for first in range(0, len(examples), MAX_BATCH):
+            rows = np.arange(first, min(first + MAX_BATCH, len(examples)), dtype=np.int32)
+            yield rows, examples.take(rows)
+        return
+    first = 0
+    for batch in examples.read(0, 0):
+        count = len(flatten(batch)[0])
+        yield np.arange(first, first + count, dtype=np.int32), batch
+        first += count
 
 
 def _read_ended_run(directory: Path) -> RunInfo:
@@ -79,10 +109,11 @@ def _read_ended_run(directory: Path) -> RunInfo:
     return info
 
 
-def _save_report(directory: Path, report: EvaluationReport, step: int) -> None:
+def _save_report(directory: Path, items: tuple[DiagnosticsItem, ...], step: int) -> None:
     _read_ended_run(directory)  # if the run was continued in the meantime, its own report is newer
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
-            writer.write_diagnostics(report, step)
+            for item in items:
+                writer.write_diagnostics(item, step)
     except BlockingIOError as error:
         raise RunError(f"run {directory.name} is being trained again") from error

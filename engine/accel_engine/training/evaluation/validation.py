@@ -1,11 +1,13 @@
 """Validates a model on every validation example, including the last partial batch.
 
-The predictions are collected in the same pass: every replica writes its own into a vector that is zero elsewhere, so
-that the sum over all replicas, which the means need anyway, contains the predictions of all.
+One pass gives the loss, every metric, and what the diagnostics of the task need. Each replica adds up the states of its
+metrics, and writes the values of its examples into a vector that is zero elsewhere, so that the sum over replicas
+holds all of them.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -13,18 +15,23 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.loop import graph_of
-from accel_engine.training.core.step import mean_loss, scaled
+from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
+from accel_engine.training.core.step import main_loss
+from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
 from accel_engine.training.distributed.worker_pool import WorkerPool
-from accel_engine.training.evaluation.evaluation_report import (
-    EvaluationReportBuilder,
-    input_spec_of,
-    unavailable_reason,
-)
+from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.reports.choice import report_for, unmeasured
+from accel_engine.training.evaluation.task_report import TaskReport
+from accel_engine.training.evaluation.worst_examples import WorstExamples
+from accel_engine.training.reporting.error_explanation import message_of
 
 MAX_BATCH = 256
 """The largest per-replica batch, unless training uses a larger one."""
@@ -32,12 +39,24 @@ MAX_BATCH = 256
 GROWTH = 4
 """Batch size relative to training: it fits in memory, as no activations are kept for gradients."""
 
-_ACCURACIES = (
-    keras.metrics.BinaryAccuracy,
-    keras.metrics.CategoricalAccuracy,
-    keras.metrics.SparseCategoricalAccuracy,
-)
-"""The classes that Keras creates for ``metrics=["accuracy"]``."""
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some batches of one size.
+
+    Attributes:
+        order: What the feed opens.
+        steps: Number of batches.
+        examples: Examples of each, over all replicas.
+        weight: Weight of their sums: 1, or ``1 / replicas`` where all replicas have the same examples.
+        batch: The examples of a stream's batch.
+    """
+
+    order: Any
+    steps: int
+    examples: int
+    weight: float = 1.0
+    batch: Batch | None = None
 
 
 class Validation:
@@ -49,90 +68,144 @@ class Validation:
     """
 
     def __init__(self, assembly: Assembly, device_memory: int | None) -> None:
-        split = assembly.dataset.validation
-        if split is None:
+        examples = assembly.dataset.validation
+        if examples is None:
             raise ValueError("there is no validation data")
         self._assembly = assembly
-        self._examples = len(split.y)
-        self._size = max(
-            assembly.step_counts.per_replica_batch, min(MAX_BATCH, GROWTH * assembly.step_counts.per_replica_batch)
-        )
-        # A TPU would compile for each batch shape, which takes longer than computing padding.
-        self._pads_batches = assembly.on_tpu and not (assembly.has_custom_train_step or self._has_custom_metrics)
-        if assembly.coordinated:
-            self._feed: Feed = WorkerDataFeed(split, "validation")
-        else:
-            self._feed = choose_feed(assembly.strategy, split, device_memory)
-        reason = unavailable_reason(assembly)
-        self._records_predictions = not reason
-        self.report_builder = EvaluationReportBuilder(input_spec_of(assembly.dataset, assembly.scale), split, reason)
+        self._data = examples
+        self._replicas = assembly.replicas
+        share = assembly.step_counts.per_replica_batch
+        self._size = max(share, min(MAX_BATCH, GROWTH * share))
+        self._custom = assembly.has_custom_train_step
+        self._feed = _feed(assembly, examples, device_memory)
+        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
+        self._report = None if self._custom else _report_for(assembly)
+        self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
 
+    def problem(self) -> str:
+        """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""
+        if isinstance(self._data, Split) and not len(self._data):
+            return "there are no validation examples"
+        if not self._custom:
+            return ""  # its loss was checked when it was compiled
+        part = next(self._parts(), None)
+        if part is None:
+            return "there are no validation examples"
+        try:
+            self._batch.get_concrete_function(self._feed.open(part.order), tf.constant(0))
+        except Exception as error:  # noqa: BLE001 (a user's test_step may raise anything)
+            return f"the model's test_step cannot run: {message_of(error)}"
+        return ""
+
     def run(self, between_batches: Callable[[], None] = lambda: None) -> dict[str, float]:
-        """Return the means over all examples: ``loss``, ``accuracy`` of a classifier, the model's own metrics.
+        """Return ``loss`` and every metric over all examples.
 
         Args:
             between_batches: Called between two batches; what it raises ends the validation.
         """
         for metric in self._assembly.model.metrics:
             metric.reset_state()
-        total = np.zeros(3)
-        for order, weight in self._orders():
-            for step, sums in enumerate(self._run_order(order)):
-                total += weight * sums[:3]
-                if self._records_predictions:
-                    self.report_builder.add_batch(order[step], sums[3:], repeated=weight < 1)
+        total: Any = 0.0
+        fixed = 2 + self._states.width + self._totals
+        self._worst.clear()
+        first = 0
+        for part in self._parts():
+            for step, sums in enumerate(self._run_part(part)):
+                own = sums if self._custom else sums[:fixed]
+                total = total + part.weight * own.astype(np.float64)
+                self._worst.examples += part.examples
+                if self._report:
+                    rows = part.order[step] if isinstance(self._data, Split) else None
+                    values = sums[fixed:].reshape(-1, self._report.width)
+                    self._worst.add(values, first, rows, part.batch, repeated=part.weight < 1)
+                first += part.examples
                 between_batches()
-        if self._assembly.has_custom_train_step:
-            return self._own_metrics()
-        loss, correct, count = total
-        means = {"loss": float(loss / count)}
-        if self._assembly.is_classifier:
-            means["accuracy"] = float(correct / count)
-        return self._own_metrics() | means
+        if self._custom:
+            means = dict(zip(self._logged, (total[1:] / total[0]).tolist(), strict=True))
+            return _with_loss(means | self._named(self._assembly.model.get_metrics_result()))
+        self._sums = total[2 + self._states.width :]
+        states = self._states.unpack(tf.constant(total[2 : 2 + self._states.width], tf.float32))
+        metrics = {name: float(value) for name, value in self._states.results(states).items()}
+        return {**metrics, "loss": float(total[0] / total[1])}
 
-    def _orders(self) -> Iterator[tuple[npt.NDArray[np.int32], float]]:
-        """Yield row numbers ``[steps, replicas, batch]`` that cover all examples, and the weight of their steps.
+    def report(self) -> tuple[DiagnosticsItem, ...]:
+        """What is stored of the last :meth:`run` for the run's diagnostics."""
+        if self._report is None:
+            return (unmeasured(self._worst.examples, self._assembly.outputs),)
+        return self._report.build(self._worst.values, self._sums, self._worst.read, self._worst.predict)
+
+    def _predict(self, inputs: Structure) -> Structure:
+        """The model's outputs for raw inputs, in a graph."""
+        assembly = self._assembly
+
+        def call(inputs: Structure) -> Structure:
+            return call_model(assembly.model, assembly.scaled(inputs), training=False)
+
+        if assembly.coordinated:
+            return call(inputs)
+        outputs = assembly.strategy.run(call, args=(inputs,))
+        return keras.tree.map_structure(lambda each: assembly.strategy.experimental_local_results(each)[0], outputs)
+
+    @property
+    def _totals(self) -> int:
+        return self._report.totals if self._report else 0
+
+    def _parts(self) -> Iterator[_Part]:
+        """Yield batches that cover all examples.
 
         Whole batches come first, then one partial batch of equal size on every replica. The last examples, fewer than
         replicas, go to all of them with the weight ``1 / replicas`` (but with the weight 1 in the metrics of a model
         with a custom ``train_step``).
-
-        Where batches are padded, all are whole: the rows are repeated from the first.
         """
-        replicas = self._assembly.replicas
-        if self._pads_batches:
-            steps = -(-self._examples // (replicas * self._size))
-            padded = np.arange(steps * replicas * self._size, dtype=np.int32) % self._examples
-            yield padded.reshape(steps, replicas, self._size), 1.0
-            return
-        rows = np.arange(self._examples, dtype=np.int32)
-        steps = self._examples // (replicas * self._size)
-        whole, rest = np.split(rows, [steps * replicas * self._size])
+        if isinstance(self._data, Split):
+            yield from self._row_parts(len(self._data))
+        else:
+            yield from self._stream_parts()
+
+    def _row_parts(self, examples: int) -> Iterator[_Part]:
+        replicas, size = self._replicas, self._size
+        rows = np.arange(examples, dtype=np.int32)
+        steps = examples // (replicas * size)
+        whole, rest = np.split(rows, [steps * replicas * size])
         if steps:
-            yield whole.reshape(steps, replicas, self._size), 1.0
+            yield _Part(whole.reshape(steps, replicas, size), steps, replicas * size)
         shared, last = np.split(rest, [len(rest) // replicas * replicas])
         if len(shared):
-            yield shared.reshape(1, replicas, -1), 1.0
+            yield _Part(shared.reshape(1, replicas, -1), 1, len(shared))
         if len(last):
-            yield np.repeat(last, replicas).reshape(-1, replicas, 1), 1.0 / replicas
+            yield _Part(np.repeat(last, replicas).reshape(-1, replicas, 1), len(last), 1, 1.0 / replicas)
 
-    def _run_order(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the sums and predictions of each batch of an order."""
+    def _stream_parts(self) -> Iterator[_Part]:
+        assert isinstance(self._feed, StreamFeed)  # noqa: S101 (the feed of a stream)
+        assert not isinstance(self._data, Split)  # noqa: S101
+        for batch in self._data.read(0, 0):
+            examples = len(flatten(batch)[0])
+            shared = examples // self._replicas * self._replicas
+            if shared:
+                part = map_structure(lambda array, end=shared: array[:end], batch)
+                yield _Part(self._feed.stacked(part), 1, shared, batch=part)
+            for row in range(shared, examples):
+                repeated = map_structure(
+                    lambda array, row=row: np.repeat(np.asarray(array)[row : row + 1], self._replicas, axis=0), batch
+                )
+                one = map_structure(lambda array: array[:1], repeated)
+                yield _Part(self._feed.stacked(repeated), 1, 1, 1.0 / self._replicas, one)
+
+    def _run_part(self, part: _Part) -> Iterator[npt.NDArray[np.float32]]:
+        """Yield the sums and values of each batch of a part."""
         if self._assembly.coordinated:
-            yield from self._run_order_on_workers(order)
+            yield from self._run_on_workers(part.order)
             return
-        source = self._feed.open(order)
-        for step in range(len(order)):
+        source = self._feed.open(part.order)
+        for step in range(part.steps):
             yield self._batch(source, tf.constant(step)).numpy()
 
-    def _run_order_on_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
+    def _run_on_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
         workers, pending = WorkerPool(self._assembly.strategy), deque[Any]()
-        # The model's own metrics are variables, which workers must not update at the same time.
-        most = 1 if self._has_custom_metrics else CHUNKS_AHEAD * self._assembly.simultaneous_steps
         for rows in order:
             pending.append(workers.schedule(self._batch, self._feed.open(rows[np.newaxis]), tf.constant(0)))
-            if len(pending) == most:
+            if len(pending) == CHUNKS_AHEAD * self._assembly.simultaneous_steps:
                 yield workers.fetch(pending.popleft())
         while pending:
             yield workers.fetch(pending.popleft())
@@ -140,74 +213,72 @@ class Validation:
     def _run_batch(self, source: Any, step: tf.Tensor) -> tf.Tensor:
         arguments = self._feed.arguments(source, step)
         return self._assembly.strategy.reduce(
-            "SUM", self._assembly.strategy.run(self._replica_batch, args=(step, *arguments)), axis=None
+            "SUM", self._assembly.strategy.run(self._replica_batch, args=arguments), axis=None
         )
 
-    def _replica_batch(self, step: tf.Tensor, *arguments: Any) -> tf.Tensor:
-        assembly = self._assembly
-        model = assembly.model
-        x, y = self._feed.examples(*arguments)
-        inputs, targets = scaled(x, assembly.scale), assembly.label_encoding.encode(y)
-        if assembly.has_custom_train_step:
-            model.test_step((inputs, targets))
-            return tf.zeros(3)
-        outputs = model(inputs, training=False)
-        mask = self._example_mask(step, y)
-        count = tf.reduce_sum(mask)
-        # Keras divides by the size of the whole batch, whatever the weights.
-        weights = mask * tf.cast(tf.size(mask), tf.float32) / tf.maximum(count, 1.0) if self._pads_batches else None
-        loss = model.compute_loss(x=inputs, y=targets, y_pred=outputs, sample_weight=weights, training=False)
-        if self._has_custom_metrics:
-            model.compute_metrics(inputs, targets, outputs)
-        correct = assembly.label_encoding.correct(y, outputs) if assembly.is_classifier else tf.zeros_like(mask)
+    def _replica_batch(self, *arguments: Any) -> tf.Tensor:
+        """The loss times the examples, their number, the states of the metrics, the report's sums and values."""
+        assembly, model = self._assembly, self._assembly.model
+        batch = assembly.prepare(self._feed.examples(*arguments))
+        if self._custom:
+            return self._custom_batch(batch)
+        outputs = call_model(model, batch.inputs, training=False)
+        loss, states = self._states.measure(batch, outputs, training=False)
+        every = tf.ones([tf.shape(flatten(batch)[0])[0]])
+        count = tf.reduce_sum(every)
         # Keras divides the whole loss by the number of replicas.
-        total = tf.cast(mean_loss(loss) * assembly.replicas, tf.float32) * count
-        sums = tf.stack([total, tf.reduce_sum(correct * mask), count])
-        return tf.concat([sums, self._own_predictions(y, outputs)], axis=0) if self._records_predictions else sums
+        own = tf.stack([mean_loss(loss) * assembly.replicas * count, count])
+        if self._report is None:
+            return tf.concat([own, pack(states)], axis=0)
+        values, totals = self._report.measure(batch, outputs, every)
+        return tf.concat([own, pack(states), totals, self._in_own_slot(values)], axis=0)
 
-    def _own_predictions(self, y: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-        """A replica's predictions in its own slot, 0 in the others'; float32 ``[replicas * batch * 3]``."""
-        predictions = self._assembly.label_encoding.predictions(y, outputs)
+    def _custom_batch(self, batch: Batch) -> tf.Tensor:
+        """Call a custom ``test_step``; returns the examples, and its logs times the examples."""
+        logs = self._assembly.model.test_step(keras.utils.pack_x_y_sample_weight(*batch))
+        scalars = self._assembly.names.scalars(keras.tree.map_structure(tf.convert_to_tensor, logs or {}))
+        self._logged = tuple(scalars)  # Python runs here once per trace
+        count = tf.cast(tf.shape(flatten(batch)[0])[0], tf.float32)
+        return tf.stack([count, *(tf.cast(value, tf.float32) * count for value in scalars.values())])
+
+    def _in_own_slot(self, values: tf.Tensor) -> tf.Tensor:
+        """A replica's values in its own slot, 0 in the others'; float32 ``[replicas * batch * width]``."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        own = tf.range(self._assembly.replicas)[:, tf.newaxis, tf.newaxis] == replica
+        own = tf.range(self._replicas)[:, tf.newaxis, tf.newaxis] == replica
         # Not a product, which would spread NaN to all slots.
-        return tf.reshape(tf.where(own, predictions[tf.newaxis], tf.zeros_like(predictions)), [-1])
+        return tf.reshape(tf.where(own, values[tf.newaxis], tf.zeros_like(values)), [-1])
 
-    def _example_mask(self, step: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """1 for each example of a replica's batch, 0 for padding; float32 ``[batch]``."""
-        if not self._pads_batches:
-            return tf.ones_like(y, tf.float32)
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        first = (step * self._assembly.replicas + replica) * self._size
-        return tf.cast(first + tf.range(self._size) < self._examples, tf.float32)
-
-    @property
-    def _has_custom_metrics(self) -> bool:
-        """Whether the model has compiled metrics; only with one replica, as several would have to merge them."""
-        return self._assembly.replicas == 1 and len(self._assembly.model.metrics) > 1
-
-    def _own_metrics(self) -> dict[str, float]:
-        """The results of the model's own metrics."""
-        assembly = self._assembly
-        if not (self._has_custom_metrics or assembly.has_custom_train_step):
-            return {}
-        results = dict(assembly.model.get_metrics_result())
-        if (
-            not assembly.has_custom_train_step
-            and assembly.is_classifier
-            and "accuracy" in results
-            and not self._has_accuracy
-        ):
-            results["model_accuracy"] = results.pop("accuracy")
-            assembly.names.add_note(
-                "the model's metric accuracy is recorded as model_accuracy: "
-                "accuracy is the fraction of correct predictions"
-            )
-        values = assembly.names.scalars(keras.tree.map_structure(np.asarray, results))
+    def _named(self, results: dict[str, Any]) -> dict[str, float]:
+        """Metrics by series name."""
+        values = self._assembly.names.scalars(keras.tree.map_structure(np.asarray, dict(results)))
         return {name: float(value) for name, value in values.items()}
 
-    @property
-    def _has_accuracy(self) -> bool:
-        """Whether the model's metric ``accuracy`` is one of Keras', with the same meaning as the run's."""
-        metrics = [metric for each in self._assembly.model.metrics for metric in getattr(each, "metrics", [each])]
-        return any(isinstance(metric, _ACCURACIES) for metric in metrics if metric.name == "accuracy")
+
+def _with_loss(metrics: dict[str, float]) -> dict[str, float]:
+    """The metrics of a custom ``test_step``, with the sum of its losses if it has no ``loss``."""
+    if "loss" in metrics or not any(name.endswith("loss") for name in metrics):
+        return metrics
+    return {"loss": float(main_loss(metrics)), **metrics}
+
+
+def _feed(assembly: Assembly, examples: Examples, device_memory: int | None) -> Feed:
+    if not isinstance(examples, Split):
+        cluster = assembly.cluster
+        worker = (cluster.index, len(cluster.workers)) if cluster else ()
+        return StreamFeed(assembly.strategy, examples, assembly.devices[0], *worker)
+    if assembly.coordinated:
+        return WorkerDataFeed(examples, "validation")
+    return choose_feed(assembly.strategy, examples, device_memory)
+
+
+def _report_for(assembly: Assembly) -> TaskReport:
+    input_spec = input_spec_of(assembly.dataset, assembly.scale)
+    return report_for(
+        assembly.task,
+        assembly.dataset,
+        assembly.outputs,
+        assembly.model.loss,
+        scale=assembly.scale,
+        limits=(input_spec.low, input_spec.high) if input_spec else None,
+        output_names=getattr(assembly.model, "output_names", None) or (),
+    )

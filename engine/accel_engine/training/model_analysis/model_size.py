@@ -11,9 +11,12 @@ import keras
 import tensorflow as tf
 
 from accel_engine import data
+from accel_engine.data import DatasetEntry
+from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.build import build
+from accel_engine.models.data_description import DataDescription
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 
@@ -27,24 +30,37 @@ def measure_model(plan: Plan) -> dict[str, Any]:
     Raises:
         AccelError: The data cannot be read, or the model does not fit it.
     """
-    entry = data.survey(data.find(plan.data), plan.image_size)
-    shape, classes = entry.shape, entry.classes
-    if shape is None or classes is None:
-        raise DataError(f"the shape of the data {plan.data} is unknown")
+    entry = data.survey(data.find(plan.data), plan.data_options)
+    description = _describe(entry, plan)
     try:
         with tf.Graph().as_default():
-            model = build(plan.model, shape, classes)
+            model = build(plan.model, description)
             return {
                 "parameters": model.count_params(),
                 "trainable": parameter_count(model.trainable_weights),
                 "layers": len(model.layers),
                 "activations": _activations(model),
-                "input_shape": shape,
-                "classes": classes,
+                "input_shape": entry.shape,
+                "classes": entry.classes or 0,
                 "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
             }
     finally:
         keras.backend.clear_session(free_memory=False)
+
+
+def _describe(entry: DatasetEntry, plan: Plan) -> DataDescription:
+    """What the model's builder may know before the data is read.
+
+    Raises:
+        DataError: Only reading the data can tell.
+    """
+    names = entry.class_names or tuple(map(str, range(entry.classes or 0)))
+    task = entry.task if plan.task == "auto" else plan.task
+    if entry.spec is not None:
+        return DataDescription(entry.spec.inputs, entry.spec.targets, names, task=task)
+    if entry.shape is None:
+        raise DataError(f"the shape of the data {plan.data} is not known before it is read")
+    return DataDescription(ArraySpec(entry.shape, "float32"), ArraySpec((), "int32"), names, task=task)
 
 
 def _activations(model: keras.Model) -> int:

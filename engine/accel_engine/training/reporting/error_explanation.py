@@ -43,10 +43,13 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")
         return "out of memory", f"try {', '.join(advice)}"
-    # The message of an error raised while tracing contains the whole traceback.
+    return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
+
+
+def message_of(error: BaseException) -> str:
+    """The message of an exception on one line; that of one raised while tracing contains the whole traceback."""
     traced = getattr(error, "ag_error_metadata", None)
-    text = traced.cause_message if traced else f"{type(error).__name__}: {error}"
-    return f"{one_line(text)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
+    return one_line(traced.cause_message if traced else f"{type(error).__name__}: {error}")
 
 
 def _user_line(error: BaseException) -> str:

@@ -1,39 +1,49 @@
 """Creates the events that describe an assembled run."""
 
+import keras
+
 from accel_engine import clock
+from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.structure import ArraySpec, describe
 from accel_engine.events import LearningRateChanged, ModelBuilt
 from accel_engine.keras_support.losses import loss_name
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, choose_monitor
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 
 
 def summarize(assembly: Assembly) -> ModelBuilt:
     """The event with the size of the model, of the data and of an epoch."""
     plan, model, dataset, step_counts = assembly.plan, assembly.model, assembly.dataset, assembly.step_counts
+    series = _series(assembly)
     return ModelBuilt(
         time=clock.now(),
         parameters=model.count_params(),
         trainable=parameter_count(model.trainable_weights),
         layers=len(model.layers),
-        input_shape=tuple(dataset.shape),
+        input_shape=dataset.shape,
         classes=dataset.classes,
-        examples=len(dataset.train),
-        validation_examples=len(dataset.validation) if dataset.validation else 0,
+        examples=_count(dataset.train),
+        validation_examples=_count(dataset.validation) if dataset.validation is not None else 0,
         epochs=plan.epochs,
         steps_per_epoch=step_counts.steps_per_epoch,
         global_batch=step_counts.global_batch,
         per_replica_batch=step_counts.per_replica_batch,
         dropped_examples=step_counts.dropped_examples,
         replicas=step_counts.replicas,
-        optimizer=optimizer_name(model.optimizer),
+        optimizer=optimizer_name(model.optimizer) if model.optimizer is not None else "",
         loss=loss_name(model.loss),
-        series=_series(assembly),
+        series=series,
         precision=plan.policy,
         xla=plan.xla == "on" or assembly.on_tpu,
         feed=assembly.feed.kind,
-        scaling=assembly.scaling.text,
+        scaling=assembly.scaling.text if dataset.kind in ("images", "arrays") else "",
+        task=assembly.task.name,
+        monitor=choose_monitor(plan.monitor, series, _validated(assembly, series), assembly.task.name),
+        inputs=describe(dataset.spec.inputs),
+        outputs=_outputs_text(assembly),
     )
 
 
@@ -45,9 +55,33 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
     return LearningRateChanged(time=clock.now(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
 
 
+def _count(examples: Examples) -> int | None:
+    """Number of examples; ``None`` for a stream."""
+    return len(examples) if isinstance(examples, Split) else None
+
+
+def _validated(assembly: Assembly, series: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the metrics of validation that are known before the first one."""
+    if assembly.plan.validation == "off" or assembly.dataset.validation is None:
+        return ()
+    return tuple(name for name in series if name not in (LEARNING_RATE, "gradient_norm"))
+
+
+def _outputs_text(assembly: Assembly) -> str:
+    """The model's outputs for one example."""
+    if assembly.outputs is None:
+        return ""
+    specs = keras.tree.map_structure(lambda each: ArraySpec(tuple(each.shape[1:]), str(each.dtype)), assembly.outputs)
+    return describe(specs)
+
+
 def _series(assembly: Assembly) -> tuple[str, ...]:
-    """Names of the series recorded at every step; a custom ``train_step`` may add more."""
-    accuracy = ("accuracy",) if assembly.is_classifier and not assembly.has_custom_train_step else ()
+    """Names of the series recorded at every step; a custom ``train_step`` and the model's metrics may add more."""
     norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
     rate = () if assembly.optimizer is None else (LEARNING_RATE,)
-    return ("loss", *accuracy, *norm, *rate)
+    own = (
+        ()
+        if assembly.has_custom_train_step
+        else MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE).series
+    )
+    return ("loss", *own, *norm, *rate)

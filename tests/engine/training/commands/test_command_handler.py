@@ -16,7 +16,7 @@ from accel_engine.plan import Plan
 
 from ..conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
 
 

@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 
 from ..conftest import Gym
 
-PLAN = Plan(epochs=2, batch_size=256, validation="off", xla="off")
+PLAN = Plan(epochs=2, batch_size=256, last_batch="drop", validation="off", xla="off")
 """Ten steps."""
 
 SCHEDULES = {

@@ -3,7 +3,7 @@ import pytest
 
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
-from accel_engine.training.core import feed
+from accel_engine.training.core import epoch_order, feed
 from accel_engine.training.core.loop import ChunkSize
 
 from ..conftest import Gym
@@ -19,14 +19,14 @@ def test_the_chunk_size_does_not_change_results(gym: Gym, random_model: str) -> 
     by_many = gym.train(plan)
 
     assert [chunk.count for chunk in one_by_one.chunks] == [1] * 140
-    assert [chunk.count for chunk in by_many.chunks] == [64, 6] * 2
+    assert [chunk.count for chunk in by_many.chunks] == [64, 6] * 2  # of 179 whole batches
     np.testing.assert_array_equal(one_by_one.series["loss"], by_many.series["loss"])
     np.testing.assert_array_equal(one_by_one.series["accuracy"], by_many.series["accuracy"])
 
 
 @pytest.mark.parametrize(("strategy", "replicas"), [("mirrored", 2), ("mirrored", 4), ("central-storage", 2)])
 def test_replicas_train_like_one_device(gym: Gym, strategy: str, replicas: int) -> None:
-    plan = PLAN.replace(epochs=5)
+    plan = PLAN.replace(epochs=5, last_batch="drop")  # of whose examples replicas leave some out
     alone = gym.train_once(plan)
     shared = gym.train(plan.replace(strategy=strategy, virtual_cpus=replicas))
 
@@ -50,16 +50,36 @@ def test_streamed_and_cached_data_give_the_same_batches(
 
 @pytest.mark.parametrize("share", [0.25, 0.0])
 def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
-    plan = PLAN.replace(batch_size=256, steps_per_epoch=13)
+    plan = PLAN.replace(batch_size=256, last_batch="drop", steps_per_epoch=13)
     whole = gym.train_once(plan)
     monkeypatch.setattr(feed, "CACHE_SHARE", share)
-    monkeypatch.setattr(feed, "MAX_ROWS", 1)
+    monkeypatch.setattr(epoch_order, "MAX_ROWS", 1)
     stopped = gym.train(plan, at={20: [("stop",)]})
 
     resumed = gym.train(plan, run=stopped.directory)
 
     assert [chunk.count for chunk in resumed.chunks] == [2, 2, 1, 2, 2, 1, 2, 1] * 2
     np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-6)
+
+
+def test_a_smaller_last_batch_is_a_chunk_of_its_own(gym: Gym) -> None:
+    gym.steps = 64
+    trained = gym.train(PLAN.replace(batch_size=256, steps_per_epoch=13))
+
+    assert [chunk.count for chunk in trained.chunks] == [5, 1, 5, 1, 1] * 2
+
+
+@pytest.mark.parametrize("share", [0.25, 0.0], ids=["resident", "streamed"])
+def test_replicas_share_a_smaller_last_batch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """1436 examples, as many on each of four replicas: the last step has 28."""
+    monkeypatch.setattr(feed, "CACHE_SHARE", share)
+    plan = PLAN.replace(data="synthetic:8x8x1:10:1436")
+    alone = gym.train_once(plan)
+    shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=4))
+
+    assert len(shared.series["loss"]) == 46
+    np.testing.assert_allclose(shared.series["loss"], alone.series["loss"], atol=1e-4)
+    np.testing.assert_allclose(shared.series["accuracy"], alone.series["accuracy"], atol=1e-6)
 
 
 def test_xla_gives_the_same_results(gym: Gym) -> None:

@@ -5,21 +5,31 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import layers
 
+from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
-from accel_engine.events import MicroBatchesTried, Outcome
+from accel_engine.events import MicroBatchesTried, ModelBuilt, Outcome
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training import autotuner
 from accel_engine.training.core.assembly import assemble
-from accel_engine.training.core.feed import epoch_order
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
-from accel_engine.training.core.micro_batches import candidate_count, is_mean, supports_micro_batches
+from accel_engine.training.core.micro_batches import candidate_count, is_mean, part_count, supports_micro_batches
 
 from ..conftest import Gym
 
-PLAN = Plan(model="fashion-cnn", batch_size=64, epochs=2, validation="off", xla="off", precision="float32")
+PLAN = Plan(
+    model="fashion-cnn",
+    batch_size=64,
+    last_batch="drop",
+    epochs=2,
+    validation="off",
+    xla="off",
+    precision="float32",
+)
 
 MODELS = """
 import keras
@@ -84,6 +94,40 @@ def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, o
         np.testing.assert_allclose(parted.series[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.parametrize("virtual_cpus", [1, 2])
+@pytest.mark.parametrize(("examples", "left"), [(64 * 3 + 48, 48), (64 * 3 + 24, 24), (64 * 3 + 4, 4)])
+def test_a_smaller_last_batch_has_fewer_or_smaller_micro_batches(
+    gym: Gym, examples: int, left: int, virtual_cpus: int
+) -> None:
+    plan = PLAN.replace(
+        data=f"synthetic:8x8x1:10:{examples}",
+        optimizer="sgd",
+        learning_rate=0.05,
+        last_batch="keep",
+        gradient_norm="on",
+        strategy="mirrored" if virtual_cpus > 1 else "default",
+        virtual_cpus=virtual_cpus,
+    )
+
+    whole, parted = gym.train_once(plan), gym.train(plan.replace(micro_batches=4))
+
+    assert len(whole.series["loss"]) == 8
+    assert whole.only(ModelBuilt).dropped_examples == 0
+    for name, values in whole.series.items():
+        np.testing.assert_allclose(parted.series[name], values, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("examples", "parts"),
+    [(64, 4), (48, 3), (40, 4), (24, 2), (16, 1), (5, 1), (31, 1), (33, 3), (1, 1), (None, 1)],
+)
+def test_parts_of_a_batch_are_equal_and_no_larger_than_those_of_a_whole_one(examples: int | None, parts: int) -> None:
+    batch = Batch({"x": tf.TensorSpec((examples, 3))}, tf.TensorSpec((examples,)))
+
+    assert part_count(4, 64, batch) == parts
+    assert part_count(1, 64, batch) == 1
+
+
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
 def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:unused")
@@ -118,9 +162,7 @@ def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, m
 def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
     assembly = assemble(resolve(PLAN.replace(micro_batches=asked)), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(
-        epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64)
-    )
+    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(Segment(np.zeros((2, 1, 64), np.int32), 2, 64))
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
     (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
@@ -195,8 +237,8 @@ def test_the_faster_mode_is_used_and_cached(
 ) -> None:
     measure = Loop.measure_rate
 
-    def rate(self: Loop, order: np.ndarray, seconds: float) -> float:
-        measure(self, order, seconds)
+    def rate(self: Loop, segment: Segment, seconds: float) -> float:
+        measure(self, segment, seconds)
         return split if self.mode.micro_batches > 1 else 100.0
 
     monkeypatch.setattr(Loop, "measure_rate", rate)

@@ -100,7 +100,7 @@ def save(path: Path, **arrays: Any) -> str:
 def images(tmp_path: Path) -> str:
     """Images of bytes whose class is how bright they are."""
     y = np.arange(200) % 2
-    x = (RNG.integers(0, 100, (200, 6, 5)) + 150 * y[:, None, None]).astype(np.uint8)
+    x = (RNG.integers(0, 100, (200, 9, 8)) + 150 * y[:, None, None]).astype(np.uint8)
     return save(tmp_path / "images.npz", x=x, y=y)
 
 
@@ -113,7 +113,7 @@ def scaling(trained: Trained) -> str:
 def test_tokens_in_the_shape_of_images_reach_an_embedding_as_they_are(
     gym: Gym, tmp_path: Path, models: Path, function: str
 ) -> None:
-    x = RNG.integers(0, 20, (400, 4, 4), np.uint8)
+    x = RNG.integers(0, 20, (400, 8, 8), np.uint8)
     data = save(tmp_path / "grid.npz", x=x, y=x[:, -1, -1])
     trained = gym.train(Plan(model=f"{models}:{function}", data=data, epochs=8, batch_size=20, xla="off"))
     assert trained.ended.metrics["validation_accuracy"] == 1.0
@@ -153,7 +153,7 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     found = read(trained.directory)
     assert found.input_spec is not None
     assert (found.input_spec.scale, found.input_spec.low, found.input_spec.high) == (factor, 0.0, 255.0)
-    assert found.evaluation is not None
+    assert found.validation is not None
 
     # the model as it was saved gives what validation saw only if it is given the same numbers
     with np.load(images) as arrays:
@@ -163,13 +163,13 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     logits = model.predict(x[rows] * np.float32(factor), verbose=0)
     said = np.exp(logits - logits.max(axis=1, keepdims=True))
     said /= said.sum(axis=1, keepdims=True)
-    for judged in found.evaluation.worst:
+    for judged in found.validation.outputs[0].worst:
         assert judged.true_class_probability == pytest.approx(said[judged.row, judged.label], abs=1e-4)
     revalidate(trained.directory, lambda *_: None)
-    again = read(trained.directory).evaluation
+    again = read(trained.directory).validation
     assert again is not None
-    assert [judged.true_class_probability for judged in again.worst] == pytest.approx(
-        [judged.true_class_probability for judged in found.evaluation.worst], abs=1e-4
+    assert [judged.true_class_probability for judged in again.outputs[0].worst] == pytest.approx(
+        [judged.true_class_probability for judged in found.validation.outputs[0].worst], abs=1e-4
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.structure import Batch, map_structure
 from accel_engine.errors import DataError
 from accel_engine.training.core.worker_data import WorkerDataFeed, WorkerDataSource, data_error
 from accel_engine.training.model_analysis.flops import count_flops
@@ -31,11 +32,11 @@ class Lazy:
 
 def read_by(train: Split, validation: Split | None = None) -> "Future[Dataset]":
     future: Future[Dataset] = Future()
-    future.set_result(Dataset("numbers", train, validation, 10, tuple("0123456789")))
+    future.set_result(Dataset("numbers", train, validation, class_names=tuple("0123456789")))
     return future
 
 
-def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[Batch]:
     """The batches that a graph on the worker reads, step by step."""
 
     @tf.function
@@ -43,7 +44,7 @@ def batches(feed: WorkerDataFeed, order: npt.NDArray[np.int32]) -> list[tuple[np
         source = feed.open(rows)
         return [feed.examples(*feed.arguments(source, tf.constant(step))) for step in range(len(order))]
 
-    return [(x.numpy(), y.numpy()) for x, y in take(tf.constant(order))]
+    return [map_structure(lambda values: values.numpy(), batch) for batch in take(tf.constant(order))]
 
 
 @pytest.mark.parametrize(("x", "kind"), [(X, "resident"), (Lazy(), "streamed")])
@@ -54,9 +55,25 @@ def test_batches_are_the_rows_of_the_order(x: Any, kind: str) -> None:
     order = np.array([[[3, 1, 4]], [[1, 5, 9]]], np.int32)
 
     assert feed.kind == kind
-    for (examples, labels), rows in zip(batches(feed, order), order[:, 0], strict=True):
-        np.testing.assert_array_equal(examples, X[rows])
-        np.testing.assert_array_equal(labels, Y[rows])
+    for batch, rows in zip(batches(feed, order), order[:, 0], strict=True):
+        np.testing.assert_array_equal(batch.inputs, X[rows])
+        np.testing.assert_array_equal(batch.targets, Y[rows])
+        assert batch.weights is None
+    del offer
+
+
+def test_a_worker_reads_structures_of_arrays() -> None:
+    words = np.array([f"w{row}" for row in range(10)])
+    split = Split({"x": X, "words": words}, (Y, Y.astype(np.float32)), np.linspace(0, 1, 10, dtype=np.float32))
+    offer = WorkerDataSource(read_by(split), "worker 0")
+
+    (batch,) = batches(WorkerDataFeed(split, "training"), np.array([[[3, 1]]], np.int32))
+
+    np.testing.assert_array_equal(batch.inputs["x"], X[[3, 1]])
+    assert batch.inputs["words"].tolist() == [b"w3", b"w1"]
+    np.testing.assert_array_equal(batch.targets[0], [3, 1])
+    assert batch.targets[1].dtype == np.float32
+    np.testing.assert_array_equal(batch.weights, split.weights[[3, 1]])
     del offer
 
 
@@ -66,8 +83,8 @@ def test_training_and_validation_data_are_distinguished() -> None:
     order = np.array([[[3]]], np.int32)
 
     for use, split, expected in (("training", train, X), ("validation", validation, X + 100)):
-        ((examples, _),) = batches(WorkerDataFeed(split, use), order)
-        np.testing.assert_array_equal(examples, expected[[3]])
+        (batch,) = batches(WorkerDataFeed(split, use), order)
+        np.testing.assert_array_equal(batch.inputs, expected[[3]])
     del offer
 
 
@@ -99,8 +116,8 @@ def test_reading_examples_does_not_count_as_flops() -> None:
 
     @tf.function
     def product(order: tf.Tensor) -> Any:
-        x, _ = feed.examples(*feed.arguments(feed.open(order), tf.constant(0)))
-        return tf.matmul(tf.cast(x, tf.float32), tf.ones((5, 2, 7)))
+        batch = feed.examples(*feed.arguments(feed.open(order), tf.constant(0)))
+        return tf.matmul(tf.cast(batch.inputs, tf.float32), tf.ones((5, 2, 7)))
 
     graph = product.get_concrete_function(tf.TensorSpec((1, 1, 5), tf.int32)).graph
     assert count_flops(graph, chunk=True).flops == 5 * 2 * 2 * 2 * 7

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
-from accel_engine.training.core.feed import epoch_order
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.model_analysis.flops import count_flops
 from accel_engine.training.model_analysis.layer_table import tabulate
@@ -50,6 +50,11 @@ def models(tmp_path: Path) -> str:
     return str(path)
 
 
+def segment(steps: int, replicas: int) -> Segment:
+    """Some steps of 64 examples on each replica."""
+    return Segment(np.arange(steps * replicas * 64, dtype=np.int32).reshape(steps, replicas, 64), steps, replicas * 64)
+
+
 def changed(graph: Any) -> bool:
     """Whether a graph has the fast kernels, for both kinds of layers or for neither."""
     fused = "FusedBatchNormV3" in kinds(graph)
@@ -60,7 +65,7 @@ def changed(graph: Any) -> bool:
 def test_layer_marks_are_kept_and_calls_restored(models: str) -> None:
     assembly = assemble(resolve(Plan(model=f"{models}:convolved", batch_size=64, validation="off")), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
+    graph = Loop(assembly, ExecutionMode()).trace(segment(2, 1))
 
     assert changed(graph)
     marks = ["layer.0." in node.name for node in operations(graph) if node.op in ("Conv2D", "FusedBatchNormV3")]
@@ -73,7 +78,7 @@ def test_flops_belong_to_the_layer_with_either_kernel() -> None:
     plan = Plan(model="fashion-cnn", data="synthetic:28x28x1:10:128", batch_size=64, validation="off")
     assembly = assemble(resolve(plan), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode()).trace(epoch_order(0, 0, len(assembly.dataset.train), 1, 1, 64))
+    graph = Loop(assembly, ExecutionMode()).trace(segment(1, 1))
 
     assert apart(graph)
     table = tabulate(assembly.model, count_flops(graph, chunk=True))
@@ -88,9 +93,7 @@ def test_xla_custom_train_steps_and_the_plan_use_keras(models: str, model: str, 
     plan = Plan(model=f"{models}:{model}", batch_size=64, validation="off", cpu_kernels=cpu_kernels)
     assembly = assemble(resolve(plan), ("CPU:0",), None)
 
-    assert not changed(
-        Loop(assembly, ExecutionMode(xla)).trace(epoch_order(0, 0, len(assembly.dataset.train), 2, 1, 64))
-    )
+    assert not changed(Loop(assembly, ExecutionMode(xla)).trace(segment(2, 1)))
 
 
 @pytest.mark.parametrize("strategy", ["default", "mirrored", "central-storage"])
@@ -103,7 +106,7 @@ def test_results_are_the_same_under_strategies(models: str, strategy: str) -> No
         assembly = assemble(
             resolve(plan.replace(cpu_kernels=cpu_kernels)), tuple(f"CPU:{index}" for index in range(replicas)), None
         )
-        loop, order = Loop(assembly, ExecutionMode()), epoch_order(0, 0, len(assembly.dataset.train), 5, replicas, 64)
+        loop, order = Loop(assembly, ExecutionMode()), segment(5, replicas)
         graph = loop.trace(order)
         assert sum(measured.count for measured in loop.run(order)) == 5
         return changed(graph), [np.asarray(variable) for variable in assembly.model.variables]

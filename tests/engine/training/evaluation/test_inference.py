@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import data
+from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.plan import Plan
 from accel_engine.run.connection import connect
@@ -33,13 +34,13 @@ def test_predictions_equal_those_of_the_saved_model(gym: Gym, tmp_path: Path, ol
     if old:  # a run of a program that kept nothing of its inside
         with closing(connect(trained.directory)) as connection:
             connection.execute("DROP TABLE inside")
-    validation = data.load("digits", image_size=None, seed=0).validation
+    validation = data.load("digits", DataOptions()).validation
     assert validation is not None
-    files = [write(tmp_path / f"{row}.png", validation.x[row]) for row in range(3)]
+    files = [write(tmp_path / f"{row}.png", validation.inputs[row]) for row in range(3)]
     told = classify_images(trained.directory, files, 10)
     model = keras.models.load_model(trained.directory / "model.keras")
-    expected = model.predict(validation.x[:3] / 255, verbose=0)
-    assert told["step"] == 14
+    expected = model.predict(validation.inputs[:3] / 255, verbose=0)
+    assert told["step"] == 15
     for image, probabilities in zip(told["images"], expected, strict=True):
         assert (image["notes"], image["problem"]) == ([], "")
         assert [name for name, _ in image["choices"]] == [str(each) for each in np.argsort(-probabilities)]

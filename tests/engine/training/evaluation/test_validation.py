@@ -9,7 +9,7 @@ from accel_engine.plan import Plan
 
 from ..conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
 
 
@@ -18,10 +18,11 @@ def test_validation_counts_every_example_once(gym: Gym) -> None:
     trained = gym.train(plan)
     shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))
 
-    dataset = data.load(plan.data, image_size=None, seed=plan.seed)
+    held_out = data.load(plan.data, plan.data_options).validation
+    assert held_out is not None
     model = keras.models.load_model(trained.directory / "model.keras")
     model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-    loss, accuracy = model.evaluate(dataset.validation.x / 255, dataset.validation.y, verbose=0)
+    loss, accuracy = model.evaluate(held_out.inputs / 255, held_out.targets, verbose=0)
     for metrics in (trained.only(Validated).metrics, shared.only(Validated).metrics):
         assert metrics["loss"] == pytest.approx(loss, rel=1e-4)
         assert metrics["accuracy"] == pytest.approx(accuracy, abs=1e-6)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -13,7 +14,7 @@ from accel_engine import models
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
-from accel_engine.training.core.feed import StreamedFeed, epoch_order
+from accel_engine.training.core.feed import Segment, StreamedFeed
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.model_analysis.flops import FlopCount, count_flops
 
@@ -146,8 +147,8 @@ def loop_of(plan: Plan, way: ExecutionMode, *, streamed: bool = False) -> FlopCo
     if streamed:
         assembly = replace(assembly, feed=StreamedFeed(assembly.strategy, assembly.dataset.train))
     step_counts = assembly.step_counts
-    order = epoch_order(0, 0, len(assembly.dataset.train), 1, step_counts.replicas, step_counts.per_replica_batch)
-    return count_flops(Loop(assembly, way).trace(order), chunk=True)
+    order = np.zeros((1, step_counts.replicas, step_counts.per_replica_batch), np.int32)
+    return count_flops(Loop(assembly, way).trace(Segment(order, 1, step_counts.global_batch)), chunk=True)
 
 
 def test_a_step_of_resnet20_is_three_times_its_forward_pass_less_the_gradient_of_the_images() -> None:

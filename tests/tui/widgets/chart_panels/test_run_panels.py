@@ -6,10 +6,12 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.run import Chunk, Update
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.marks import MAX_MARKS
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart_panels.run_panels import panel_series, panels_of, scale_of
+from example_events import model_built
 
 
 def ended(epoch: int, step: int) -> EpochEnded:
@@ -81,3 +83,29 @@ def test_the_values_of_one_metric_come_after_all_other_charts() -> None:
     titles = [panel.title for panel in panels_of(state, frozenset({"utilization"}))]
     ordered = ["loss", "accuracy", "steps/s", "top 5", "utilization %", "learning rate"]
     assert titles == [*ordered, "f1 0", "f1 1", "auc 0", "auc 1"]
+
+
+def titles_of(series: tuple[str, ...], **more: str) -> list[str]:
+    """The charts of a run with these series, the throughput excepted."""
+    state = apply_update(RunState(), Update(events=(model_built(series=series, **more),)))
+    return [panel.title for panel in panels_of(state, frozenset()) if panel.name != THROUGHPUT]
+
+
+def test_a_run_has_a_chart_of_every_series_losses_metrics_and_gradients_together() -> None:
+    series = ("loss", "a_accuracy", "gradient_norm", "a_loss", "b_mae", "b_loss")
+    assert titles_of(series) == ["loss", "a accuracy", "a loss", "b loss", "b mae", "gradient norm"]
+    assert titles_of(("loss", "d_loss", "g_loss"), task="custom") == ["loss", "d loss", "g loss"]
+    assert titles_of(("d_loss", "g_loss", "gradient_norm")) == ["d loss", "g loss", "gradient norm"]
+
+
+def test_what_counts_has_the_chart_next_to_the_loss() -> None:
+    series = ("loss", "mae", "a_loss", "auc")
+    assert titles_of(series, task="regression")[:2] == ["loss", "mae"]
+    assert titles_of(series, monitor="validation_auc") == ["loss", "auc", "a loss", "mae"]
+    assert titles_of(series, monitor="a_loss") == ["loss", "a loss", "mae", "auc"]
+    assert titles_of(("loss", "gradient_norm", "accuracy"))[:2] == ["loss", "accuracy"]
+
+
+def test_a_run_that_never_has_an_accuracy_has_no_chart_of_it() -> None:
+    assert titles_of(("loss",)) == ["loss"]
+    assert [panel.title for panel in panels_of(RunState(), frozenset())] == ["loss", "steps/s"]

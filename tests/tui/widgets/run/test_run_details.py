@@ -58,3 +58,21 @@ def test_what_a_script_does_not_tell_of_its_model_is_unknown() -> None:
     assert not any(line.startswith(("XLA", "optimizer")) for line in lines)
     assert format_event(built, RunState()).startswith("parameters unknown; ")
     assert not format_event(built, RunState()).endswith("; ")
+
+
+def lines_of(state: RunState) -> str:
+    """The details, with blanks for ends of lines."""
+    return " ".join(RunDetails().build(state).plain.split())
+
+
+def test_a_run_without_classes_says_what_it_learns_from_what() -> None:
+    built = model_built(classes=0, input_shape=None, inputs="age: float32, city: string", outputs="float32 1",
+        task="regression", monitor="validation_mae")  # fmt: skip
+    text = lines_of(RunState(built=built))
+    for words in ("age: float32", "city: string", "float32 1", "regression", "validation mae"):
+        assert words in text
+    assert "classes" not in text
+
+
+def test_a_dimension_of_any_size_is_a_question_mark() -> None:
+    assert "?x16" in lines_of(RunState(built=model_built(input_shape=(None, 16))))

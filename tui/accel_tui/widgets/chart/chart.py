@@ -16,13 +16,14 @@ from textual.strip import Strip
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
 from accel_tui.widgets.chart.background import plot_region, value_axis_rows
-from accel_tui.widgets.chart.cell_frame import COLOURS, STYLES, Frame, damage
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, damage
 from accel_tui.widgets.chart.chart_header import chart_header
 from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartView, Series, only_grew, steps_of
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw import Picture, draw
 from accel_tui.widgets.chart.mouse import ChartMouse
 from accel_tui.widgets.chart.scale import XScale
+from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.styled_text import TextSpan, changed_range, cut
 from accel_tui.widgets.visibility import is_covered
@@ -50,30 +51,13 @@ class Chart(ChartMouse):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in STYLES}
 
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     Chart {
         width: 1fr;
         height: 1fr;
         min-height: 1;
-        & > .chart--title { color: $text; text-style: bold; }
-        & > .chart--note { color: $text-muted; }
-        & > .chart--label { color: $text-muted; }
-        & > .chart--axis { color: $foreground 30%; }
-        & > .chart--grid { color: $foreground 15%; }
-        &:ansi > .chart--note, &:ansi > .chart--label { text-style: dim; }
-        &:ansi > .chart--axis, &:ansi > .chart--grid { color: ansi_bright_black; }
-    """
-        + "".join(
-            f"""
-        & > .chart--{colour} {{ color: ${colour}; }}
-        & > .chart--{colour}-band {{ color: ${colour} 45%; }}
-        &:ansi > .chart--{colour}-band {{ text-style: dim; }}
-    """
-            for colour in COLOURS
-        )
-        + "}"
-    )
+    }
+    """ + style_rules("Chart", "chart")
 
     title: reactive[str] = reactive("", repaint=False)
     """Title in the header."""
@@ -101,6 +85,9 @@ class Chart(ChartMouse):
 
     shows_mark_legend: reactive[bool] = reactive(default=False, repaint=False)
     """Whether the header explains the marks if there is room."""
+
+    note: reactive[str] = reactive("", repaint=False)
+    """Note at the end of the header if there is room."""
 
     min_label_width: reactive[int] = reactive(LABELS, repaint=False)
     """Minimum width of value labels; charts below one another share it."""
@@ -163,7 +150,7 @@ class Chart(ChartMouse):
             self._repaint_changes()
 
     _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
-    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _repaint
+    _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _repaint
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -276,6 +263,7 @@ class Chart(ChartMouse):
             self.marks,
             self.shows_mark_legend,
             self.min_label_width,
+            self.note,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view)

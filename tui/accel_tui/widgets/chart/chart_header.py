@@ -27,7 +27,7 @@ class Legend:
     Attributes:
         signs: How each series is drawn.
         notes: Notes on hidden values, the longest first.
-        marks: Legends of the marks, the shortest first.
+        marks: Legends of the marks and the chart's note, the shortest first.
     """
 
     signs: Sequence[str]
@@ -43,8 +43,13 @@ def legend_of(view: ChartView, width: int) -> Legend:
     return Legend(
         [_LINE if series.curve.end_step or are_joined(view.x, series, width) else POINT for series in view.series],
         [", ".join(filter(None, (note, gap))) for note in beyond] if beyond else [gap],
-        mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [],
+        _ends(mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [], view.note),
     )
+
+
+def _ends(marks: Sequence[str], note: str) -> Sequence[str]:
+    """What may stand at the end of the header, the shortest first."""
+    return [note, *(f"{note}   {mark}" for mark in marks)] if note else marks
 
 
 def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> list[TextSpan]:

@@ -127,6 +127,7 @@ class ChartView:
         marks: Marks on the step axis.
         shows_mark_legend: Whether the header explains the marks if there is room.
         min_label_width: Minimum width of value labels, shared by charts below one another.
+        note: A note at the end of the header if there is room.
     """
 
     columns: int
@@ -142,3 +143,4 @@ class ChartView:
     marks: Marks = field(default_factory=dict)
     shows_mark_legend: bool = False
     min_label_width: int = LABELS
+    note: str = ""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load
@@ -111,6 +111,8 @@ class RunCharts(ChartKeys, RunView):
             self._panels = panels_of(state, self._available_readings)
             self._update_shown()
             self._update_labels()
+        if state.validation is not before.validation:
+            self._update_notes()
         self._draw()
         if self.window.span is not None or self.cursor:
             self._update_window()  # they follow the last steps
@@ -145,6 +147,7 @@ class RunCharts(ChartKeys, RunView):
             read | self.readings if self.is_full_screen else read
         )  # the other charts return when full screen ends
         self._update_labels()
+        self._update_notes()
         self._shared_inputs = ()
         self._draw()
         self._update_window()
@@ -206,6 +209,12 @@ class RunCharts(ChartKeys, RunView):
             chart.shows_mark_legend = panel == explaining
         self._update_bar()
 
+    def _update_notes(self) -> None:
+        """Show the best value of the metric that counts in its chart."""
+        monitored, note = self.state.monitor.removeprefix(VALIDATION_PREFIX), _best(self.state)
+        for panel in self.shown:
+            self._charts_by_id[panel.id].note = note if panel.name == monitored else ""
+
     def _update_window(self) -> None:
         bounds = self.window.bounds(self.state.step)
         for panel in self.shown:
@@ -248,9 +257,17 @@ class RunCharts(ChartKeys, RunView):
         self.post_message(self.SelectionRequested(self._panels, tuple(panel.id for panel in self.shown)))
 
 
+def _best(state: RunState) -> str:
+    """The best value of the metric that counts: ``best 0.9861 at step 1,200``; empty if unknown."""
+    if state.best is None:
+        return ""
+    step, value = state.best
+    return f"best {numbers.metric(value)} at step {step:,}"
+
+
 def describe_step(step: int, width: int, state: RunState) -> str:
     """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    steps_per_epoch = state.built and state.built.steps_per_epoch
+    steps_per_epoch = state.built.steps_per_epoch if state.built else None
     return f"{steps}, epoch {step // steps_per_epoch + 1}" if steps_per_epoch else steps

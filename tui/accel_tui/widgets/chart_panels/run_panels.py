@@ -1,10 +1,11 @@
 """The available charts of a run, and their series."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, elements
+from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, elements, is_loss
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
@@ -67,7 +68,7 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
         state: The run's state.
         readings: The device metrics that were ever available.
     """
-    names = [name for name in series_names(state) if name != LEARNING_RATE] or ["loss", "accuracy"]
+    names = _by_group([name for name in series_names(state) if name != LEARNING_RATE] or ["loss"], state.monitor)
     # The first two have fixed ids: their names are known only once the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
     measured = {f"{mean}{name}": name for name in state.validation for mean in ("", *MEAN_PREFIXES)}
@@ -82,6 +83,28 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     rate = [Panel("learning-rate", LEARNING_RATE)] if has_learning_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
+
+
+def _by_group(names: Sequence[str], monitor: str) -> list[str]:
+    """Names in the order of the charts: the loss, the metric that counts, other losses, metrics, gradients.
+
+    Where the loss itself counts, the first metric comes next to it.
+    """
+    losses = [name for name in names if is_loss(name)]
+    gradients = [name for name in names if name.startswith("gradient")]
+    metrics = [name for name in names if name not in losses and name not in gradients]
+    counts = [name for name in names if name == monitor.removeprefix(VALIDATION_PREFIX)]
+    return list(
+        dict.fromkeys(
+            [
+                *losses[:1],
+                *[*(name for name in counts if name not in losses[:1]), *metrics][:1],
+                *losses,
+                *metrics,
+                *gradients,
+            ]
+        )
+    )
 
 
 def series_names(state: RunState) -> tuple[str, ...]:
@@ -125,7 +148,7 @@ def scale_of(state: RunState, x: X) -> XScale | None:
         track = state.marks.get(MarkKind.EPOCH, Track())
         before = state.epoch.epoch - track.count if state.epoch else 0  # a script may have continued counting
         ended = [(step, before + index * track.stride) for index, step in enumerate(track.steps, start=1)]
-        return scale.epochs(ended, state.built.steps_per_epoch if state.built else None, before)
+        return scale.epochs(ended, state.steps_per_epoch, before)
     return None
 
 

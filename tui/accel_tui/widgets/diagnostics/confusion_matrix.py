@@ -14,11 +14,10 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.diagnostics import EvaluationReport
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit, shorten
-from accel_tui.widgets.diagnostics.confused_pairs import confused, pair_name
+from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused, pair_name
 from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for
 from accel_tui.widgets.text_page import TextPage
 
@@ -58,8 +57,8 @@ class ConfusionMatrix(TextPage):
         Binding("f", "list", "List", id="confusion.list", tooltip="Show only the most confused pairs, or the matrix"),
     ]
 
-    report: reactive[EvaluationReport | None] = reactive(None, repaint=False)
-    """Report of the last validation."""
+    confusion: reactive[Confusion | None] = reactive(None, repaint=False)
+    """The matrix of the last validation."""
 
     step: reactive[int] = reactive(0, repaint=False)
     """The step of the validation."""
@@ -76,10 +75,10 @@ class ConfusionMatrix(TextPage):
     _first = (0, 0)  # first visible row and column
     _layout_shown: ConfusionLayout | None = None
 
-    def watch_report(self, before: EvaluationReport | None, report: EvaluationReport | None) -> None:
+    def watch_confusion(self, before: Confusion | None, confusion: Confusion | None) -> None:
         """Move to the most confused pair, unless the classes are the same as before."""
-        if report is not None and (before is None or before.names != report.names):
-            pairs = confused(report)
+        if confusion is not None and (before is None or before.names != confusion.names):
+            pairs = confused(confusion)
             self.cursor = pairs[0][:2] if pairs else (0, 0)
         self.refresh_bindings()
         self.rebuild()
@@ -87,7 +86,7 @@ class ConfusionMatrix(TextPage):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer percentages and the list only where there is a matrix."""
         del parameters
-        return action not in ("shares", "list") or (self.report is not None and self.report.counts is not None)
+        return action not in ("shares", "list") or self.confusion is not None
 
     def watch_cursor(self) -> None:
         """Show the cursor and the cells as they are chosen."""
@@ -97,8 +96,8 @@ class ConfusionMatrix(TextPage):
 
     def action_go(self, down: int, right: int) -> None:
         """Move the cursor."""
-        if (report := self.report) and report.counts is not None:
-            last = max(len(report.counts) - 1, 0)
+        if self.confusion:
+            last = max(len(self.confusion.counts) - 1, 0)
             row, column = self.cursor
             self.cursor = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
@@ -133,67 +132,66 @@ class ConfusionMatrix(TextPage):
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """Build the summary, column heads, rows, and the description of the cursor's cell."""
-        report = self.report
-        if report is None or report.counts is None or not report.counts.size or height < 4:
+        confusion = self.confusion
+        if confusion is None or not confusion.counts.size or height < 4:
             return
-        counts = report.counts
-        right = int(np.trace(counts))
+        counts = confusion.counts
+        right, total = int(np.trace(counts)), int(counts.sum())
         words = (
-            f"accuracy {numbers.metric(right / max(report.examples, 1))} "
-            f"({numbers.count(right)} of {numbers.count(report.examples)}) after step {self.step:,}"
-        )
+            f"{confusion.noun} accuracy {numbers.metric(right / max(total, 1))} "
+            f"({numbers.count(right)} of {numbers.count(total)}) after step {self.step:,}"
+        ).lstrip()
         yield self.line((words, "title"), ("   rows true, columns predicted", "faint"))
         if self.list_only:
-            yield from self._list(report, width, height - 1)
+            yield from self._list(confusion, width, height - 1)
             return
         number = 4 if self.show_percent else len(numbers.compact(int(counts.max())))
-        shown = layout_for(report.names, number, width, height - 3)
+        shown = layout_for(confusion.names, number, width, height - 3)
         if shown.columns < len(counts) and width >= _ROOM_FOR_BOTH:  # a partial matrix is no overview
-            shown = layout_for(report.names, number, width - LIST_WIDTH - 3, height - 3)
+            shown = layout_for(confusion.names, number, width - LIST_WIDTH - 3, height - 3)
         self._layout_shown = shown
         rows, columns = self._visible(shown)
         paint = _Paint(self.rich_style, self.has_colours, self.background_rgb, self.is_dark)
-        pair_list = list(self._list(report, width - shown.width - 3, height - 2))
+        pair_list = list(self._list(confusion, width - shown.width - 3, height - 2))
         if width - shown.width - 3 < LIST_WIDTH:
             pair_list = []
         lines = [
-            self._heads(report, shown, columns),
-            *(line for row in rows for line in self._row(report, shown, row, columns, paint)),
+            self._heads(confusion, shown, columns),
+            *(line for row in rows for line in self._row(confusion, shown, row, columns, paint)),
         ]
         for index in range(height - 2):
             line = lines[index] if index < len(lines) else Strip.blank(0)
             if index < len(pair_list):
                 line = Strip.join([line.adjust_cell_length(shown.width + 3, self.rich_style), pair_list[index]])
             yield line
-        yield self._words(report, shown)
+        yield self._words(confusion, shown)
 
     def _visible(self, shown: ConfusionLayout) -> tuple[range, range]:
         """The visible rows and columns, which include the cursor."""
         first = []
         for index, before, visible in zip(self.cursor, self._first, (shown.rows, shown.columns), strict=True):
-            last = max(len(self.report.names) - visible, 0) if self.report else 0
+            last = max(len(self.confusion.names) - visible, 0) if self.confusion else 0
             first.append(min(max(before, index - visible + 1), index, last))
         self._first = (first[0], first[1])
         return range(first[0], first[0] + shown.rows), range(first[1], first[1] + shown.columns)
 
-    def _heads(self, report: EvaluationReport, shown: ConfusionLayout, columns: range) -> Strip:
+    def _heads(self, confusion: Confusion, shown: ConfusionLayout, columns: range) -> Strip:
         if shown.cell == HEAT_WIDTH:
-            name = fit(report.names[self.cursor[1]], shown.cell * shown.columns)
+            name = fit(confusion.names[self.cursor[1]], shown.cell * shown.columns)
             return self.line((" " * shown.name, ""), (name, "faint"), (" recall", "faint"))
-        heads = [shown.placed(shorten(report.names[column], shown.cell - 1)) for column in columns]
+        heads = [shown.placed(shorten(confusion.names[column], shown.cell - 1)) for column in columns]
         pieces = [
             (head, "head" if column == self.cursor[1] else "faint") for head, column in zip(heads, columns, strict=True)
         ]
         return self.line((" " * shown.name, ""), *pieces, (" recall", "faint"))
 
     def _row(
-        self, report: EvaluationReport, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
+        self, confusion: Confusion, shown: ConfusionLayout, row: int, columns: range, paint: "_Paint"
     ) -> list[Strip]:
         """The lines of a class; the middle one has the text."""
-        assert report.counts is not None  # noqa: S101 (otherwise no page is built)
-        counts = report.counts[row]
+        counts = confusion.counts[row]
         total = int(counts.sum())
-        name = f"{shorten(report.names[row], shown.name - 1):>{shown.name - 1}} "
+        name = f"{shorten(confusion.names[row], shown.name - 1):>{shown.name - 1}} "
         here = counts[columns.start : columns.stop].tolist()
         label = Segment(name, self.style_for("head" if row == self.cursor[0] else "faint"))
         cells = [
@@ -226,13 +224,12 @@ class ConfusionMatrix(TextPage):
             return Segment(text, paint.plain + Style(bold=right, reverse=here))
         return Segment(text, _style(round(share, 2) or share, paint, right=right, here=here))
 
-    def _words(self, report: EvaluationReport, shown: ConfusionLayout) -> Strip:
-        assert report.counts is not None  # noqa: S101 (otherwise no page is built)
+    def _words(self, confusion: Confusion, shown: ConfusionLayout) -> Strip:
         row, column = self.cursor
-        count, total = int(report.counts[row, column]), int(report.counts[row].sum())
-        cell_text = f"true {report.names[row]}, predicted {report.names[column]}: {count:,} of {total:,}"
+        count, total = int(confusion.counts[row, column]), int(confusion.counts[row].sum())
+        cell_text = f"true {confusion.names[row]}, predicted {confusion.names[column]}: {count:,} of {total:,}"
         percent = f" ({numbers.percent(count / total)})" if count else ""
-        classes = len(report.names)
+        classes = len(confusion.names)
         visible_range = ""
         if shown.rows < classes or shown.columns < classes:
             rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
@@ -240,15 +237,15 @@ class ConfusionMatrix(TextPage):
             visible_range = f" rows {rows}, cols {columns} of {classes:,}"
         return self.line((cell_text + percent, "right" if row == column else "wrong"), (visible_range, "faint"))
 
-    def _list(self, report: EvaluationReport, width: int, height: int) -> Iterator[Strip]:
-        pairs = confused(report, height - 1)
+    def _list(self, confusion: Confusion, width: int, height: int) -> Iterator[Strip]:
+        pairs = confused(confusion, height - 1)
         yield self.line(("Most confused" if pairs else "No errors", "head"))
         if not pairs:
             return
-        longest = max(len(pair_name(report, pair)) for pair in pairs)
+        longest = max(len(pair_name(confusion, pair)) for pair in pairs)
         name_width = max(min(longest, width - 14), 8)
         for pair in pairs:
-            name = fit(pair_name(report, pair), name_width)
+            name = fit(pair_name(confusion, pair), name_width)
             yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{numbers.percent(pair[3]):>6}", "faint"))
 
 

@@ -1,31 +1,29 @@
-"""Samples of the validation data, highest loss first, with true and predicted classes."""
+"""Samples of the validation data as pictures: images, masks and spectrograms, with captions."""
 
 import time
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from rich.color import Color as RichColor
 from rich.segment import Segment
-from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.diagnostics import EvaluationReport, SamplePrediction
-from accel_tui.appearance import colour_scales
-from accel_tui.formatting import numbers
+from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
+from accel_tui.widgets.diagnostics.examples import Caption, Examples, captions
+from accel_tui.widgets.diagnostics.mask_legend import mask_legend
+from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image
+from accel_tui.widgets.diagnostics.view_pictures import Picture, picture_names, pictures_of
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
 """Possible widths of an image in cells."""
 
 GAP = 2
-"""Cells between two images."""
+"""Cells between two samples; the pictures of one are closer."""
 
 _WORDS = 2  # lines below an image
 _SOME = 8  # minimum number of images per page
@@ -33,67 +31,95 @@ _HUGE = 3  # cells per pixel at most
 
 _AT_ONCE = 0.004  # seconds of drawing before keys are handled; painting takes as long again
 
-Pixels = npt.NDArray[np.uint8]
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """The size of a sample.
+
+    Attributes:
+        pictures: Pictures of a sample.
+        columns: Width of a picture in cells.
+        lines: Its height.
+    """
+
+    pictures: int
+    columns: int
+    lines: int
+
+    @property
+    def width(self) -> int:
+        return self.pictures * (self.columns + 1) - 1
 
 
 class SampleGallery(TextPage):
-    """Pages of images, drawn a few at a time: a large page takes 0.2 s."""
+    """Pages of samples, drawn a few pictures at a time: a large page takes 0.2 s."""
 
-    BINDING_GROUP_TITLE = "Samples"
+    BINDING_GROUP_TITLE = "Pictures"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,pagedown,down", "turn(1)", "Next", id="gallery.next", tooltip="Next page"),
         Binding("left,pageup,up", "turn(-1)", "Previous", id="gallery.previous", tooltip="Previous page"),
         Binding("home", "turn(-1000)", id="gallery.home", tooltip="First page"),
         Binding("end", "turn(1000)", id="gallery.end", tooltip="Last page"),
-        Binding("ampersand", "filter", "Only errors", id="gallery.filter", tooltip="Show only errors, or all samples"),
+        Binding("b", "blend", "Blend", id="gallery.blend", tooltip="Draw masks over the image, or beside it"),
         Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
         Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]
 
-    report: reactive[EvaluationReport | None] = reactive(None, repaint=False)
-    """Report of the last validation."""
-
-    step: reactive[int] = reactive(0, repaint=False)
-    """The step of the validation."""
+    examples: reactive[Examples | None] = reactive(None, repaint=False)
+    """The samples."""
 
     page_number: reactive[int] = reactive(0, repaint=False)
     """The page, from 0."""
 
-    only_wrong: reactive[bool] = reactive(False, repaint=False)
-    """Whether only errors are shown."""
-
     size_index: reactive[int | None] = reactive(None, repaint=False)
     """Index of the image width in :data:`WIDTHS`; ``None`` for automatic."""
+
+    is_blended: reactive[bool] = reactive(default=False, repaint=False)
+    """Whether masks are drawn over the image."""
 
     _pages = 1
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
-        self._drawn: dict[int, list[Strip]] = {}
+        self._drawn: dict[tuple[int, int], list[Strip]] = {}
         self._drawn_for: object = None
-        self._missing: dict[int, Region] = {}
+        self._missing: dict[tuple[int, int], Region] = {}
+        self._pictures: tuple[tuple[Picture, ...], ...] = ()
         super().__init__(id=id)
 
-    def watch_report(self) -> None:
+    def watch_examples(self, before: Examples | None, examples: Examples | None) -> None:
+        """Show other samples, from the first page if others are chosen."""
+        if before and examples and (before.order, before.only_wrong) != (examples.order, examples.only_wrong):
+            self.page_number = 0
+        self.watch_is_blended()
+        self.refresh_bindings()
+
+    def watch_page_number(self) -> None:
         """Show the page's images."""
         self.rebuild()
 
-    watch_page_number = watch_report
+    def watch_is_blended(self) -> None:
+        """Show masks over the image or beside it."""
+        self._pictures = tuple(pictures_of(each, blended=self.is_blended) for each in self._shown)
+        self.rebuild()
 
-    def watch_only_wrong(self) -> None:
-        """Show the first page of other images, or of another size."""
+    def watch_size_index(self) -> None:
+        """Show the first page of images of another size."""
         self.page_number = 0
         self.rebuild()
 
-    watch_size_index = watch_only_wrong
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to blend only masks."""
+        del parameters
+        return action != "blend" or any(picture.mask is not None for each in self._pictures[:1] for picture in each)
 
     def action_turn(self, pages: int) -> None:
         """Turn pages."""
         last = self._pages - 1  # there may be fewer pages after a resize or a new report
         self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
-    def action_filter(self) -> None:
-        """Toggle errors and all samples."""
-        self.only_wrong = not self.only_wrong
+    def action_blend(self) -> None:
+        """Toggle masks over the image and beside it."""
+        self.is_blended = not self.is_blended
 
     def action_size(self, step: int) -> None:
         """Make images larger or smaller."""
@@ -108,166 +134,141 @@ class SampleGallery(TextPage):
         """Previous page."""
         self.action_turn(-1)
 
+    @property
+    def _shown(self) -> tuple[Example, ...]:
+        return self.examples.shown if self.examples else ()
+
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """Build the summary line and the page of images."""
-        report = self.report
-        if report is None or not report.worst or height < 4:
+        """Build the summary line, the page of samples, and the legend of masks."""
+        if self.examples is None or height < 4:
             return
-        chosen = [index for index, judged in enumerate(report.worst) if not (self.only_wrong and judged.correct)]
-        if report.pictures is None:
-            yield from self._without_pictures(report, chosen, height)
-            return
-        columns, lines = self._tile(report.pictures, width, height - 1)
-        across = max(1, (width + GAP) // (columns + GAP))
-        down = max(1, height // (lines + _WORDS + 1))
-        summary, visible = self._turn(report, chosen, across * down)
-        yield summary
-        made_for = (report, columns, lines, self.background_rgb, self.has_blocks, self.is_dark)
+        report, shown = self.examples.report, self._shown
+        legend = mask_legend(report, width, blocks=self.has_blocks)
+        if legend is not None and height > 8:
+            height -= 1
+        else:
+            legend = None
+        tile = self._tile(width, height - 1)
+        across = max(1, (width + GAP) // (tile.width + GAP))
+        down = max(1, height // (tile.lines + _WORDS + 1))
+        per_page = across * down
+        self._pages = max(1, -(-len(shown) // per_page))
+        first = min(self.page_number, self._pages - 1) * per_page
+        visible = range(first, min(first + per_page, len(shown)))
+        below = " | ".join(picture_names(shown[first])) if tile.pictures > 1 else "below: true, predicted"
+        yield self.line(*self.examples.summary(first, visible.stop, width, below))
+        made_for = (self.examples, tile, self.is_blended, self.background_rgb, self.has_blocks, self.is_dark)
         if made_for != self._drawn_for:
             self._drawn, self._drawn_for = {}, made_for
         self._missing = {
-            index: Region(
-                position % across * (columns + GAP), 1 + position // across * (lines + _WORDS + 1), columns, lines
+            (index, picture): Region(
+                position % across * (tile.width + GAP) + picture * (tile.columns + 1),
+                1 + position // across * (tile.lines + _WORDS + 1),
+                tile.columns,
+                tile.lines,
             )
             for position, index in enumerate(visible)
-            if index not in self._drawn
+            for picture in range(tile.pictures)
+            if (index, picture) not in self._drawn
         }
         if self._missing:
-            self.call_later(self._draw_some, report, self._drawn)
-        empty = [Strip.blank(columns, self.rich_style)] * lines
-        for first in range(0, len(visible), across):
-            tiles = [
-                [*self._drawn.get(index, empty), *self._caption(report, report.worst[index], columns)]
-                for index in visible[first : first + across]
-            ]
+            self.call_later(self._draw_some, self._drawn)
+        lines = 1
+        for start in range(first, visible.stop, across):
+            tiles = [self._sample(index, tile) for index in range(start, min(start + across, visible.stop))]
             for parts in zip(*tiles, strict=True):
-                yield Strip.join([part.adjust_cell_length(columns + GAP, self.rich_style) for part in parts])
+                yield Strip.join([part.adjust_cell_length(tile.width + GAP, self.rich_style) for part in parts])
             yield Strip.blank(0)
+            lines += tile.lines + _WORDS + 1
+        if legend is not None:
+            yield from [Strip.blank(0)] * (height - lines)
+            yield Strip([Segment(text, style or self.rich_style) for text, style in legend])
 
-    def _draw_some(self, report: EvaluationReport, drawn: dict[int, list[Strip]]) -> None:
-        """Draw missing images until the time is up, then ask for another paint."""
+    def _sample(self, index: int, tile: _Tile) -> list[Strip]:
+        """The pictures of a sample beside one another, and its caption."""
+        assert self.examples  # noqa: S101 (otherwise no page is built)
+        empty = [Strip.blank(tile.columns, self.rich_style)] * tile.lines
+        gap = Strip.blank(1, self.rich_style)
+        pictures = [self._drawn.get((index, picture), empty) for picture in range(tile.pictures)]
+        rows = [
+            Strip.join([part for strip in strips for part in (strip, gap)][:-1])
+            for strips in zip(*pictures, strict=True)
+        ]
+        lines = captions(self.examples.report, self._shown[index])
+        return [*rows, *(self._caption(line, lines[1].style, tile.width) for line in lines)]
+
+    def _caption(self, caption: Caption, style: str, width: int) -> Strip:
+        room = width - len(caption.mark) - len(caption.suffix)
+        text = fit(caption.text, room) if caption.mark else shorten(caption.text, room)
+        return self.line((caption.mark, style), (text + caption.suffix, caption.style))
+
+    def _draw_some(self, drawn: dict[tuple[int, int], list[Strip]]) -> None:
+        """Draw missing pictures until the time is up, then ask for another paint."""
         until = time.perf_counter() + _AT_ONCE
         regions = []
         while drawn is self._drawn and self._missing and time.perf_counter() < until:
-            index = next(iter(self._missing))
-            region = self._missing.pop(index)
-            drawn[index] = self._picture(report, index, region.width, region.height)
+            key = next(iter(self._missing))
+            region = self._missing.pop(key)
+            drawn[key] = self._draw(key, region.width, region.height)
             regions.append(region)
         if regions:
             self._lines_cache = None
             self.refresh(*regions)
 
-    def _turn(self, report: EvaluationReport, chosen: list[int], per_page: int) -> tuple[Strip, list[int]]:
-        """The summary line, and the samples of the page."""
-        self._pages = max(1, -(-len(chosen) // per_page))
-        page = min(self.page_number, self._pages - 1)
-        visible = chosen[page * per_page : (page + 1) * per_page]
-        wrong = sum(not judged.correct for judged in report.worst)
-        filter_text = "only errors, highest loss first" if self.only_wrong else "highest loss first"
-        if not chosen:
-            return self.line(("No errors.", "right"), (" & shows all samples, highest loss first.", "faint")), []
-        text = f"{page * per_page + 1} to {page * per_page + len(visible)} of {len(chosen)}, {filter_text}"
-        after = f" ({numbers.counted(wrong, 'error')}), after step {self.step:,}"
-        below = "   below: true, predicted"
-        suffix = after + below if len(text + after + below) <= self.size.width else after
-        return self.line((text, "title"), (suffix, "faint")), visible
+    def _draw(self, key: tuple[int, int], columns: int, lines: int) -> list[Strip]:
+        """Draw a picture in the middle of its place."""
+        index, number = key
+        pictures = self._pictures[index]
+        if number >= len(pictures):
+            return [Strip.blank(columns, self.rich_style)] * lines
+        picture = pictures[number]
+        width, height = _inside(picture, columns, lines)
+        if picture.mask is not None and not self.has_blocks:
+            strips = draw_classes(picture.mask, width, height, self.rich_style)
+        else:
+            strips = draw_image(
+                picture.pixels,
+                width,
+                height,
+                blocks=self.has_blocks,
+                dark=self.is_dark,
+                background=self.background_rgb,
+                style=self.rich_style,
+                smooth=picture.mask is None or self.is_blended,
+            )
+        strips += [Strip.blank(0)] * (lines - height)
+        return [strip.adjust_cell_length(columns, self.rich_style) for strip in strips]
+
+    def _shape(self) -> tuple[int, int, int]:
+        """Pictures of a sample, and height and width in pixels of the largest."""
+        sides = [picture.pixels.shape[:2] for each in self._pictures for picture in each] or [(1, 1)]
+        return max([1, *map(len, self._pictures)]), max(side[0] for side in sides), max(side[1] for side in sides)
 
     def _fitting(self) -> int:
         """The largest width in :data:`WIDTHS` with enough images per page, and without huge pixels."""
-        pictures = self.report.pictures if self.report else None
-        if self.size_index is not None or pictures is None:
-            return self.size_index or 0
+        if self.size_index is not None:
+            return self.size_index
         fitting = 0
+        pictures, pixel_rows, pixel_columns = self._shape()
         for index, columns in enumerate(WIDTHS):
-            _, pixel_rows, pixel_columns = pictures.shape[:3]
             lines = round(columns * pixel_rows / pixel_columns / 2) + _WORDS + 1
-            per_page = (self.size.width + GAP) // (columns + GAP) * (self.size.height // lines)
-            if per_page >= _SOME and columns <= _HUGE * pixel_columns:
+            across = (self.size.width + GAP) // (pictures * (columns + 1) - 1 + GAP)
+            if pictures * across * (self.size.height // lines) >= _SOME and columns <= _HUGE * pixel_columns:
                 fitting = index
         return fitting
 
-    def _tile(self, pictures: Pixels, width: int, height: int) -> tuple[int, int]:
-        """Columns and lines of an image."""
-        _, pixel_rows, pixel_columns = pictures.shape[:3]
-        columns = min(WIDTHS[self._fitting()], width)
+    def _tile(self, width: int, height: int) -> _Tile:
+        pictures, pixel_rows, pixel_columns = self._shape()
+        columns = min(WIDTHS[self._fitting()], (width + 1) // pictures - 1)
         lines = max(1, round(columns * pixel_rows / pixel_columns / 2))
         if lines > height - _WORDS - 1:
             lines = max(1, height - _WORDS - 1)
-            columns = max(4, min(width, round(2 * lines * pixel_columns / pixel_rows)))
-        return columns, lines
-
-    def _picture(self, report: EvaluationReport, index: int, columns: int, lines: int) -> list[Strip]:
-        assert report.pictures is not None  # noqa: S101 (otherwise a text page is built)
-        pixels = _solid(report.pictures[index], self.background_rgb)
-        if self.has_blocks:
-            return _halves(_scaled(pixels, columns, 2 * lines))
-        return _shaded(_scaled(pixels, columns, lines), self.rich_style, dark=self.is_dark)
-
-    def _caption(self, report: EvaluationReport, judged: SamplePrediction, columns: int) -> Iterator[Strip]:
-        name = "right" if judged.correct else "wrong"
-        mark = "✓" if judged.correct else "✗"
-        confidence = f" {numbers.percent(judged.confidence)}"
-        yield self.line((f"{mark} ", name), (fit(report.names[judged.label], columns - 2), ""))
-        yield self.line((shorten(report.names[judged.predicted], columns - len(confidence)) + confidence, name))
-
-    def _without_pictures(self, report: EvaluationReport, chosen: list[int], height: int) -> Iterator[Strip]:
-        summary, visible = self._turn(report, chosen, height - 3)
-        yield summary
-        yield self.line((report.reason, "faint"))
-        for index in visible:
-            judged = report.worst[index]
-            name = "right" if judged.correct else "wrong"
-            yield self.line(
-                (f"{'✓' if judged.correct else '✗'} example {judged.row:<8,}", name),
-                (f" true {fit(report.names[judged.label], 20)} predicted ", ""),
-                (f"{fit(report.names[judged.predicted], 20)} {numbers.percent(judged.confidence):>5}", name),
-            )
+            columns = max(4, min(columns, round(2 * lines * pixel_columns / pixel_rows)))
+        return _Tile(pictures, columns, lines)
 
 
-def _solid(image: Pixels, background: colour_scales.Colour) -> npt.NDArray[Any]:
-    """An image in RGB, blended with the background where it is transparent."""
-    pixels = image.astype(np.float32)
-    if image.shape[2] == 4:
-        alpha = pixels[:, :, 3:] / 255
-        return pixels[:, :, :3] * alpha + np.array(background, np.float32) * (1 - alpha)
-    return np.repeat(pixels, 3, axis=2) if image.shape[2] == 1 else pixels
-
-
-def _scaled(pixels: npt.NDArray[Any], width: int, height: int) -> Pixels:
-    """An image resized: means of pixels when smaller, nearest neighbour when larger."""
-    for axis, target in ((0, height), (1, width)):
-        side = pixels.shape[axis]
-        edges = np.arange(target) * side // target
-        if target >= side:
-            pixels = pixels.take(edges, axis=axis)
-        else:
-            lengths = np.diff(np.append(edges, side)).reshape(-1, *(1,) * (2 - axis))
-            pixels = np.add.reduceat(pixels, edges, axis=axis) / lengths
-    scaled: Pixels = np.rint(pixels).astype(np.uint8)
-    return scaled
-
-
-@lru_cache(1 << 16)
-def _colour(value: int) -> RichColor:
-    return RichColor.from_rgb(value >> 16, value >> 8 & 255, value & 255)
-
-
-@lru_cache(1 << 14)
-def _pair(top: int, bottom: int) -> Segment:
-    return Segment("▀", Style.from_color(_colour(top), _colour(bottom)))
-
-
-def _halves(pixels: Pixels) -> list[Strip]:
-    """An image in half blocks: upper pixels as foreground, lower ones as background."""
-    values = pixels.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], np.int32)
-    return [
-        Strip([_pair(top, bottom) for top, bottom in zip(upper, lower, strict=True)], len(upper))
-        for upper, lower in zip(values[::2].tolist(), values[1::2].tolist(), strict=True)
-    ]
-
-
-def _shaded(pixels: Pixels, style: Style, *, dark: bool) -> list[Strip]:
-    """An image in shading characters; on a dark terminal denser is lighter."""
-    light = pixels.mean(axis=2) / 255
-    steps = np.rint((light if dark else 1 - light) * (len(colour_scales.SHADES) - 1)).astype(int)
-    return [Strip([Segment("".join(colour_scales.SHADES[step] for step in row), style)]) for row in steps.tolist()]
+def _inside(picture: Picture, columns: int, lines: int) -> tuple[int, int]:
+    """Width and height of a picture as large as fits, with its proportions."""
+    height, width = picture.pixels.shape[:2]
+    scale = min(columns / width, 2 * lines / height)
+    return max(1, min(columns, round(width * scale))), max(1, min(lines, round(height * scale / 2)))

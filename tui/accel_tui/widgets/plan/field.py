@@ -38,7 +38,7 @@ class Field(Widget):
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
         self.field = name
-        self.picker = Picker(value, has_choices=form.has_choices(name), id=name)
+        self.picker = Picker(value, has_choices=form.has_choices(name), is_list=form.is_list(name), id=name)
 
     def compose(self) -> ComposeResult:
         """Compose the input."""

@@ -28,6 +28,7 @@ class Picker(Widget):
     Args:
         value: Initial text.
         has_choices: Whether there will be choices.
+        is_list: Whether the text is a list of choices, separated by commas.
     """
 
     DEFAULT_CSS = """
@@ -111,11 +112,13 @@ class Picker(Widget):
         value: str,
         *,
         has_choices: bool,
+        is_list: bool = False,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id, classes="-offers" if has_choices else None)
         self.input = LineInput(value, validate_on=())  # validated by the owner
         self._has_choices = has_choices
+        self._is_list = is_list
         self._value_before = value
         self._last_value = value
 
@@ -232,9 +235,13 @@ class Picker(Widget):
         self.refresh()
 
     def _matching(self, text: str) -> tuple[FieldChoice, ...]:
-        wanted = text.strip().lower()
+        wanted = self._last_of(text).strip().lower()
         found = [choice for choice in self.choices if wanted in choice.value.lower()]
         return tuple(sorted(found, key=lambda choice: not choice.value.lower().startswith(wanted)))
+
+    def _last_of(self, text: str) -> str:
+        """The last item of a list; any other text as it is."""
+        return text.rpartition(",")[2] if self._is_list else text
 
     def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
         """Open the list at an option's id, else at the current value, else at the first possible choice."""
@@ -249,7 +256,7 @@ class Picker(Widget):
             self.mount(listed, before=self.input)  # after the input, the list would begin where the field ends
         self.listed.set_options(options)
         ids = [option.id for option in options]
-        at = at if at in ids else f"={self.value}"
+        at = at if at in ids else f"={self._last_of(self.value)}"
         possible = [index for index, choice in enumerate(choices) if choice.possible]
         if at in ids:
             self.listed.highlighted = ids.index(at)
@@ -270,8 +277,19 @@ class Picker(Widget):
         option = self.listed.highlighted_option
         self.is_open = False
         if option is not None and option.id is not None and not option.disabled:
-            self._value_before = option.id.removeprefix("=")
+            self._value_before = self._with_choice(option.id.removeprefix("="))
             self.value = self._value_before
+            self.input.cursor_position = len(self.value)  # more of a list is typed after it
+
+    def _with_choice(self, choice: str) -> str:
+        """The text with a choice: in a list, it completes what was typed, or is added."""
+        if not self._is_list:
+            return choice
+        typed = self.value != self._value_before
+        items = [item for item in self.value.split(",") if item]
+        if typed and items and not self.value.endswith(","):
+            items.pop()
+        return ",".join(dict.fromkeys((*items, choice)))
 
 
 def _row(choice: FieldChoice, width: int, room: int) -> Content:

@@ -15,6 +15,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.plan import form
+from accel_tui.plan.data_survey import SurveyError, survey_subject
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.picker import Picker
@@ -48,8 +49,8 @@ class PlanForm(Widget):
     surveyed: reactive[DatasetEntry | None] = reactive(None, init=False)
     """What was found in the user's own data."""
 
-    data_problem: reactive[tuple[str, str]] = reactive(("", ""), init=False)
-    """The user's own data that cannot be read, and why."""
+    survey_error: reactive[SurveyError | None] = reactive(None, init=False)
+    """Why the user's own data cannot be used."""
 
     @dataclass
     class Changed(Message):
@@ -97,9 +98,9 @@ class PlanForm(Widget):
         """The current result."""
         devices = None if self.inventory is None else self.inventory.devices
         filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
-        data, reason = self.data_problem
-        if data == filled.plan.data:
-            return replace(filled, errors={"data": (reason,), **filled.errors})
+        error = self.survey_error
+        if error and error.subject == survey_subject(filled.plan):
+            return replace(filled, errors={error.field: error.reason, **filled.errors})
         return filled
 
     def load(self, plan: Plan) -> None:
@@ -127,7 +128,7 @@ class PlanForm(Widget):
         if self.is_mounted:
             self._look()
 
-    def watch_data_problem(self) -> None:
+    def watch_survey_error(self) -> None:
         """Show the problem."""
         if self.is_mounted:
             self._look()

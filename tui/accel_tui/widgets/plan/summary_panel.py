@@ -11,22 +11,23 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from accel_engine import data
 from accel_engine.data import DatasetEntry
-from accel_engine.errors import AccelError
 from accel_engine.launch.warm_engine import Description, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields
 from accel_tui.plan import plan_preview
-from accel_tui.plan.plan_preview import PreviewRow
+from accel_tui.plan.data_look import PreviewRow
+from accel_tui.plan.data_survey import DATA_FIELDS, SurveyError, SurveySubject, survey, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 IDLE_SECONDS = 0.25
 """Seconds without input before the engine is asked about the model."""
 
-Subject = tuple[str, str, str | None]
-"""What a model description depends on: model, data and image size."""
+Subject = tuple[str, SurveySubject]
+"""What a model description depends on: the model, and the data with its options."""
+
+_SUBJECT_FIELDS = {"model", "data", *DATA_FIELDS}
 
 _NAME = 12
 _TWO_COLUMNS = 66
@@ -65,9 +66,7 @@ class SummaryPanel(Widget):
     class DataSurveyed(Message):
         """The user's data was surveyed."""
 
-        plan: Plan
-        entry: DatasetEntry | None
-        problem: str = ""
+        found: DatasetEntry | SurveyError
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,6 +75,7 @@ class SummaryPanel(Widget):
         self._described: tuple[Subject, Description] | None = None
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
+        self._surveyed: SurveySubject | None = None
 
     def preview(self, filled: ResolvedPlan) -> None:
         """Show a form's plan; request missing details once the user stops typing."""
@@ -101,24 +101,23 @@ class SummaryPanel(Widget):
     def _request_details(self) -> None:
         """Survey the user's data and have the engine count the model's parameters, unless known."""
         filled, engine = self._filled, self.launch.ready_engine
-        if filled is None or {"model", "data", "image_size"} & filled.errors.keys():
+        if filled is None:
             return
-        if filled.data.path is not None:
+        subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
+        if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
+            self._surveyed = subject
             self._survey(filled)
+        if is_wrong:
+            return
         wanted = (engine, _subject(filled.plan))
         known = self._described is not None and self._described[0] == wanted[1]
-        if engine and not known and wanted != self._asked:
+        if engine and not known and wanted != self._asked and not filled.data.needs_engine:
             self._asked = wanted
             self._describe(engine, filled.plan)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
-        try:
-            entry = data.survey(filled.data, filled.plan.image_size)
-        except AccelError as error:
-            self.post_message(self.DataSurveyed(filled.plan, None, str(error)))
-        else:
-            self.post_message(self.DataSurveyed(filled.plan, entry))
+        self.post_message(self.DataSurveyed(survey(filled)))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
     def _describe(self, engine: WarmEngine, plan: Plan) -> None:
@@ -167,7 +166,7 @@ class SummaryPanel(Widget):
 
 
 def _subject(plan: Plan) -> Subject:
-    return plan.model, plan.data, plan.image_size
+    return plan.model, survey_subject(plan)
 
 
 def _paragraph(fact: PreviewRow, width: int, style: str = "", max_lines: int | None = None) -> list[Content]:

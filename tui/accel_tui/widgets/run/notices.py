@@ -29,7 +29,8 @@ class Notices(RunText):
 def _notice(notice: Notice) -> Content:
     at = (time.strftime("%H:%M:%S ", time.localtime(notice.time)), "$text-muted")
     if isinstance(notice, Warned):
-        return Content.assemble(at, ("! ", "bold $warning"), notice.message)
+        mark = ("· ", "$text-muted") if notice.severity == "information" else ("! ", "bold $warning")
+        return Content.assemble(at, mark, notice.message)
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")

@@ -18,6 +18,8 @@ class ProgressLine(RunLine):
             tail += f"   {numbers.duration(elapsed)} elapsed"
             if (left := state.remaining) is not None:
                 tail += f"   {numbers.duration(left)} left"
+            elif state.built and not state.total_steps:
+                tail += "   ETA after the first epoch"
         width = max(0, self.width - len(tail))
         halves = int(share * width * 2)
         style = "$warning" if state.paused else "$error" if state.lost else "$primary"

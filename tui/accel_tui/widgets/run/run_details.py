@@ -17,7 +17,7 @@ _LABEL, _VALUE = 15, 26
 """Widths of the two columns, in cells."""
 
 _rare_inputs = attrgetter(
-    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model"
+    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model", "validated"
 )
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
@@ -45,6 +45,8 @@ class RunDetails(RunText):
             facts += _model(built, state)
         if state.work:
             facts += _work(state.work, has_ended=state.has_ended)
+        if monitor := _monitor(state):
+            facts.append(("monitor", monitor))
         if rate := _learning_rate(state):
             facts.append(("learning rate", rate))
         if state.devices:
@@ -77,7 +79,9 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
         ("parameters", _parameters(built)),
         ("data", _data(built)),
         ("scaling", built.scaling),
+        ("task", built.task if built.task != "auto" else ""),
         ("classes", f"{built.classes:,}" if built.classes else ""),
+        ("outputs", "" if built.classes else built.outputs),
         ("global batch", batch),
         ("micro-batches", _micro_batches(state)),
         ("precision", built.precision),
@@ -87,9 +91,15 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     ]
     if built.dropped_examples:
         facts.insert(
-            6, ("dropped", f"last partial batch: {numbers.counted(built.dropped_examples, 'example')} per epoch")
+            8, ("dropped", f"last partial batch: {numbers.counted(built.dropped_examples, 'example')} per epoch")
         )
     return [(label, value) for label, value in facts if value]  # a script's run lacks some
+
+
+def _monitor(state: RunState) -> str:
+    """The metric that counts; empty while it is neither named nor validated."""
+    is_known = state.best or (state.built and state.built.monitor)
+    return state.monitor.replace("_", " ") if is_known else ""
 
 
 def _learning_rate(state: RunState) -> str:
@@ -108,7 +118,7 @@ def _parameters(built: ModelBuilt) -> str:
 def _data(built: ModelBuilt) -> str:
     parts = [
         numbers.counted(built.examples, "example") if built.examples else "",
-        numbers.shape(built.input_shape) if built.input_shape else "",
+        numbers.shape(built.input_shape) if built.input_shape else built.inputs,
     ]
     return ", ".join(filter(None, parts))
 

@@ -1,0 +1,86 @@
+"""The settings of a plan that say how its data is read and split; without TensorFlow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+TASKS = (
+    "auto",
+    "classification",
+    "multi-label",
+    "regression",
+    "sequence",
+    "segmentation",
+    "reconstruction",
+    "custom",
+)
+"""Values of a plan's ``task``: one class per example; several; numbers; a label per token; a label per pixel; the
+input itself or another image; the model's own loss. A compiled model decides how targets are compared."""
+
+SPLITS = ("auto", "random", "stratified", "ordered", "none")
+"""Values of a plan's ``split``, besides ``column:NAME``."""
+
+INVALID_EXAMPLES = ("fail", "skip")
+"""Values of a plan's ``invalid_examples``."""
+
+TOKENIZERS = ("characters", "bytes")
+"""Values of a plan's ``tokenizer``."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called now and then with the number of examples read, and of all (0 if unknown)."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Report nothing."""
+    del done, total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """How data is read and split: the fields of a plan with the same names.
+
+    Attributes:
+        task: What is learned; ``auto`` infers it.
+        seed: Seed of random splits.
+        batch_size: The global batch size, for functions of the user that ask for it.
+        scale: ``auto`` standardises the columns of a time series.
+        image_size: ``HEIGHTxWIDTH`` to which images are resized; the most common size by default.
+        target: Columns, or array names, to predict.
+        features: Columns to use as inputs; all others by default.
+        ignore: Columns to leave out.
+        kinds: Kinds of columns, as ``NAME=number``, ``NAME=category``, ``NAME=text`` or ``NAME=date``.
+        time: Column that orders a time series.
+        window: Steps of a time series, or tokens of a text, in one example.
+        horizon: Steps of a time series to predict.
+        group: Column that tells several time series apart.
+        tokenizer: What a token of a text for a language model is: ``characters`` or ``bytes``.
+        split: How validation examples are chosen, one of :data:`SPLITS` or ``column:NAME``.
+        validation_split: Share of the examples for validation, if the data has no validation split of its own.
+        test_split: Share of the examples that training never sees.
+        validation_data: A file or folder with the validation examples.
+        validation_steps: Batches of a validation stream to read at most.
+        class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
+        invalid_examples: ``fail`` or ``skip``, for files that cannot be read and numbers that are not finite.
+    """
+
+    task: str = "auto"
+    seed: int = 0
+    batch_size: int = 64
+    scale: str = "auto"
+    image_size: str | None = None
+    target: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    time: str = ""
+    window: int | None = None
+    horizon: int = 1
+    group: str = ""
+    tokenizer: str = "characters"
+    split: str = "auto"
+    validation_split: float = 0.1
+    test_split: float = 0.0
+    validation_data: str = ""
+    validation_steps: int | None = None
+    class_weight: tuple[str, ...] = ()
+    invalid_examples: str = "fail"

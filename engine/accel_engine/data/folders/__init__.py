@@ -1,0 +1,1 @@
+"""Reads folders of files: images, masks, audio and text, by class."""

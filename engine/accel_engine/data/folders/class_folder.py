@@ -1,0 +1,265 @@
+"""Finds the files of each class and split of a folder from their names; without TensorFlow."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
+from accel_engine.data.splits import SplitRows, split_rows
+from accel_engine.data.structure import ArraySpec, Batch
+from accel_engine.errors import DataError, PlanError
+
+_SAMPLES = 4
+"""Number of examples shown before training."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFiles:
+    """The files of a split.
+
+    Attributes:
+        files: Paths, sorted by class.
+        labels: Class index of each, int32.
+    """
+
+    files: tuple[str, ...]
+    labels: npt.NDArray[np.int32]
+
+    def select(self, rows: npt.NDArray[np.intp]) -> "ClassFiles":
+        """The files at ``rows``."""
+        return ClassFiles(tuple(self.files[row] for row in rows), self.labels[rows])
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFolder:
+    """A folder of files by class.
+
+    Attributes:
+        root: The folder.
+        class_names: Names of the classes' folders, sorted.
+        train: The training files.
+        validation: The validation files; ``None`` if there are none.
+        test: The test files; ``None`` if there are none.
+        notes: Notes for the user.
+    """
+
+    root: Path
+    class_names: tuple[str, ...]
+    train: ClassFiles
+    validation: ClassFiles | None
+    test: ClassFiles | None
+    notes: tuple[str, ...]
+
+    @property
+    def splits(self) -> list[ClassFiles | None]:
+        """The three splits."""
+        return [self.train, self.validation, self.test]
+
+
+def scan_class_folder(
+    entry: DatasetEntry, options: DataOptions, suffixes: Sequence[str], noun: str, ignored: Sequence[str] = ()
+) -> ClassFolder:
+    """Find the files of a folder and their classes.
+
+    A folder with subfolders ``train`` and ``val`` or ``test`` is split as it says. If it has no validation split, one
+    is taken from the training files; but a test split is used for validation if the plan does not ask for another.
+
+    Args:
+        entry: Has the folder's path.
+        options: How validation files are chosen if the folder does not tell.
+        suffixes: Suffixes of the files, in lower case.
+        noun: What the files are called, in the plural.
+        ignored: Names of folders that are not classes.
+
+    Raises:
+        DataError: The folder does not have a folder of files per class.
+        PlanError: The split does not fit the folder.
+    """
+    root = Path(entry.path or ".")
+    reader = _Reader(tuple(suffixes), noun, frozenset(ignored), [])
+    train_root, validation_root, test_root = split_folders(root)
+    if train_root is None:
+        validation_root = test_root = None
+    names, train = reader.read(train_root or root, ())
+    validation, test = (
+        reader.read(folder, names)[1] if folder is not None else None for folder in (validation_root, test_root)
+    )
+    if options.validation_data:
+        validation = reader.read(validation_folder(options), names)[1]
+    elif validation is None and test is not None and options.split == "auto":
+        validation, test = test, None
+        reader.notes.append(f"validating on {test_root}, as there is no validation folder")
+    found, total = (validation is not None, test is not None), len(train)
+    rows, notes = split_the_rest(total, options, train.labels, found, noun)
+    reader.notes.extend(notes)
+    validation = validation if found[0] else _selected(train, rows.validation)
+    test = test if found[1] else _selected(train, rows.test)
+    return ClassFolder(root, names, train.select(rows.train), validation, test, tuple(reader.notes))
+
+
+def split_folders(root: Path) -> tuple[Path | None, Path | None, Path | None]:
+    """The subfolders with the training, validation and test split; ``None`` where there is none.
+
+    Raises:
+        DataError: The folder cannot be read.
+    """
+    children = {path.name.lower(): path for path in subfolders(root)}
+    train, validation, test = (
+        next((children[name] for name in names if name in children), None) for names in (TRAIN, VALIDATION, TEST)
+    )
+    return train, validation, test
+
+
+def split_the_rest(
+    examples: int, options: DataOptions, labels: npt.NDArray[np.int32] | None, found: tuple[bool, bool], noun: str
+) -> tuple[SplitRows, list[str]]:
+    """Choose rows for those of the validation and the test split that a folder does not have.
+
+    Args:
+        examples: Number of training examples in the folder.
+        options: The plan's split.
+        labels: Class of each.
+        found: Whether the folder has a validation and a test split.
+        noun: What the examples are called.
+
+    Returns:
+        The rows of each split, and notes for the user.
+    """
+    shares = replace(
+        options,
+        validation_split=0.0 if found[0] else options.validation_split,
+        test_split=0.0 if found[1] else options.test_split,
+    )
+    if all(found):
+        everything = np.arange(examples)
+        return SplitRows(everything, everything[:0], everything[:0]), []
+    if options.split == "ordered":
+        raise PlanError("split", options.split, f"would keep whole classes from training: {noun} are ordered by class")
+    rows = split_rows(examples, shares, labels)
+    notes = [] if found[0] else [f"validation split: {len(rows.validation)} of {examples} {noun}"]
+    if len(rows.test):
+        notes.append(f"test split: {len(rows.test)} of {examples} {noun}")
+    return rows, notes
+
+
+def subfolders(root: Path) -> list[Path]:
+    """The subfolders of a folder by name, except hidden ones.
+
+    Raises:
+        DataError: The folder cannot be read.
+    """
+    try:
+        with os.scandir(root) as found:
+            return sorted(Path(each.path) for each in found if each.is_dir() and not each.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
+
+
+def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
+    """All files with these suffixes in a folder and its subfolders, sorted, except hidden ones."""
+    return sorted(
+        os.path.join(parent, name)
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name.lower().endswith(suffixes) and not name.startswith(".")
+    )
+
+
+def survey_of_classes(
+    entry: DatasetEntry, folder: ClassFolder, shape: tuple[int, ...], dtype: str, input_kind: str
+) -> DatasetEntry:
+    """Complete an entry with the counts of a folder.
+
+    Args:
+        entry: The entry.
+        folder: What was found.
+        shape: Shape of an input.
+        dtype: Its type.
+        input_kind: What an input is, such as ``image``.
+    """
+    splits = [split for split in folder.splits if split is not None]
+    spec = ArraySpec(shape, dtype)
+    counts = np.bincount(np.concatenate([split.labels for split in splits]), minlength=len(folder.class_names)).tolist()
+    shown = np.linspace(0, len(folder.train) - 1, min(_SAMPLES, len(folder.train))).astype(int)
+    return replace(
+        entry,
+        shape=shape,
+        classes=len(folder.class_names),
+        examples=len(folder.train),
+        validation_examples=len(folder.validation) if folder.validation is not None else 0,
+        test_examples=len(folder.test) if folder.test is not None else 0,
+        notes=(*entry.notes, *folder.notes),
+        kind=entry.kind,
+        task="classification",
+        spec=Batch(spec, ArraySpec((), "int32")),
+        columns=(
+            Column(input_kind, input_kind, "input", detail=str(spec)),
+            Column("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
+        ),
+        class_names=folder.class_names,
+        class_counts=tuple(counts),
+        samples=tuple(
+            (os.path.relpath(folder.train.files[row], folder.root), folder.class_names[folder.train.labels[row]])
+            for row in shown
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads folders with a folder per class."""
+
+    suffixes: tuple[str, ...]
+    noun: str
+    ignored: frozenset[str]
+    notes: list[str]
+
+    def read(self, root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], ClassFiles]:
+        """The files below a folder with a folder per class; ``known`` are the only classes allowed."""
+        found = subfolders(root)
+        folders = [path for path in found if path.name.lower() not in self.ignored]
+        self.notes.extend(f"{path} is ignored: it is not a class" for path in found if path not in folders)
+        layout = f"expected one subfolder of {self.noun} per class"
+        if not folders:
+            raise DataError(f"{root} has no subfolders; {layout}")
+        names = tuple(known) or tuple(path.name for path in folders)
+        if len(names) < 2:
+            raise DataError(f"{root} has only one folder, {names[0]}; classification needs at least two classes")
+        files: list[str] = []
+        labels: list[int] = []
+        for folder in folders:
+            if folder.name not in names:
+                raise DataError(f"{root} has the class {folder.name}, which has no training {self.noun}")
+            own = files_below(folder, self.suffixes)
+            if not own and not known:
+                raise DataError(f"{folder} has no {self.noun} ({', '.join(self.suffixes)}); {layout}")
+            files += own
+            labels += [names.index(folder.name)] * len(own)
+        if not files:
+            raise DataError(f"{root} has no {self.noun} ({', '.join(self.suffixes)})")
+        return names, ClassFiles(tuple(files), np.array(labels, np.int32))
+
+
+def _selected(train: ClassFiles, rows: npt.NDArray[np.intp]) -> ClassFiles | None:
+    return train.select(rows) if len(rows) else None
+
+
+def validation_folder(options: DataOptions) -> Path:
+    """The folder of a plan's ``validation_data``.
+
+    Raises:
+        PlanError: There is no such folder.
+    """
+    folder = Path(options.validation_data).expanduser()
+    if not folder.is_dir():
+        raise PlanError("validation_data", options.validation_data, "must be a folder, as data is one")
+    return folder

@@ -1,0 +1,76 @@
+"""Tells from a folder's names what it holds; without TensorFlow."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from accel_engine.data.folders.image_header import SUFFIXES
+
+READERS_OF_IMAGES = (
+    "folders.image_folder",
+    "folders.mask_folder",
+    "prepared.tfrecord",
+    "prepared.tensorflow_datasets",
+    "prepared.hugging_face",
+)
+"""The readers that resize images."""
+
+TRAIN = ("train", "training")
+VALIDATION = ("validation", "valid", "val")
+TEST = ("test", "testing")
+"""Names of subfolders with a split, preferred ones first."""
+
+AUDIO_SUFFIXES = (".wav",)
+TEXT_SUFFIXES = (".txt",)
+IMAGE_NAMES = ("images", "image")
+MASK_NAMES = ("masks", "mask", "labels", "annotations")
+"""Names of the folders of images and of their masks."""
+
+_KINDS = {
+    ("folders.image_folder", "images"): SUFFIXES,
+    ("folders.audio_folder", "audio"): AUDIO_SUFFIXES,
+    ("folders.text_folder", "text"): TEXT_SUFFIXES,
+}
+"""Suffixes of the files that a reader reads."""
+
+_LOOKED_AT = 1000
+"""Number of files whose names are looked at."""
+
+
+def find_folder_reader(folder: Path) -> tuple[str, str]:
+    """The module that reads a folder, and what the folder holds."""
+    names = {name.lower() for name in _names(folder)}
+    if {"dataset_info.json", "features.json"} <= names:
+        return "prepared.tensorflow_datasets", "arrays"
+    if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
+        return "prepared.hugging_face", "arrays"
+    if any(".tfrecord" in name for name in names):
+        return "prepared.tfrecord", "arrays"
+    if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
+        return "folders.mask_folder", "images"
+    suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
+    found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})
+    kind, _ = found.most_common(1)[0]  # images, if there is nothing
+    return kind
+
+
+def _has_masks(folder: Path) -> bool:
+    names = {name.lower() for name in _names(folder)}
+    return not names.isdisjoint(IMAGE_NAMES) and not names.isdisjoint(MASK_NAMES)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # the reader explains it
+        return []
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The names of the files in subfolders, hidden ones excepted."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if Path(parent) != folder:
+            yield from (name for name in sorted(names) if not name.startswith("."))

@@ -1,0 +1,129 @@
+"""Turns the values of masks into class indices."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.errors import DataError
+
+MAX_CLASSES = 256
+"""Largest number of different values of masks."""
+
+_UNSEEN = 0xFFFF
+_GREY = 0x010101
+
+
+class MaskClasses:
+    """Collects the colours of masks, and numbers them in the order in which they appear until all are known."""
+
+    def __init__(self) -> None:
+        self._colours: list[int] = []
+        self._index = np.full(1 << 24, _UNSEEN, np.uint16)
+
+    def encode(self, colours: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+        """Convert colours, ``0xRRGGBB``, to class indices, ``[...]``.
+
+        Raises:
+            DataError: There are more than :data:`MAX_CLASSES` colours.
+        """
+        indices = self._index[colours]
+        unseen = indices == _UNSEEN
+        if unseen.any():
+            for colour in np.unique(colours[unseen]).tolist():
+                if len(self._colours) == MAX_CLASSES:
+                    raise DataError(
+                        f"the masks have more than {MAX_CLASSES} different values; each value must be a class. Masks "
+                        "that were smoothed, or saved as JPEG in between, have other values at their edges"
+                    )
+                self._index[colour] = len(self._colours)
+                self._colours.append(colour)
+            indices = self._index[colours]
+        return indices.astype(np.uint8)
+
+    def finish(self, palette: dict[int, int], class_names: tuple[str, ...]) -> "tuple[MaskMapping, list[str]]":
+        """Decide the final class of each colour; :meth:`encode` returns it from now on.
+
+        Values 0 to C - 1 are classes; 0 and 255 are two classes; other values are numbered in their order.
+
+        Args:
+            palette: The value of each colour, for masks with a palette.
+            class_names: Names that the user gave.
+
+        Returns:
+            The mapping from indices that were returned so far, and notes for the user.
+
+        Raises:
+            DataError: There is only one value, or another number of them than of class names.
+        """
+        values = [_value(colour, palette) for colour in self._colours]
+        if len(values) < 2:
+            raise DataError(f"all pixels of all masks have the value {values[0]}; segmentation needs two classes")
+        ordered: list[Any] = sorted(values, key=lambda value: (isinstance(value, str), value))
+        numbers = [value for value in ordered if isinstance(value, int)]
+        notes: list[str] = []
+        if len(numbers) == len(ordered) and numbers[-1] < (len(class_names) or len(numbers)):
+            ordered = list(range(len(class_names) or len(numbers)))
+        elif class_names and len(class_names) != len(ordered):
+            raise DataError(
+                f"{len(class_names)} classes are named, but the masks have {len(ordered)} values: {_listed(ordered)}"
+            )
+        else:
+            notes.append(f"mask values {_listed(ordered)} are classes 0 to {len(ordered) - 1}")
+        final = np.array([ordered.index(value) for value in values], np.uint8)
+        for colour, index in zip(self._colours, final.tolist(), strict=True):
+            self._index[colour] = index
+        return MaskMapping(final, class_names or tuple(map(str, ordered))), notes
+
+
+class MaskMapping:
+    """The final classes.
+
+    Args:
+        indices: The class of each index given so far, ``[indices]``.
+        class_names: Names of the classes.
+    """
+
+    def __init__(self, indices: npt.NDArray[np.uint8], class_names: tuple[str, ...]) -> None:
+        self.class_names = class_names
+        self._indices = indices
+
+    def apply(self, masks: npt.NDArray[np.uint8]) -> None:
+        """Replace the indices of masks in place."""
+        if not np.array_equal(self._indices, np.arange(len(self._indices))):
+            for each in masks:  # one at a time takes little memory
+                each[...] = self._indices[each]
+
+
+def read_palette(path: Path) -> dict[int, int]:
+    """The place of each colour in the palette of a PNG file; empty if it has none."""
+    try:
+        with path.open("rb") as file:
+            if file.read(8) != b"\x89PNG\r\n\x1a\n":
+                return {}
+            while len(start := file.read(8)) == 8:
+                (length,), name = struct.unpack(">I", start[:4]), start[4:]
+                if name == b"PLTE":
+                    colours = np.frombuffer(file.read(length), np.uint8).reshape(-1, 3) @ np.array([1 << 16, 1 << 8, 1])
+                    # Reversed, as the first of equal colours counts.
+                    return {colour: place for place, colour in reversed(list(enumerate(colours.tolist())))}
+                if name == b"IDAT":
+                    return {}
+                file.seek(length + 4, 1)  # the data and its checksum
+    except (OSError, ValueError):  # decoding it tells why
+        pass
+    return {}
+
+
+def _value(colour: int, palette: dict[int, int]) -> int | str:
+    """The value of a colour: its place in the palette, its shade of grey, or its name."""
+    if colour in palette:
+        return palette[colour]
+    return colour // _GREY if colour % _GREY == 0 else f"#{colour:06x}"
+
+
+def _listed(values: list[Any]) -> str:
+    shown = values if len(values) <= 8 else [*values[:6], "…", values[-1]]
+    return ", ".join(map(str, shown))

@@ -1,0 +1,84 @@
+"""Reads the files of all splits into memory, if they fit there, and leaves out those that cannot be read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.dataset import Split, fits_in_memory
+from accel_engine.data.folders.file_array import FileArray
+from accel_engine.data.structure import flatten, map_structure
+from accel_engine.errors import DataError
+
+_NAMED = 3
+"""Number of skipped files that are named."""
+
+
+def read_splits(
+    splits: Sequence[Split | None], options: DataOptions, progress: Progress
+) -> tuple[list[Split | None], list[str]]:
+    """Read the files of splits into memory if all of them fit; otherwise they stay lazy.
+
+    Args:
+        splits: The training split and the others; their arrays are file arrays or arrays in memory.
+        options: Whether files that cannot be read are skipped.
+        progress: Reports the number of files read.
+
+    Returns:
+        The splits without the examples that are skipped, and notes about these.
+
+    Raises:
+        DataError: A file cannot be read, and the plan does not skip it; or not one training example can be read.
+    """
+    present = [split for split in splits if split is not None]
+    in_memory = fits_in_memory(sum(split.nbytes for split in present))
+    total = sum(len(array) for split in present for array in split.arrays if isinstance(array, FileArray))
+    done = 0
+    skip = options.invalid_examples == "skip"
+    invalid: list[DataError] = []
+    names: list[str] = []
+    skipped: list[int] = []
+
+    def report(count: int, _: int) -> None:
+        progress(done + count, total)
+
+    def read(split: Split) -> Split:
+        nonlocal done
+        valid = np.ones(len(split), np.bool_)
+        arrays: dict[int, npt.NDArray[Any] | FileArray] = {}
+        for array in flatten(split.batch):
+            arrays[id(array)] = array
+            if not isinstance(array, FileArray):
+                continue
+            own = valid
+            if in_memory:
+                arrays[id(array)], own = array.read_all(report, skip=skip)
+            elif skip:
+                own = array.find_valid(report)
+            done += len(array)
+            for row in np.flatnonzero(~own)[: _NAMED - len(names)]:
+                names.append("/".join(Path(array.files[row]).parts[-2:]))
+                invalid.append(array.problem(int(row)))
+            valid = valid & own
+        skipped.append(int((~valid).sum()))
+        if not valid.any() and split is splits[0]:
+            raise DataError(f"not one of {len(split)} training examples can be read: {invalid[0]}")
+
+        def kept(array: npt.NDArray[Any] | FileArray) -> npt.NDArray[Any] | FileArray:
+            found = arrays[id(array)]
+            if valid.all():
+                return found
+            return found.select(valid) if isinstance(found, FileArray) else found[valid]
+
+        return Split(*map_structure(kept, split.batch))
+
+    result = [read(split) if split is not None else None for split in splits]
+    result = [split or None for split in result]
+    count = sum(skipped)
+    if not count:
+        return result, []
+    listed = ", ".join(names) + (", …" if count > len(names) else "")
+    return result, [f"skipped {count} of {sum(map(len, present))} examples that cannot be read: {listed}"]

@@ -1,0 +1,1 @@
+"""Reads data that other libraries prepared: TFRecord, TensorFlow Datasets, Hugging Face."""

@@ -1,0 +1,158 @@
+"""Reads the description of a TFRecord file's features; without TensorFlow.
+
+It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord`` or ``features.json``::
+
+    {
+      "features": {
+        "image": {"encoding": "image", "shape": [28, 28, 1]},
+        "pixels": {"encoding": "raw", "dtype": "uint8", "shape": [28, 28, 1]},
+        "words": {"dtype": "int64", "shape": [100], "pad": 0},
+        "label": {"dtype": "int64", "shape": []}
+      },
+      "target": ["label"],
+      "weight": "importance",
+      "class_names": ["cat", "dog"],
+      "compression": "GZIP"
+    }
+
+All but ``features`` can be left out. ``dtype`` and ``shape`` are those of one example. Without an ``encoding``, a
+feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is a PNG, JPEG, GIF
+or BMP file. ``pad`` is the value that fills up shorter lists; longer ones are cut.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.folders.image_header import parse_header
+from accel_engine.data.prepared.example_features import parse_example
+from accel_engine.errors import DataError
+
+NAME = "features.json"
+
+_ENCODINGS = ("", "raw", "image")
+_DTYPES = (
+    "string",
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *(f"float{bits}" for bits in (16, 32, 64)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature of an example.
+
+    Attributes:
+        dtype: NumPy's name of its type, or ``string``.
+        shape: Its shape.
+        encoding: Empty, ``raw`` or ``image``.
+        pad: Value that fills up shorter lists; ``None`` if all have the same length.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    encoding: str = ""
+    pad: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a description says.
+
+    Attributes:
+        features: The features by name.
+        target: Names of the targets; ``None`` if it does not say.
+        weight: Name of the sample weights; empty for none.
+        class_names: Names of the classes.
+        compression: ``GZIP``, ``ZLIB`` or empty.
+    """
+
+    features: dict[str, Feature]
+    target: tuple[str, ...] | None = None
+    weight: str = ""
+    class_names: tuple[str, ...] = ()
+    compression: str = ""
+
+
+def description_path(records: Path) -> Path | None:
+    """The description beside a file or in a folder of records; ``None`` if there is none."""
+    if records.is_dir():
+        candidates = [records / NAME]
+    else:
+        candidates = [records.with_name(f"{records.name.partition('.')[0]}.{NAME}"), records.with_name(NAME)]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def parse_description(text: str, path: object) -> Description:
+    """Parse a description.
+
+    Args:
+        text: Its text.
+        path: Its path, for messages.
+
+    Raises:
+        DataError: It is not a description.
+    """
+    try:
+        values = json.loads(text)
+        if "pythonClassName" in values:
+            raise DataError(f"{path} was written by TensorFlow Datasets: give its folder as data, not a file in it")
+        features = {name: _feature(name, each) for name, each in values["features"].items()}
+        target = values.get("target")
+        description = Description(
+            features,
+            None if target is None else (target,) if isinstance(target, str) else tuple(map(str, target)),
+            str(values.get("weight", "")),
+            tuple(map(str, values.get("class_names", ()))),
+            str(values.get("compression", "")).upper(),
+        )
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    except KeyError as error:
+        raise DataError(f"{path} has no {error}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not a description of features: {error}") from error
+    for name in (*(description.target or ()), *filter(None, [description.weight])):
+        if name not in features:
+            raise DataError(f"{path} names {name}, which is not one of its features: {', '.join(features)}")
+    if description.compression not in ("", "GZIP", "ZLIB"):
+        raise DataError(f"{path}: compression must be GZIP or ZLIB, not {description.compression}")
+    return description
+
+
+def suggest_description(record: bytes) -> str | None:
+    """A description of the features of a record as JSON, to be corrected; ``None`` if it is not an ``Example``."""
+    features = parse_example(record)
+    if features is None:
+        return None
+    lines = [f"    {json.dumps(name)}: {json.dumps(_guess(*feature))}" for name, feature in features.items()]
+    target = next((name for name in features if name in ("label", "labels", "target", "y", "class")), None)
+    last = f',\n  "target": {json.dumps(target)}' if target else ""
+    return '{\n  "features": {\n' + ",\n".join(lines) + "\n  }" + last + "\n}"
+
+
+def _guess(dtype: str, values: list[Any]) -> dict[str, Any]:
+    if dtype == "string" and len(values) == 1:
+        header = parse_header(values[0])
+        if header is not None:
+            return {"encoding": "image", "shape": list(header)}
+    return {"dtype": dtype, "shape": [] if len(values) == 1 else [len(values)]}
+
+
+def _feature(name: str, values: dict[str, Any]) -> Feature:
+    unknown = values.keys() - {"dtype", "shape", "encoding", "pad"}
+    encoding, shape = values.get("encoding", ""), tuple(values.get("shape", ()))
+    dtype = values.get("dtype", "uint8" if encoding == "image" else "float32")
+    if unknown:
+        raise DataError(f"the feature {name} has {', '.join(sorted(unknown))}; it may have dtype, shape, encoding, pad")
+    if encoding not in _ENCODINGS:
+        raise DataError(f"the feature {name} has the encoding {encoding}; it must be raw or image, or left out")
+    if dtype not in _DTYPES or (encoding and dtype == "string"):
+        raise DataError(f"the feature {name} has the dtype {dtype}; it must be one of {', '.join(_DTYPES)}")
+    if not all(isinstance(side, int) and side > 0 for side in shape):
+        raise DataError(f"the feature {name} has the shape {list(shape)}; it must be a list of positive numbers")
+    if encoding == "image" and len(shape) != 3:
+        raise DataError(f"the image {name} needs a shape [height, width, channels], to which it is resized")
+    return Feature(dtype, shape, encoding, values.get("pad"))

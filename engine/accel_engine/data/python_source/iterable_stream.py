@@ -1,0 +1,128 @@
+"""Streams of generators, iterators and other iterables, such as PyTorch's ``DataLoader``."""
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from accel_engine.data.python_source.as_arrays import as_batch
+from accel_engine.data.python_source.pass_stream import PEEKED, Explained, PassStream, common_spec
+from accel_engine.data.python_source.random_state import OwnRandomState, own_states
+from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.errors import DataError
+
+
+class IterableStream(PassStream):
+    """Batches of an iterable of ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
+
+    Elements that are no batches, as one of their arrays is a single number or their first dimensions differ, are
+    batched.
+
+    Args:
+        start: Starts a pass.
+        again: Makes the next pass the first one once more.
+        seed: The plan's seed; random numbers of the iterable depend on it only.
+        batch_size: The plan's batch size, for elements that are no batches.
+        explained: Converts errors of the user's code.
+        length: Number of elements of a pass; ``None`` if unknown.
+        keeps_state: Whether passes depend on those before. Otherwise each begins with a seed of its own.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[int], Iterator[Any]],
+        again: Callable[[], None],
+        seed: int,
+        batch_size: int,
+        explained: Explained,
+        *,
+        length: int | None = None,
+        keeps_state: bool = True,
+    ) -> None:
+        self._start, self._again, self._seed, self._keeps_state = start, again, seed, keeps_state
+        self._random = OwnRandomState(seed)
+        self._size: int | None = None
+        with explained("failed at its first batches"):
+            elements = self._begin(0)
+            peeked = list(islice(elements, PEEKED))
+            if not peeked:
+                raise DataError("the data has no examples")
+            if not _are_batches(peeked[0]):
+                self._size = batch_size
+                self._peeked: Iterator[Any] | None = self._batched(chain(peeked, elements))
+                peeked = list(islice(self._peeked, PEEKED))
+                self._peeked = chain(peeked, self._peeked)
+            else:
+                self._peeked = chain(peeked, elements)
+        count = length if self._size is None or length is None else -(-length // self._size)
+        super().__init__(common_spec(peeked), count, len(flatten(peeked[0])[0]), explained)
+
+    @property
+    def batched_here(self) -> bool:
+        """Whether the elements were no batches."""
+        return self._size is not None
+
+    def _restart(self, epoch: int) -> None:
+        if not self._keeps_state:
+            self._epoch = epoch - 1
+            return
+        if self._iterator is not None:
+            with own_states():
+                self._again()
+        self._epoch = -1
+
+    def _open(self, epoch: int) -> Iterator[Any]:
+        peeked, self._peeked = self._peeked, None
+        return peeked if peeked is not None and epoch == 0 else self._whole(self._begin(epoch))
+
+    def _begin(self, epoch: int) -> Iterator[Batch]:
+        """Start a pass with the source's own random states."""
+        if epoch == 0 or not self._keeps_state:
+            self._random = OwnRandomState(self._seed) if epoch == 0 else OwnRandomState(self._seed, epoch)
+        with self._random.active():
+            iterator = self._start(epoch)
+
+        def elements() -> Iterator[Batch]:
+            while True:
+                with self._random.active():
+                    element = next(iterator, _END)
+                if element is _END:
+                    return
+                yield as_batch(element)
+
+        return elements()
+
+    def _whole(self, elements: Iterator[Batch]) -> Iterator[Batch]:
+        return elements if self._size is None else self._batched(elements)
+
+    def _batched(self, elements: Iterator[Batch]) -> Iterator[Batch]:
+        assert self._size is not None  # noqa: S101 (the elements are no batches)
+        while group := list(islice(elements, self._size)):
+            yield map_structure(lambda *rows: np.stack(rows), *group)
+
+
+_END: Any = object()
+
+
+def set_pass(loader: Any, epoch: int) -> None:
+    """Tell a PyTorch ``DataLoader`` and its sampler the pass, so that its order depends on nothing else."""
+    if generator := getattr(loader, "generator", None):
+        generator.manual_seed(epoch)
+    for sampler in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+        if (set_epoch := getattr(sampler, "set_epoch", None)) is not None:
+            set_epoch(epoch)
+        if own := getattr(sampler, "generator", None):
+            own.manual_seed(epoch)
+
+
+def is_data_loader(value: Any) -> bool:
+    """Whether a value is PyTorch's ``DataLoader``."""
+    torch = sys.modules.get("torch.utils.data")
+    return torch is not None and isinstance(value, torch.DataLoader)
+
+
+def _are_batches(batch: Batch) -> bool:
+    shapes = [array.shape for array in flatten(batch)]
+    return all(shapes) and len({shape[0] for shape in shapes}) == 1

@@ -1,0 +1,144 @@
+"""Tells what a user's function returned: one split or several, as arrays or streams."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from accel_engine.data.data_options import TASKS
+from accel_engine.data.python_source.as_arrays import as_batch, is_tuple
+from accel_engine.data.structure import Batch, flatten, named_leaves
+from accel_engine.errors import DataError
+
+SPLIT_NAMES = ("train", "validation", "test")
+_LISTS = ("class_names", "vocabulary", "feature_names", "target_names")
+KEYS = (*SPLIT_NAMES, *_LISTS, "task")
+"""Keys of a dictionary of splits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a function returned.
+
+    Attributes:
+        splits: A :class:`~accel_engine.data.structure.Batch` of arrays, or a stream's source, by name of the split.
+        about: Values of ``class_names`` and so on, as fields of a ``Dataset``.
+        pair: Whether the splits are a pair or triple of tuples, which was told by their shapes.
+    """
+
+    splits: Mapping[str, Any]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def understand_returned(value: Any) -> Returned:
+    """Find the splits in what a function returned.
+
+    - A dictionary with ``train`` has the splits, and what is known about them.
+    - A tuple with a stream in it, or of tuples of the same form, is ``(train, validation)``, perhaps with ``test``.
+    - Anything else is the training split: ``x``, ``(x, y)``, ``(x, y, sample_weight)`` or a stream.
+
+    Raises:
+        DataError: It can be understood in two ways, or has a form that cannot be used.
+    """
+    if isinstance(value, Mapping) and ("train" in value or {"validation", "test"} & set(value)):
+        return _dictionary(value)
+    if isinstance(value, tuple | list) and _are_splits(value):
+        return Returned(_named_splits(value))
+    return Returned({"train": one_split(value)})
+
+
+def one_split(value: Any) -> Any:
+    """Arrays as a :class:`~accel_engine.data.structure.Batch`, or a stream's source as it is.
+
+    Raises:
+        DataError: It is neither.
+    """
+    if is_stream(value):
+        return value
+    if value is None:
+        raise DataError("returned nothing; it must return the data")
+    if inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, str | bytes):
+        raise DataError(f"returned {value!r}, which is no data")
+    return as_batch(value)
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value gives batches one after another, unlike an array or a structure of arrays."""
+    if isinstance(value, tf.data.Dataset | keras.utils.PyDataset | Iterator) or inspect.isgeneratorfunction(value):
+        return True
+    arrays = isinstance(value, list | tuple | Mapping | str | bytes | set | frozenset)
+    like_array = any(hasattr(value, name) for name in ("__array__", "shape", "to_numpy"))
+    return isinstance(value, Iterable) and not arrays and not like_array and not inspect.isclass(value)
+
+
+def _dictionary(value: Mapping[Any, Any]) -> Returned:
+    for key in value:
+        if key not in KEYS:
+            near = get_close_matches(str(key), KEYS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(KEYS)}"
+            raise DataError(f"returned a dictionary of splits with the unknown key {key!r}; {hint}")
+    if value.get("train") is None:
+        raise DataError("returned a dictionary of splits without train")
+    splits = {name: one_split(value[name]) for name in SPLIT_NAMES if value.get(name) is not None}
+    about: dict[str, Any] = {name: _texts(name, value[name]) for name in _LISTS if value.get(name) is not None}
+    if (task := value.get("task")) is not None:
+        if task not in TASKS:
+            raise DataError(f"returned the task {task!r}; must be one of {', '.join(TASKS)}")
+        about["task"] = task
+    return Returned(splits, about)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DataError(f"returned {name} = {value!r}; must be a list of texts")
+    return tuple(item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in value)
+
+
+def _are_splits(value: Any) -> bool:
+    """Whether the parts of a tuple are splits; otherwise they are inputs, targets and sample weights."""
+    if any(map(is_stream, value)):
+        for part in value:
+            if not (is_stream(part) or part is None or is_tuple(part)):
+                raise DataError(
+                    "returned a stream beside an array: a stream gives inputs and targets together, as (x, y)"
+                )
+        if len(value) > len(SPLIT_NAMES):
+            raise DataError(f"returned {len(value)} streams; return train, validation and test at most")
+        return True
+    if not (2 <= len(value) <= len(SPLIT_NAMES) and all(part is None or is_tuple(part) for part in value)):
+        return False
+    parts = [part for part in value if part is not None]
+    if not 1 < len(parts) == len(value):
+        raise DataError(f"returned a tuple and None, which may be inputs or a split; {_USE_NAMES}")
+    if not all(1 <= len(part) <= 3 for part in parts):
+        return False
+    batches = [as_batch(tuple(part)) for part in parts]
+    forms = [_form(batch) for batch in batches]
+    if any(form != forms[0] for form in forms):
+        return False
+    lengths = {len(array) for batch in batches for array in flatten(batch) if np.ndim(array)}
+    alike = len(set(_form(batches[0], with_part=False))) == 1 and len(parts[0]) > 1
+    if len(lengths) == 1 and alike:
+        raise DataError(f"returned tuples of arrays of one shape, which may be inputs or splits; {_USE_NAMES}")
+    return True
+
+
+_USE_NAMES = "return {'train': (x, y), 'validation': (x, y)}, or {'train': ((a, b), (c, d))}"
+
+
+def _form(batch: Batch, *, with_part: bool = True) -> list[Any]:
+    """What the arrays of splits of the same data have in common."""
+    leaves = named_leaves(batch._asdict())
+    return [(path if with_part else "", array.shape[1:], array.dtype.kind) for path, array in leaves]
+
+
+def _named_splits(value: Any) -> dict[str, Any]:
+    splits = {name: one_split(part) for name, part in zip(SPLIT_NAMES, value, strict=False) if part is not None}
+    if "train" not in splits:
+        raise DataError("returned None for the training split")
+    return splits

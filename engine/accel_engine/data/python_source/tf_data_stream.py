@@ -1,0 +1,186 @@
+"""Streams of a ``tf.data.Dataset``."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from accel_engine.data.python_source.batch_stacks import BatchStacks
+from accel_engine.data.python_source.pass_stream import Explained, PassStream
+from accel_engine.data.structure import ArraySpec, Batch, flatten, map_structure
+from accel_engine.errors import DataError
+from accel_engine.private_names.tensorflow_names import dataset_inputs, dataset_operations
+
+_KEEPS_STATE = re.compile("PyFunc|GeneratorDataset|Assign|Rng|Scatter|Insert|Queue|GetNext")
+"""Operations that have an effect on later passes. Random numbers do not: each iterator starts them anew."""
+
+
+class TfDataStream(PassStream):
+    """Batches of a ``tf.data.Dataset`` of ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
+
+    A dataset that shuffles chooses another order for every iterator that is made of it, so that the order of a pass
+    depends on how many were made before.
+
+    Args:
+        dataset: The dataset, batched or not.
+        again: Makes it once more, with the random seeds of the first time.
+        batch_size: The plan's batch size, for a dataset that is not batched.
+        explained: Converts errors of the user's code.
+        ordered: Whether a pass must always give the same batches; otherwise, any pass over the data will do.
+
+    Raises:
+        DataError: It has elements that cannot be trained on.
+    """
+
+    def __init__(
+        self,
+        dataset: tf.data.Dataset,
+        again: Callable[[], tf.data.Dataset],
+        batch_size: int,
+        explained: Explained,
+        *,
+        ordered: bool = True,
+    ) -> None:
+        _check_spec(dataset.element_spec)
+        self.batched_here = not is_batched(dataset)
+        self._size = batch_size
+        self._dataset = self._prepared(dataset)
+        self._again, self._ordered = again, ordered
+        cardinality = int(self._dataset.cardinality())
+        self.endless = cardinality == tf.data.INFINITE_CARDINALITY
+        self._replay = _effects(self._dataset) if ordered else "nothing"
+        spec = _as_batch(self._dataset.element_spec)
+        known = None if cardinality < 0 else cardinality
+        size = batch_size if self.batched_here else flatten(spec)[0].shape[0]
+        super().__init__(map_structure(_example_spec, spec), known, size, explained)
+
+    def stacks(self, epoch: int, position: int, wanted: Callable[[], int]) -> Iterator[tuple[Batch, int]]:
+        """Yield several batches of equal shapes at a time, and their number; see :meth:`read`."""
+        self._seek(epoch, position)
+        stacks = BatchStacks(self._iterator)
+        read = stacks.read(wanted)
+        while True:
+            with self._explained(f"failed after batch {self._position} of pass {self._epoch + 1}"):
+                item = next(read, None)
+            if item is None:
+                return
+            self._position = position + stacks.drawn
+            yield _as_batch(item[0]), item[1]
+
+    @property
+    def replays(self) -> bool:
+        """Whether continuing in a later pass reads all passes before it."""
+        return self._replay == "all"
+
+    def _prepared(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
+        return dataset.batch(self._size).prefetch(tf.data.AUTOTUNE) if self.batched_here else dataset
+
+    def _restart(self, epoch: int) -> None:
+        if self._replay == "nothing":
+            self._epoch = epoch - 1
+            return
+        if self._epoch >= 0:
+            self._dataset = self._prepared(self._again())
+        self._epoch = -1
+
+    def _open(self, epoch: int) -> Iterator[Any]:
+        del epoch
+        with tf.device("/CPU:0"):
+            return iter(self._dataset)
+
+    def _pass_over(self, epoch: int) -> None:
+        if self._replay == "all":
+            super()._pass_over(epoch)
+            return
+        iterator = self._open(epoch)
+        if self._replay == "first batch":
+            next(iterator, None)
+
+    def _batch(self, element: Any) -> Batch:
+        return _as_batch(element)
+
+
+def is_batched(dataset: tf.data.Dataset) -> bool:
+    """Whether a dataset gives batches, by the steps that it is made of and by its shapes.
+
+    Where neither tells, it does, as Keras' ``fit`` takes nothing else.
+    """
+    shapes = [spec.shape for spec in flatten(_as_batch(dataset.element_spec))]
+    if any(shape.rank == 0 for shape in shapes):
+        return False
+    step = dataset
+    while True:
+        kind = _kind(step)
+        inputs = dataset_inputs(step)
+        if "Batch" in kind and kind not in ("UnbatchDataset", "GroupByWindowDataset"):
+            return True
+        if kind == "TensorSliceDataset":
+            return False
+        if not inputs or kind in _NEW_ELEMENTS:
+            break
+        step = inputs[-1]  # the first one of some merged datasets chooses among the others
+    first = {None if shape.rank is None else shape[0] for shape in shapes}
+    return len(first) == 1 or None in first
+
+
+_NEW_ELEMENTS = (
+    "FlatMapDataset",
+    "InterleaveDataset",
+    "ParallelInterleaveDataset",
+    "GroupByWindowDataset",
+    "UnbatchDataset",
+    "WindowDataset",
+)
+"""Steps whose elements tell nothing about those of the step before."""
+
+
+def _kind(dataset: tf.data.Dataset) -> str:
+    return type(dataset).__name__.lstrip("_")
+
+
+def _effects(dataset: tf.data.Dataset) -> str:
+    """What of the earlier passes must be repeated, so that later ones give the same batches.
+
+    ``nothing``; ``iterator``: their iterators are made; ``first batch``: that is read, too; ``all`` of their batches.
+    """
+    kinds, steps = [], [dataset]
+    while steps:
+        step = steps.pop()
+        inputs, operations = dataset_inputs(step), dataset_operations(step)
+        if inputs is None or operations is None or any(map(_KEEPS_STATE.search, operations)):
+            return "all"
+        kinds.append(_kind(step))
+        steps += inputs
+    shuffles = sum("Shuffle" in kind for kind in kinds)
+    if "RandomDataset" in kinds or (shuffles and "RepeatDataset" in kinds):
+        return "all"
+    if not shuffles:
+        return "nothing"
+    # The seeds of a shuffle that reads from another one are drawn when the first element is read.
+    return "iterator" if shuffles == 1 else "first batch"
+
+
+def _as_batch(element: Any) -> Batch:
+    if not isinstance(element, tuple):
+        return Batch(element)
+    if not 1 <= len(element) <= 3:
+        raise DataError(f"expected x, (x, y) or (x, y, sample_weight), but the dataset has {len(element)} parts")
+    return Batch(*element)
+
+
+def _check_spec(spec: Any) -> None:
+    for each in flatten(_as_batch(spec)):
+        if isinstance(each, tf.RaggedTensorSpec | tf.SparseTensorSpec):
+            kind = "ragged" if isinstance(each, tf.RaggedTensorSpec) else "sparse"
+            raise DataError(f"the dataset has {kind} tensors; make them dense, e.g. with padded_batch or to_tensor()")
+        if not isinstance(each, tf.TensorSpec):
+            raise DataError(f"the dataset has elements of type {type(each).__name__}, not tensors")
+    if not flatten(_as_batch(spec)):
+        raise DataError("the dataset has no tensors")
+
+
+def _example_spec(spec: tf.TensorSpec) -> ArraySpec:
+    if spec.shape.rank is None:
+        raise DataError("the dataset has tensors of unknown rank; give their shapes, e.g. with tf.ensure_shape")
+    return ArraySpec(tuple(spec.shape[1:]), spec.dtype.name)

@@ -1,0 +1,122 @@
+"""The columns of time series: checked, and in the order of time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.series.series_columns import SeriesColumns, choose_columns
+from accel_engine.data.series.time_order import check_times, describe_steps
+from accel_engine.errors import DataError, FieldValue, join_words
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One or several time series, one after another.
+
+    Attributes:
+        values: The numbers of each column that is used, ``[rows]`` each.
+        columns: What the columns are used for.
+        lengths: Number of rows of each series, ``[series]``.
+        valid: Whether all numbers of a row are finite, ``[rows]``.
+        order: Number of each row before the rows were put in order, ``[rows]``.
+        notes: Notes for the user.
+    """
+
+    values: Mapping[str, npt.NDArray[Any]]
+    columns: SeriesColumns
+    lengths: npt.NDArray[np.intp]
+    valid: npt.NDArray[np.bool_]
+    order: npt.NDArray[np.intp]
+    notes: tuple[str, ...]
+
+
+def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) -> Series:
+    """Choose columns of a table, check them, and put their rows in order.
+
+    Args:
+        table: Arrays ``[rows]`` by name. Missing numbers are NaN.
+        options: The plan's columns, and whether invalid rows are skipped.
+
+    Raises:
+        DataError: A column cannot be used, or a row while the plan does not skip invalid ones.
+        PlanError: There is no such column.
+    """
+    columns = choose_columns(table, options)
+    used = dict.fromkeys((*columns.inputs, *columns.targets))
+    for name in used:
+        check_kind(name, table[name].dtype, options)
+    rows = len(table[columns.inputs[0]])
+    group = np.zeros(rows, np.intp)
+    if options.group:
+        names = table[options.group]
+        # None and NaN cannot be sorted.
+        group = np.unique(names.astype(str) if names.dtype.kind == "O" else names, return_inverse=True)[1]
+    order, problems, notes = np.argsort(group, kind="stable"), [], []
+    if options.time:
+        times = check_times(table[options.time], options.time)
+        order = np.lexsort((times, group))
+        if not options.group and (np.diff(order) != 1).any():
+            notes.append(f"rows were put in the order of {options.time!r}")
+        same = np.diff(group[order]) == 0
+        notes += describe_steps(times[order], same, options.time)
+        first = np.append(True, ~(same & (times[order][1:] == times[order][:-1])))
+        hint = "" if options.group else f" ({FieldValue('group')} names the column that tells series apart)"
+        problems += _count(~first, order, f"{options.time!r} repeats a time{hint}")
+        order = order[first]
+    values = {name: table[name][order] for name in used}
+    valid = np.ones(len(order), bool)
+    for name, column in values.items():
+        finite = _finite(column)
+        problems += _count(~finite, order, f"{name!r} has no finite number")
+        valid &= finite
+    if problems and options.invalid_examples == "fail":
+        skip = FieldValue("invalid_examples", "skip")
+        raise DataError(join_words(("; ".join(problems), ". To leave out windows with such rows, use ", skip)))
+    if problems:
+        notes.append(f"windows with invalid rows are left out: {'; '.join(problems)}")
+    lengths = np.bincount(group[order])
+    return Series(values, columns, lengths, valid, order, tuple(notes))
+
+
+def check_kind(name: str, dtype: np.dtype[Any], options: DataOptions) -> None:
+    """Check that a column has numbers.
+
+    Raises:
+        DataError: It has not.
+    """
+    if dtype.kind in "buif":
+        return
+    kind = {"M": "dates", "m": "durations", "c": "complex numbers"}.get(dtype.kind, "text")
+    has = f"column {name!r} has {kind}, but a time series has numbers: "
+    for field in ("target", "features"):
+        if name in getattr(options, field):
+            raise DataError(join_words((f"{has}choose others with ", FieldValue(field))))
+    words: list[str | FieldValue] = [
+        f"{has}leave it out with ",
+        FieldValue("ignore", ",".join((*options.ignore, name))),
+    ]
+    if not options.time:
+        words += [", or order the rows by it with ", FieldValue("time", name)]
+    if not options.group and kind == "text":
+        words += [", or tell series apart by it with ", FieldValue("group", name)]
+    raise DataError(join_words(words))
+
+
+def _finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether numbers are finite as float32."""
+    if values.dtype.kind != "f":
+        return np.ones(len(values), bool)
+    finite: npt.NDArray[np.bool_] = np.abs(values) <= _LARGEST
+    return finite
+
+
+def _count(invalid: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], problem: str) -> list[str]:
+    """A problem with the number of rows that have it; empty if none has."""
+    rows = order[invalid]
+    return [f"{problem} in {len(rows):,} of {len(order):,} rows, first in row {rows.min() + 1:,}"] if len(rows) else []

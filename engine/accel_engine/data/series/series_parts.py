@@ -1,0 +1,109 @@
+"""Divides the rows of a time series into parts for training, validation and test, in order.
+
+An example spans some rows: its window, and the horizon that follows. All of them are in one part, so that training
+never sees a row that validation uses, be it as an input or as a target.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.splits import choose_split, split_counts
+from accel_engine.errors import FieldValue, PlanError
+
+
+class Counts(NamedTuple):
+    """A number of rows, or of windows, in each part."""
+
+    train: int
+    validation: int
+    test: int
+
+
+def window_of(options: DataOptions) -> int:
+    """Rows of a window.
+
+    Raises:
+        PlanError: The plan has no window.
+    """
+    if options.window is None:
+        raise PlanError("window", "", "a time series needs a window, such as 24")
+    return options.window
+
+
+def span_of(options: DataOptions) -> int:
+    """Rows of one example.
+
+    Raises:
+        PlanError: The plan has no window.
+    """
+    return window_of(options) + options.horizon
+
+
+def parts_of(options: DataOptions) -> Counts:
+    """Which parts there are, as 0 or 1.
+
+    Raises:
+        PlanError: The split does not fit a time series.
+    """
+    kind = choose_split(options, ordered=True)
+    validation = kind != "none" and options.validation_split > 0 and not options.validation_data
+    return Counts(1, int(validation), int(options.test_split > 0))
+
+
+def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
+    """Options for rows whose validation or test examples are elsewhere."""
+    return replace(
+        options,
+        validation_split=0.0 if validation else options.validation_split,
+        test_split=0.0 if test else options.test_split,
+    )
+
+
+def divide(rows: int, options: DataOptions) -> Counts | None:
+    """Number of rows in each part of a series. The shares of validation and test are shares of the windows.
+
+    Args:
+        rows: Rows of the series.
+        options: The plan's window, horizon and split.
+
+    Returns:
+        ``None`` if the rows are too few for a window in each part.
+
+    Raises:
+        PlanError: The split does not fit a time series, or its shares leave nothing to train on.
+    """
+    span, parts = span_of(options), parts_of(options)
+    windows = rows - sum(parts) * (span - 1)
+    if windows < sum(parts):
+        return None
+    try:
+        validation, test = split_counts(windows, options)
+    except PlanError:
+        if options.validation_split + options.test_split >= 1:
+            raise
+        return None  # by rounding up to 1
+    counts = (windows - validation - test, validation, test)
+    return Counts(*(count + span - 1 if count else 0 for count in counts))
+
+
+def window_counts(rows: int, options: DataOptions) -> Counts:
+    """Number of windows in each part of a series without groups and missing values.
+
+    Raises:
+        PlanError: The split does not fit the series.
+    """
+    divided = divide(rows, options)
+    if divided is None:
+        raise too_few_rows(rows, options)
+    return Counts(*(max(0, count - span_of(options) + 1) for count in divided))
+
+
+def too_few_rows(rows: int, options: DataOptions) -> PlanError:
+    """The error about series of which none has rows for a window in each part; the longest has ``rows``."""
+    parts, span = sum(parts_of(options)), span_of(options)
+    each = f"needs {options.window} rows and {options.horizon} to predict"
+    if parts == 1:
+        return PlanError("window", options.window, f"{each}, but the longest series has {rows:,} rows")
+    least = f"in each of {parts} parts, {parts * span:,} rows at least, but the longest series has {rows:,}"
+    return PlanError("window", options.window, f"{each} {least}; use fewer or ", FieldValue("split", "none"))

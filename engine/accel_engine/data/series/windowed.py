@@ -1,0 +1,177 @@
+"""Makes a dataset of the windows of time series, split in order and standardised by the training rows."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.materialise import materialise
+from accel_engine.data.series.normalization_model import normalization_model
+from accel_engine.data.series.series import Series, order_series
+from accel_engine.data.series.series_columns import SeriesColumns, example_shapes
+from accel_engine.data.series.series_parts import divide, span_of, too_few_rows, window_of, without_shares
+from accel_engine.data.series.windows import Windows, window_starts
+from accel_engine.data.standardization import Standardization
+from accel_engine.errors import AccelError, DataError
+
+TRAIN, VALIDATION, TEST = range(3)
+"""The parts that a row can be in."""
+
+_NAMES = ("training", "validation", "test")
+
+Table: TypeAlias = Mapping[str, npt.NDArray[Any]]
+"""Arrays ``[rows]`` by name. Missing numbers are NaN."""
+
+
+def windowed(
+    name: str,
+    table: Table,
+    options: DataOptions,
+    *,
+    validation: Table | None = None,
+    test: Table | None = None,
+    parts: npt.NDArray[np.integer[Any]] | None = None,
+) -> Dataset:
+    """Make a dataset of the windows of a table.
+
+    An example is a window of consecutive rows; its targets are in the rows that follow the window. Their shapes are
+    those of :func:`accel_engine.data.series.series_columns.example_shapes`.
+
+    Args:
+        name: The dataset's name, for titles.
+        table: The rows to train on, and those for validation and test unless they are elsewhere.
+        options: The plan's window, horizon, columns and split.
+        validation: The validation rows, if they are in a table of their own.
+        test: The test rows, if they are in a table of their own.
+        parts: :data:`TRAIN`, :data:`VALIDATION` or :data:`TEST` for each row of ``table``, ``[rows]``, if a column
+            says so. Without it, every series is divided in order.
+
+    Raises:
+        DataError: A column or row cannot be used.
+        PlanError: An option does not fit the table, or there are too few rows.
+    """
+    others = {number: each for number, each in ((VALIDATION, validation), (TEST, test)) if each is not None}
+    options = without_shares(options, validation=VALIDATION in others, test=TEST in others)
+    series = order_series(table, options)
+    part, notes = _divide(series, options) if parts is None else (parts[series.order], ())
+    starts = _window_starts(series, part, options)
+    of_part = [starts[part[starts] == each] for each in (TRAIN, VALIDATION, TEST)]
+    for each in np.union1d(part, TRAIN):
+        _check_count(len(of_part[each]), f"{_NAMES[each]} data", series, options)
+    scalings = _scalings(series, series.valid & (part == TRAIN)) if options.scale == "auto" else None
+    splits = list(map(_reader(series, scalings, options), of_part))
+    for number, own_table in others.items():
+        other = _other_series(own_table, _NAMES[number], series.columns, options)
+        starts = _window_starts(other, np.zeros_like(other.order), options)
+        _check_count(len(starts), f"{_NAMES[number]} data", other, options)
+        splits[number] = _reader(other, scalings, options)(starts)
+        notes += tuple(f"{_NAMES[number]} data: {note}" for note in other.notes)
+    splits = materialise(splits)
+    inputs, targets = series.columns
+    return Dataset(
+        name,
+        splits[TRAIN],
+        splits[VALIDATION] if len(splits[VALIDATION]) else None,
+        splits[TEST] if len(splits[TEST]) else None,
+        task="regression",
+        kind="series",
+        feature_names=inputs,
+        target_names=targets,
+        preprocess=scalings and partial(normalization_model, window_of(options), scalings.inputs),
+        target_scaling=scalings and scalings.targets,
+        notes=(*series.notes, *notes, *_notes(splits, options)),
+    )
+
+
+class _Scalings(NamedTuple):
+    """The statistics of the columns of the inputs and of the targets."""
+
+    inputs: Standardization
+    targets: Standardization
+
+
+def _scalings(series: Series, rows: npt.NDArray[np.bool_]) -> _Scalings:
+    """The statistics of some rows."""
+    return _Scalings(
+        *(Standardization.of_columns([series.values[name][rows] for name in names]) for names in series.columns)
+    )
+
+
+def _divide(series: Series, options: DataOptions) -> tuple[npt.NDArray[np.intp], tuple[str, ...]]:
+    """The part of each row, in the order of the series, and notes. A series that is too short is for training only."""
+    parts, undivided = [], 0
+    for length in series.lengths.tolist():
+        counts = divide(length, options)
+        undivided += counts is None
+        parts.append(np.repeat(np.arange(3), counts or (length, 0, 0)))
+    part = np.concatenate(parts)
+    if undivided == len(series.lengths):
+        raise too_few_rows(int(series.lengths.max()), options)
+    words = "series are too short to be divided: their windows, if any, are for training"
+    return part, (f"{undivided:,} of {len(series.lengths):,} {words}",) if undivided else ()
+
+
+def _window_starts(series: Series, part: npt.NDArray[np.integer[Any]], options: DataOptions) -> npt.NDArray[np.intp]:
+    """First rows of all windows whose rows are valid, of one series and of one part."""
+    new = np.zeros(len(part), bool)
+    new[1:] = (np.diff(part) != 0) | (np.diff(series.valid) != 0)
+    new[np.cumsum(series.lengths)[:-1]] = True
+    run = np.cumsum(new)
+    run[~series.valid] = -1
+    return window_starts(run, span_of(options))
+
+
+def _reader(
+    series: Series, scalings: _Scalings | None, options: DataOptions
+) -> Callable[[npt.NDArray[np.intp]], Split]:
+    """A function that makes the examples whose windows start at some rows."""
+    inputs, targets = (
+        _matrix([series.values[name] for name in names], scaling)
+        for names, scaling in zip(series.columns, scalings or (None, None), strict=True)
+    )
+    input_shape, target_shape = example_shapes(series.columns, options)
+
+    def examples_at(starts: npt.NDArray[np.intp]) -> Split:
+        return Split(Windows(inputs, starts, input_shape), Windows(targets, starts + window_of(options), target_shape))
+
+    return examples_at
+
+
+def _matrix(columns: list[npt.NDArray[Any]], scaling: Standardization | None) -> npt.NDArray[np.float32]:
+    """Columns as float32 ``[rows, columns]``, standardised."""
+    matrix = np.empty((len(columns[0]), len(columns)), np.float32)
+    with np.errstate(over="ignore"):  # of rows that are not valid
+        for index, values in enumerate(columns):
+            matrix[:, index] = values if scaling is None else (values - scaling.mean[index]) / scaling.scale[index]
+    return matrix
+
+
+def _other_series(table: Table, name: str, columns: SeriesColumns, options: DataOptions) -> Series:
+    """The rows of another table, with the columns of the training rows."""
+    try:
+        return order_series(table, replace(options, features=columns.inputs, target=columns.targets, ignore=()))
+    except AccelError as error:
+        raise DataError(f"{name} data: {error}") from error
+
+
+def _check_count(windows: int, name: str, series: Series, options: DataOptions) -> None:
+    if not windows:
+        words = f"windows of {options.window} rows and {options.horizon} to predict"
+        longest = f"{series.lengths.max():,} rows"
+        raise DataError(
+            f"the {name} has no {words}: the longest series has {longest}, {(~series.valid).sum():,} rows are invalid"
+        )
+
+
+def _notes(splits: list[Split], options: DataOptions) -> Iterator[str]:
+    counts = ", ".join(f"{len(split):,} {name}" for split, name in zip(splits, _NAMES, strict=True) if len(split))
+    yield f"windows of {options.window} rows, and {options.horizon} to predict: {counts}; no row is in two splits"
+    if not options.target:
+        yield "no target is given: all columns of the inputs are predicted"
+    if options.scale == "auto":
+        yield "columns, also those to predict, are standardised by mean and standard deviation of the training rows"

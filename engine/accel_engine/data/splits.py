@@ -1,0 +1,121 @@
+"""Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions
+from accel_engine.errors import FieldValue, PlanError
+
+Rows = npt.NDArray[np.intp]
+
+
+class SplitRows(NamedTuple):
+    """Row numbers of each split, ascending; empty where there is none."""
+
+    train: Rows
+    validation: Rows
+    test: Rows
+
+
+def choose_split(options: DataOptions, *, ordered: bool = False) -> str:
+    """The plan's split; ``auto`` is random for independent examples and ordered for time series and text.
+
+    Args:
+        options: The plan's split.
+        ordered: Whether the order of the examples means something, as in time series and text. Only then are
+            ``random`` and ``stratified`` refused.
+
+    Raises:
+        PlanError: The split does not fit ordered examples, or contradicts the plan's test split.
+    """
+    if options.split == "none" and options.test_split:
+        raise PlanError("test_split", options.test_split, "needs another split than ", FieldValue("split", "none"))
+    if ordered and options.split in ("random", "stratified"):
+        reason = "would put neighbours of training examples into validation; use ordered or none"
+        raise PlanError("split", options.split, reason)
+    if options.split == "auto":
+        return "ordered" if ordered else "random"
+    return options.split
+
+
+def split_rows(
+    examples: int, options: DataOptions, labels: npt.NDArray[Any] | None = None, *, ordered: bool = False
+) -> SplitRows:
+    """Split examples as a plan says.
+
+    In an ordered split, training examples come first, then validation, then test examples.
+
+    Args:
+        examples: Their number.
+        options: The plan's split, shares and seed.
+        labels: Class of each example, ``[examples]``, for a stratified split.
+        ordered: Whether the order of the examples means something, as in :func:`choose_split`.
+
+    Raises:
+        PlanError: The data has no classes for a stratified split, or the shares leave no training examples.
+    """
+    order = np.arange(examples)
+    kind = choose_split(options, ordered=ordered)
+    validation, test = split_counts(examples, options)
+    if kind in ("none", "ordered"):
+        end = examples - test
+        return SplitRows(order[: end - validation], order[end - validation : end], order[end:])
+    generator = np.random.default_rng(options.seed)
+    if kind == "random":
+        # The first rows of the permutation are for validation, as in earlier versions.
+        held, tested, rest = np.split(generator.permutation(examples), [validation, validation + test])
+        return SplitRows(np.sort(rest), np.sort(held), np.sort(tested))
+    if kind != "stratified":
+        raise PlanError("split", options.split, "needs a table with this column")
+    if labels is None:
+        raise PlanError("split", options.split, "needs one class per example; use random")
+    return _stratified(labels, validation, test, generator)
+
+
+def split_counts(examples: int, options: DataOptions) -> tuple[int, int]:
+    """Number of validation and of test examples: at least 1 where a share is given; 0 for a single example.
+
+    Raises:
+        PlanError: They leave no training examples.
+    """
+    if options.split == "none":
+        return 0, 0
+    validation, test = (
+        0 if examples < 2 or not share else max(1, round(examples * share))
+        for share in (0.0 if options.validation_data else options.validation_split, options.test_split)
+    )
+    if examples and validation + test >= examples:
+        field, value = (
+            ("test_split", options.test_split) if test >= validation else ("validation_split", options.validation_split)
+        )
+        reason = f"{validation} validation and {test} test examples leave none of {examples} to train on"
+        raise PlanError(field, value, reason)
+    return validation, test
+
+
+def _stratified(labels: npt.NDArray[Any], validation: int, test: int, generator: np.random.Generator) -> SplitRows:
+    """Give each split its share of every class. One example of every class at least is for training."""
+    _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if validation + test > (sizes - 1).sum():
+        reason = f"{len(sizes)} classes are too many for {len(labels)} examples; use random"
+        raise PlanError("split", "stratified", reason)
+    held = _apportion(sizes - 1, validation)
+    tested = _apportion(sizes - 1 - held, test)
+    shuffled = generator.permutation(len(labels))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    # The position of each example within its class.
+    position = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    last_held, last_tested = np.repeat(held, sizes), np.repeat(held + tested, sizes)
+    parts = (position >= last_tested, position < last_held, (position >= last_held) & (position < last_tested))
+    return SplitRows(*(np.sort(by_class[part]) for part in parts))
+
+
+def _apportion(sizes: npt.NDArray[np.intp], total: int) -> npt.NDArray[np.intp]:
+    """Divide ``total`` in proportion to ``sizes``, by the method of the largest remainder."""
+    quotas = sizes * (total / max(1, sizes.sum()))
+    counts: npt.NDArray[np.intp] = np.floor(quotas).astype(np.intp)
+    largest = np.argsort(counts - quotas, kind="stable")
+    counts[largest[: total - counts.sum()]] += 1
+    return counts

@@ -1,0 +1,1 @@
+"""Reads tables: CSV, TSV, Parquet and JSON lines."""

@@ -1,0 +1,128 @@
+"""What is learned from the training rows of a table: statistics, categories and words; without TensorFlow."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.tables.raw_inputs import RawInput
+from accel_engine.errors import DataError
+
+MAX_CATEGORIES = 1000
+"""Categories of a column beyond the most frequent ones are encoded as one, as are unknown ones."""
+
+MAX_WORDS = 1000
+"""Words of a text column beyond the most frequent ones are encoded as one, as are unknown ones."""
+
+_PUNCTUATION = re.compile(r"""[!"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~']""")
+"""Removed by Keras' ``TextVectorization``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preprocessing:
+    """What was learned from the training rows.
+
+    Attributes:
+        means: Means of the numbers, float32 ``[numbers]``.
+        variances: Their variances.
+        numbers: Their keys.
+        flagged: Keys of the numbers that are missing in some training rows: whether they are is a feature, too.
+        vocabularies: Categories of each column, the most frequent first.
+        words: Words of each text column, the most frequent first.
+        names: The column of each key.
+    """
+
+    means: npt.NDArray[np.float32]
+    variances: npt.NDArray[np.float32]
+    numbers: tuple[str, ...]
+    flagged: tuple[str, ...]
+    vocabularies: Mapping[str, tuple[str, ...]]
+    words: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, str]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the matrix' columns, such as ``age``, ``age is missing``, ``job=clerk`` and ``review: good``."""
+        encoded = []
+        for key in sorted([*self.vocabularies, *self.words]):  # the order of FeatureSpace
+            name = self.names[key]
+            if key in self.words:
+                encoded += [f"{name}: {word}" for word in ("other words", *self.words[key])]
+            else:
+                values = ("other values", *(value or "missing" for value in self.vocabularies[key]))
+                encoded += [f"{name}={value}" for value in values]
+        flags = [f"{self.names[key]} is missing" for key in self.flagged]
+        return (*(self.names[key] for key in self.numbers), *flags, *encoded)
+
+
+def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Preprocessing, tuple[str, ...]]:
+    """Learn the preprocessing from the training rows.
+
+    Args:
+        inputs: The raw inputs, all rows.
+        rows: The training rows.
+
+    Returns:
+        The preprocessing, and the names of inputs that it leaves out, as they have one value in all training rows.
+
+    Raises:
+        DataError: All inputs have.
+    """
+    means, variances, flagged, constant = [], [], [], []
+    numbers, names, vocabularies, words = [], {}, {}, {}
+    for raw in inputs:
+        values = raw.values[rows]
+        if raw.kind == "number":
+            known = values[~np.isnan(values)].astype(np.float64)
+            is_flagged = len(known) < len(values)
+            varies = bool(len(known)) and (bool(np.ptp(known)) or is_flagged)
+            if varies:
+                numbers.append(raw.key)
+                means.append(known.mean())
+                variances.append(known.var() or 1.0)
+                flagged += [raw.key] if is_flagged else []
+        elif raw.kind == "category":
+            counts = Counter(values.tolist())
+            varies = len(counts) > 1
+            if varies:
+                vocabularies[raw.key] = _most_frequent(counts, MAX_CATEGORIES)
+        else:
+            found = _most_frequent_words(values.tolist())
+            varies = bool(found)
+            if varies:
+                words[raw.key] = found
+        if varies:
+            names[raw.key] = raw.name
+        else:
+            constant.append(raw.name)
+    if not names:
+        raise DataError("each input column has the same value in all training rows: there is nothing to learn from")
+    preprocessing = Preprocessing(
+        np.array(means, np.float32),
+        np.array(variances, np.float32),
+        tuple(numbers),
+        tuple(flagged),
+        vocabularies,
+        words,
+        names,
+    )
+    return preprocessing, tuple(constant)
+
+
+def _most_frequent(counts: Mapping[str, int], limit: int) -> tuple[str, ...]:
+    """The most frequent texts; equally frequent ones in the order of the alphabet, whatever the order of the rows."""
+    return tuple(sorted(counts, key=lambda text: (-counts[text], text))[:limit])
+
+
+def _most_frequent_words(texts: Iterable[str]) -> tuple[str, ...]:
+    """The words in most texts, as ``TextVectorization`` finds them: it changes only letters of ASCII to lower case.
+
+    A word that only one text has tells nothing about others.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(set(_PUNCTUATION.sub("", text.encode().lower().decode()).split()))
+    return _most_frequent({word: count for word, count in counts.items() if count > 1}, MAX_WORDS)

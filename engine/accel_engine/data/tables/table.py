@@ -1,0 +1,96 @@
+"""Reads a table, a CSV, TSV, Parquet or JSON lines file, as a matrix of features and its targets."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
+from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.splits import Rows
+from accel_engine.data.structure import map_structure
+from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.preprocessing import learn
+from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
+from accel_engine.data.tables.roles import Roles, choose_roles
+from accel_engine.data.tables.table_series import read_series
+from accel_engine.data.tables.targets import choose_form
+from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
+
+_MAX_LISTED = 6
+
+
+def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
+    """Read a table.
+
+    Args:
+        entry: Has the file's path.
+        options: Targets, features, kinds of columns, and how the rows are split.
+        progress: Reports the number of rows read.
+
+    Raises:
+        DataError: The file cannot be read, or rows are invalid.
+        PlanError: A column that the plan names is missing or cannot be used.
+    """
+    assert entry.path is not None  # noqa: S101 (an entry of a file has a path)
+    table = read_columns(entry.path, options, progress)
+    if options.window is not None:
+        return read_series(entry.name, table, options, progress)
+    roles = choose_roles(table.columns, options)
+    form = choose_form(table.columns, roles.targets, options)
+    rows = valid_rows(entry.path, table.columns, roles, form, options)
+    parts = rows.split(roles, form, options)
+    learned, constant = learn(rows.inputs, parts.train)
+    model = PreprocessingModel(learned)
+    notes = [*table.notes, *roles.notes, *rows.notes, *_missing(table, roles)]
+    if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
+        notes.append(f"left out {_listed(unused)}: the same value in all training rows")
+    train, validation, test = (_examples(rows, part, model, progress) for part in parts)
+    if options.validation_data:
+        path, other_table, other_roles = read_validation_file(table, roles, options, progress)
+        other = valid_rows(path, other_table.columns, other_roles, form, options)
+        validation = _examples(other, np.arange(other.count), model, progress)
+        notes += other.notes
+    return Dataset(
+        entry.name,
+        train,
+        validation if validation is not None and len(validation) else None,
+        test if len(test) else None,
+        class_names=form.class_names,
+        task=form.task if roles.targets else "reconstruction",
+        kind="table",
+        feature_names=learned.feature_names,
+        target_names=roles.targets,
+        preprocess=lambda: model.model,
+        value_range=ValueRange("float32"),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _examples(rows: ValidRows, part: Rows, model: PreprocessingModel, progress: Progress) -> Split:
+    """The examples of some rows; converted when they are needed if the matrix does not fit in memory."""
+    inputs: npt.NDArray[np.float32] | LazyArray = LazyMatrix(model, rows.inputs, part)
+    if fits_in_memory(inputs.nbytes):
+        inputs = model.apply(rows.inputs, part, progress)
+    targets = map_structure(lambda array: array[part], rows.targets)
+    weights = None if rows.weights is None else rows.weights[part]
+    return Split(inputs, inputs if targets is None else targets, weights)
+
+
+def _missing(table: Columns, roles: Roles) -> list[str]:
+    """A note on missing values of the inputs."""
+    columns = [table.columns[name] for name in roles.inputs if table.columns[name].missing]
+    if not columns:
+        return []
+    counts = _listed([f"{column.name} {column.missing:,}" for column in columns])
+    kinds = {"number" if column.values.dtype != object else column.kind for column in columns}
+    number = "; a missing number becomes the mean, and has a feature that says so" if "number" in kinds else ""
+    category = "; a missing category is a category of its own" if kinds & {"category", "boolean"} else ""
+    return [f"missing values: {counts}{number}{category}"]
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(str, names[:_MAX_LISTED])) + (", …" if len(names) > _MAX_LISTED else "")

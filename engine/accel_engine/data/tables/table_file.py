@@ -1,0 +1,283 @@
+"""Reads the cells of CSV, TSV, Parquet and JSON lines files with PyArrow; without TensorFlow."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.errors import DataError
+
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+"""Texts that stand for a missing value, after blanks around them are removed."""
+
+_DELIMITERS = ",\t;|"
+_BLOCK = 1 << 22
+"""Bytes of a CSV file that are parsed at a time: the largest row that can be read."""
+
+_FIRST_BLOCK = 1 << 20
+"""The same, where only the first rows are read."""
+
+_HEAD = 1 << 20
+"""Bytes in which the first two rows of a CSV file must end."""
+
+_BATCH = 1 << 16
+"""Rows of a Parquet file read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of a file as they are stored.
+
+    Attributes:
+        table: A :class:`pyarrow.Table` with unique column names; all cells of a CSV file are texts.
+        complete: Whether these are all rows of the file.
+        rows: Number of rows of the file; ``None`` if only reading all of it can tell.
+        bytes: Size of these rows in the file, about; 0 if unknown.
+        invalid: Number of rows that were left out, as they cannot be parsed.
+        decimal_comma: Whether numbers may be written as ``1,5``.
+        notes: Notes for the user.
+    """
+
+    table: Any
+    complete: bool = True
+    rows: int | None = None
+    bytes: int = 0
+    invalid: int = 0
+    decimal_comma: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, progress: Progress = no_progress) -> Cells:
+    """Read a file, or its first rows.
+
+    Args:
+        path: A file that ends with ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.ndjson``.
+        skip_invalid: Whether rows that cannot be parsed are left out; otherwise they are an error.
+        limit: Read so many rows at most; all by default.
+        progress: Reports the number of rows read.
+
+    Raises:
+        DataError: PyArrow is not installed, or the file cannot be read.
+    """
+    suffix = path.suffix.lower()
+    with _errors_named(path):
+        if suffix == ".parquet":
+            cells = _read_parquet(path, limit, progress)
+        elif suffix in (".jsonl", ".ndjson"):
+            cells = _read_json(path, skip_invalid, limit)
+        else:
+            cells = _read_csv(path, suffix == ".tsv", skip_invalid, limit, progress)
+        if not cells.table.num_rows:
+            raise DataError(f"{path} has no rows{' that can be parsed' if cells.invalid else ''}")
+        if cells.invalid:
+            note = f"left out {cells.invalid:,} rows of {path.name} that cannot be parsed"
+            return replace(cells, notes=(*cells.notes, note))
+        return cells
+
+
+@contextmanager
+def _errors_named(path: Path) -> Iterator[None]:
+    """Raise the errors of PyArrow, of the system and of decoding as a :class:`DataError` with the file's name."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise DataError(
+            f"reading {path.name} needs PyArrow: pip install 'accel-tui[cpu]' (or pip install pyarrow)"
+        ) from error
+    try:
+        yield
+    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        if "UTF8" in str(error) or isinstance(error, UnicodeDecodeError):
+            raise DataError(f"{path} is not UTF-8 text; convert it, e.g. with iconv -f latin1 -t utf-8") from error
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except MemoryError as error:
+        raise DataError(f"{path} does not fit in memory") from error
+
+
+def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        total = file.metadata.num_rows
+        batches, done = [], 0
+        for batch in file.iter_batches(min(_BATCH, limit or _BATCH)):
+            batches.append(batch)
+            done += batch.num_rows
+            progress(done, total)
+            if limit is not None and done >= limit:
+                break
+        table = pa.Table.from_batches(batches, file.schema_arrow).slice(0, limit)
+    names, notes = _unique(table.column_names)
+    return Cells(table.rename_columns(names), table.num_rows == total, total, notes=notes)
+
+
+def _read_json(path: Path, skip_invalid: bool, limit: int | None) -> Cells:
+    """PyArrow's reader is fast; line by line reads the first lines only, mixed types, and names an invalid line."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    if limit is None:
+        try:
+            table = arrow_json.read_json(path)
+            names, notes = _unique(table.column_names)
+            return Cells(table.rename_columns(names), rows=table.num_rows, notes=notes)
+        except pa.ArrowInvalid:
+            pass
+    columns: dict[str, list[Any]] = {}
+    rows = size = invalid = 0
+    complete = True
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            if limit is not None and rows >= limit:
+                complete = False
+                break
+            try:
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError('not an object such as {"age": 38}')  # noqa: TRY004 (handled below)
+            except ValueError as error:
+                if not skip_invalid:
+                    raise DataError(f"{path}, line {number}: {error}") from error
+                invalid += 1
+                continue
+            for name in row:
+                columns.setdefault(name, [None] * rows)
+            for name, values in columns.items():
+                values.append(row.get(name))
+            rows += 1
+            size += len(line)
+    arrays = {name: _json_column(values) for name, values in columns.items()}
+    names, notes = _unique(list(arrays))
+    return Cells(
+        pa.table(list(arrays.values()), names=names), complete, rows if complete else None, size, invalid, notes=notes
+    )
+
+
+def _json_column(values: list[Any]) -> Any:
+    """A column of one type; values of different types become texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
+
+
+def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, progress: Progress) -> Cells:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    first, delimiter, empty = _first_row(path, tabs)
+    has_header = _is_header(first)
+    names, notes = _unique(first if has_header else [""] * len(first))
+    if not has_header:
+        notes = (f"{path.name} has no header: its columns are called column 1 to column {len(first)}",)
+    invalid: list[Any] = []
+
+    def note_invalid(row: Any) -> str:
+        invalid.append(row)
+        return "skip" if skip_invalid else "error"
+
+    batches, done, complete = [], 0, True
+    try:
+        # One thread: only then PyArrow counts rows. All cells are texts, as types that are inferred from the first
+        # block may not fit later ones.
+        reader = arrow_csv.open_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(
+                column_names=names,
+                skip_rows=empty,
+                skip_rows_after_names=int(has_header),
+                use_threads=False,
+                block_size=_BLOCK if limit is None else _FIRST_BLOCK,
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note_invalid
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+        for batch in reader:
+            batches.append(batch)
+            done += batch.num_rows
+            progress(done, 0)
+            if limit is not None and done >= limit:
+                complete, done = done == limit and not any(reader), limit
+                break
+    except pa.ArrowInvalid:
+        if not invalid or skip_invalid:
+            raise
+        row = invalid[-1]
+        raise DataError(
+            f"{path}, line {row.number}: {row.actual_columns} fields instead of {row.expected_columns}: "
+            f"{row.text[:80]!r} (--invalid-examples skip leaves such rows out)"
+        ) from None
+    table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
+    size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a delimiter
+    return Cells(table, complete, done if complete else None, size, len(invalid), delimiter == ";", notes)
+
+
+def _first_row(path: Path, tabs: bool) -> tuple[list[str], str, int]:
+    """The fields of the first row that is not empty, the delimiter, and how many empty lines precede it.
+
+    The delimiter is the most frequent one in that row.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path} is UTF-16 text; convert it, e.g. with iconv -f utf-16 -t utf-8")
+    cut = head.rfind(b"\n") + 1 if len(head) == _HEAD else len(head)  # a character may be cut at the end of the head
+    decoded = head[:cut].decode("utf-8-sig")
+    text = decoded.lstrip("\r\n")
+    if not text.strip():
+        raise DataError(f"{path} is empty")
+    rows = {mark: next(csv.reader(io.StringIO(text), delimiter=mark)) for mark in _DELIMITERS}
+    delimiter = "\t" if tabs else max(_DELIMITERS, key=lambda mark: len(rows[mark]))
+    empty = len(decoded[: len(decoded) - len(text)].splitlines())
+    return [field.strip() for field in rows[delimiter]], delimiter, empty
+
+
+def _is_header(first: Sequence[str]) -> bool:
+    """Whether a first row holds names: none of its fields is a number, or they count the columns or the years."""
+    numbers = [field for field in first if _is_number(field)]
+    if not numbers:
+        return True
+    if len(numbers) < 2 or not all(field.isdecimal() for field in numbers):
+        return False
+    counted = [int(field) for field in numbers]
+    consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
+    return consecutive and (counted[0] == 0 or len(numbers) < len(first))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return field not in MISSING
+
+
+def _unique(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Name columns without a name by their position, and make duplicates differ."""
+    unique: dict[str, None] = {}  # in order
+    duplicates: list[str] = []
+    for position, name in enumerate(names, 1):
+        candidate = base = name.strip() or f"column {position}"
+        copy = 2
+        while candidate in unique:
+            candidate, copy = f"{base} ({copy})", copy + 1
+        if candidate != base:
+            duplicates.append(candidate)
+        unique[candidate] = None
+    return list(unique), (f"columns with the same name are called {', '.join(duplicates[:5])}",) if duplicates else ()

@@ -1,0 +1,143 @@
+"""Reads and describes time series in tables; without TensorFlow."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.series.series import order_series
+from accel_engine.data.series.series_columns import choose_columns, role_of
+from accel_engine.data.series.series_survey import describe_windows
+from accel_engine.data.series.windowed import windowed
+from accel_engine.data.tables.column_names import SPLIT_COLUMN
+from accel_engine.data.tables.columns import Columns, TableColumn
+from accel_engine.data.tables.roles import Roles
+from accel_engine.data.tables.split_column import split_by_values
+from accel_engine.data.tables.table_survey_columns import describe_column, samples
+from accel_engine.data.tables.valid_rows import read_validation_file
+from accel_engine.errors import FieldValue
+
+_NUMERIC = ("number", "boolean")
+"""Kinds of columns that windows can have."""
+
+
+def read_series(name: str, table: Columns, options: DataOptions, progress: Progress) -> Dataset:
+    """Make windows of a table.
+
+    Args:
+        name: The dataset's name, for titles.
+        table: All rows of the file.
+        options: The plan's window, horizon, time, group, columns and split.
+        progress: Reports the number of rows read of a file with validation data.
+
+    Raises:
+        DataError: A column or row cannot be used.
+        PlanError: An option does not fit the table, or there are too few rows.
+    """
+    return _windows(name, table, _validation(table, options, progress), options)
+
+
+def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, limit: int | None) -> DatasetEntry:
+    """Complete an entry with columns and windows, which are counted if all rows are known.
+
+    Args:
+        entry: The entry of the file.
+        table: The rows of the file, or its first rows.
+        options: The plan's window, horizon, time, group, columns and split.
+        limit: Rows of a file with validation data to look at; all by default.
+
+    Raises:
+        DataError: A column or row cannot be used.
+        PlanError: An option does not fit the table, or there are too few rows.
+    """
+    own_options = _without_unused(table, options)
+    arrays = _arrays(table)
+    columns = choose_columns(arrays, own_options)
+    validation = _validation(table, options, limit=limit)
+    notes = (*table.notes, *_notes(table, options))
+    if table.complete and (validation is None or validation.complete):
+        made = _windows(entry.name, table, validation, options)
+        described, notes = describe_windows(entry, columns, None, own_options), made.notes
+        counts = [len(split) if isinstance(split, Split) else 0 for split in (made.train, made.validation, made.test)]
+        described = replace(described, examples=counts[0], validation_examples=counts[1], test_examples=counts[2])
+    else:
+        order_series(arrays, own_options)  # for its errors
+        rows = None if _split_column(options) else table.file_rows
+        described = describe_windows(entry, columns, rows, own_options)
+    split = {_split_column(options): "split"}
+    listed = (
+        describe_column(column, split.get(name) or role_of(name, columns, options))
+        for name, column in table.columns.items()
+    )
+    shown = samples(table, columns.inputs, ())
+    return replace(described, columns=tuple(listed), samples=tuple(shown), notes=notes)
+
+
+def _windows(name: str, table: Columns, validation: Columns | None, options: DataOptions) -> Dataset:
+    parts = None
+    if column := _split_column(options):
+        parts = np.zeros(table.rows, np.intp)
+        for number, rows in enumerate(split_by_values(table.columns[column].values.tolist(), column)):
+            parts[rows] = number
+    others = None if validation is None else _arrays(validation)
+    dataset = windowed(name, _arrays(table), _without_unused(table, options), validation=others, parts=parts)
+    return replace(dataset, notes=(*table.notes, *_notes(table, options), *dataset.notes))
+
+
+def _validation(
+    table: Columns, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
+) -> Columns | None:
+    """The columns of the file with validation data, if the plan has one."""
+    if not options.validation_data:
+        return None
+    inputs, targets = choose_columns(table.columns, _without_unused(table, options))
+    return read_validation_file(table, Roles(targets, inputs), options, progress, limit)[1]
+
+
+def _split_column(options: DataOptions) -> str:
+    """The column that splits the rows; empty if there is none."""
+    return options.split.removeprefix(SPLIT_COLUMN) if options.split.startswith(SPLIT_COLUMN) else ""
+
+
+def _without_numbers(table: Columns, options: DataOptions) -> list[TableColumn]:
+    """The columns that the plan does not name and that windows cannot have."""
+    named = {options.time, options.group, _split_column(options), *options.target, *options.features, *options.ignore}
+    return [column for name, column in table.columns.items() if name not in named and column.kind not in _NUMERIC]
+
+
+def _without_unused(table: Columns, options: DataOptions) -> DataOptions:
+    """Options that also ignore columns that cannot be inputs."""
+    unused = [column.name for column in _without_numbers(table, options)]
+    split = [_split_column(options)] if _split_column(options) else []
+    return replace(options, ignore=(*options.ignore, *unused, *split))
+
+
+def _notes(table: Columns, options: DataOptions) -> Iterator[str]:
+    unused = _without_numbers(table, options)
+    if unused and not options.features:
+        listed = ", ".join(f"{column.name} ({column.kind})" for column in unused)
+        yield f"left out columns without numbers: {listed}"
+    date = next((column.name for column in unused if column.kind == "date"), "")
+    if date and not options.time:
+        yield f"rows are in the order of the file; {FieldValue('time', repr(date))} puts them in order"
+
+
+def _arrays(table: Columns) -> dict[str, npt.NDArray[Any]]:
+    """The values of each column: numbers, 0 and 1 for booleans, dates as ``datetime64``, or texts."""
+    return {name: _values(column) for name, column in table.columns.items()}
+
+
+def _values(column: TableColumn) -> npt.NDArray[Any]:
+    values = column.values
+    if column.kind == "date":
+        values = (values * 1e6).round().astype("datetime64[us]")
+    elif column.kind == "boolean":
+        values = np.full(len(column.values), np.nan)
+        for number, text in enumerate(column.categories):  # sorted: false before true, no before yes
+            values[column.values == text] = number
+    return values

@@ -1,0 +1,154 @@
+"""The rows of a table that can be used: their inputs, targets and weights; without TensorFlow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.splits import Rows, SplitRows, split_rows
+from accel_engine.data.structure import Structure, map_structure
+from accel_engine.data.tables.columns import Columns, TableColumn, read_columns
+from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
+from accel_engine.data.tables.roles import Roles
+from accel_engine.data.tables.split_column import split_by_values
+from accel_engine.data.tables.targets import TargetForm, target_arrays
+from accel_engine.errors import DataError, PlanError
+from accel_engine.text import suggestion
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidRows:
+    """The rows of a file that have targets and finite numbers.
+
+    Attributes:
+        inputs: The raw inputs.
+        targets: The targets; ``None`` if nothing is predicted.
+        weights: Sample weights, float32 ``[rows]``; ``None`` without a column of them.
+        names: Values of the column that splits the table; ``None`` without one.
+        count: Number of rows.
+        notes: Notes for the user.
+    """
+
+    inputs: list[RawInput]
+    targets: Structure
+    weights: npt.NDArray[np.float32] | None
+    names: npt.NDArray[Any] | None
+    count: int
+    notes: tuple[str, ...]
+
+    def split(self, roles: Roles, form: TargetForm, options: DataOptions) -> SplitRows:
+        """Split the rows as the plan says; those of a table that has a time are split in order.
+
+        Raises:
+            PlanError: The split does not fit the table.
+            DataError: All rows are of one class.
+        """
+        if form.task == "classification" and len(form.class_names) < 2:
+            raise DataError(f"the target {roles.targets[0]} has one value only, {form.class_names[0]!r}")
+        if self.names is not None:
+            return split_by_values(self.names.tolist(), roles.split)
+        if roles.order and options.split == "auto":
+            options = replace(options, split="ordered")
+        return split_rows(self.count, options, self.targets if form.task == "classification" else None)
+
+
+def valid_rows(
+    path: Path, columns: Mapping[str, TableColumn], roles: Roles, form: TargetForm, options: DataOptions
+) -> ValidRows:
+    """Take the rows that can be used, in the order of the column that orders them.
+
+    Args:
+        path: The file, for messages.
+        columns: Its columns.
+        roles: What they are for.
+        form: How targets become arrays.
+        options: Whether invalid rows are left out; otherwise they are an error.
+
+    Raises:
+        DataError: A row has no target or a number that is not finite, or no row is left.
+    """
+    rows = len(next(iter(columns.values())).values)
+    targets, has_targets = target_arrays({name: columns[name] for name in roles.targets}, form, rows)
+    unknown = "a class that the training data does not have, or no value," if form.task != "regression" else "no number"
+    problems = [(~has_targets, f"{unknown} in {_columns(roles.targets)}")]
+    numbers = [name for name in (*roles.inputs, roles.weight) if name and columns[name].values.dtype != object]
+    problems += [(np.isinf(columns[name].values), f"an infinite number in {_columns((name,))}") for name in numbers]
+    weights = None
+    if roles.weight:
+        weights = columns[roles.weight].values.astype(np.float32)
+        problems.append((~(weights >= 0), f"no weight of 0 or more in {_columns((roles.weight,))}"))
+    if roles.order:
+        problems.append((columns[roles.order].missing_rows, f"no value in {_columns((roles.order,))}"))
+    kept, notes = _drop(path, problems, rows, options)
+    if roles.order:
+        kept = kept[np.argsort(columns[roles.order].values[kept], kind="stable")]
+    inputs = raw_inputs(columns, roles.inputs)
+    return ValidRows(
+        [replace(raw, values=raw.values[kept]) for raw in inputs],
+        map_structure(lambda array: array[kept], targets),
+        weights if weights is None else weights[kept],
+        columns[roles.split].values[kept] if roles.split in columns else None,
+        len(kept),
+        notes,
+    )
+
+
+def read_validation_file(
+    table: Columns, roles: Roles, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
+) -> tuple[Path, Columns, Roles]:
+    """Read the file of a plan's ``validation_data``, whose columns have the kinds of the training file.
+
+    Args:
+        table: The training file's columns.
+        roles: What they are for.
+        options: Has the path.
+        progress: Reports the number of rows read.
+        limit: Read so many rows at most; all by default.
+
+    Returns:
+        The path, its columns, and what they are for.
+
+    Raises:
+        PlanError: There is no such file, or it lacks a column.
+        DataError: It cannot be read.
+    """
+    path = Path(options.validation_data).expanduser()
+    if not path.is_file():
+        raise PlanError("validation_data", options.validation_data, "no such file")
+    # The plan may name columns, such as those to ignore, that this file does not need to have.
+    free = replace(options, target=(), features=(), ignore=(), kinds=(), time="", group="", split="auto")
+    found = read_columns(path, free, progress, limit=limit, like=table.columns)
+    lacking = [name for name in (*roles.inputs, *roles.targets) if name not in found.columns]
+    if lacking:
+        reason = f"the file has no column {lacking[0]}; {suggestion(lacking[0], found.columns)}"
+        raise PlanError("validation_data", options.validation_data, reason)
+    weight = roles.weight if roles.weight in found.columns else ""
+    return path, found, replace(roles, split="", order="", weight=weight)
+
+
+def _drop(
+    path: Path, problems: list[tuple[npt.NDArray[np.bool_], str]], rows: int, options: DataOptions
+) -> tuple[Rows, tuple[str, ...]]:
+    """The rows without a problem, and a note on each problem."""
+    keep, notes = np.ones(rows, bool), []
+    for wrong, text in problems:
+        count = int(wrong.sum())
+        if not count:
+            continue
+        row = int(np.flatnonzero(wrong)[0]) + 1
+        if options.invalid_examples != "skip":
+            more = f", and {count - 1:,} more rows" if count > 1 else ""
+            raise DataError(f"{path}: row {row:,} has {text}{more} (--invalid-examples skip leaves them out)")
+        keep &= ~wrong
+        notes.append(f"left out {count:,} rows of {path.name} with {text}")
+    if not keep.any():
+        raise DataError(f"{path} has no rows that can be used: {'; '.join(notes)}")
+    return np.flatnonzero(keep), tuple(notes)
+
+
+def _columns(names: tuple[str, ...]) -> str:
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(names)}"

@@ -1,0 +1,128 @@
+"""Encodes the characters of texts as tokens, with a vocabulary from training data only."""
+
+import codecs
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.data_options import Progress
+from accel_engine.data.texts.vocabulary import UNKNOWN
+from accel_engine.errors import DataError, FieldValue, join_words
+
+CHUNK = 1 << 22
+"""Bytes that are decoded at a time."""
+
+_NO_TOKEN = np.iinfo(np.uint16).max
+
+
+class CharacterEncoder:
+    """Gives every character of the training part a token, and all others one token together.
+
+    Args:
+        replace: Whether bytes that are not UTF-8 become the character :data:`~.vocabulary.UNKNOWN`; otherwise they are
+            an error.
+
+    Attributes:
+        characters: The characters of the training part, in the order of their tokens.
+        unknown: How often each character that is not in the training part was encoded.
+        replaced: Number of characters of counted files that replace bytes.
+    """
+
+    def __init__(self, *, replace: bool = False) -> None:
+        self.characters: list[str] = []
+        self.unknown: Counter[str] = Counter()
+        self.replaced = 0
+        self._replace = replace
+        self._tokens = np.full(0x110000, _NO_TOKEN, np.uint16)  # by code point
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token; the last one is of unknown characters, if there were any."""
+        return (*self.characters, UNKNOWN) if self.unknown else tuple(self.characters)
+
+    def count(self, path: Path) -> int:
+        """Number of characters of a file.
+
+        Raises:
+            DataError: The file cannot be read, or is not UTF-8.
+        """
+        characters = 0
+        for text in read_texts(path, replace=self._replace):
+            characters += len(text)
+            self.replaced += text.count(UNKNOWN) if self._replace else 0
+        return characters
+
+    def encode(self, path: Path, length: int, learned: int, progress: Progress) -> npt.NDArray[np.uint16]:
+        """Encode a file.
+
+        Args:
+            path: The file.
+            length: Its number of characters.
+            learned: Number of characters at its start that are the training part.
+            progress: Reports the number of characters.
+
+        Raises:
+            DataError: The file changed since it was counted, or has too many different characters.
+        """
+        tokens = np.empty(length, np.uint16)
+        done = 0
+        for text in read_texts(path, replace=self._replace):
+            codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+            if done + len(codes) > length:
+                break
+            border = min(max(0, learned - done), len(codes))
+            self._learn(codes[:border])
+            tokens[done : done + len(codes)] = self._lookup(codes)
+            done += len(codes)
+            progress(done, length)
+        if done != length:
+            raise DataError(f"{path} changed while it was read")
+        return tokens
+
+    def _learn(self, codes: npt.NDArray[np.uint32]) -> None:
+        new = np.unique(codes[self._tokens[codes] == _NO_TOKEN])
+        count = len(self.characters)
+        if count + len(new) >= _NO_TOKEN:
+            tokenizer = FieldValue("tokenizer", "bytes")
+            raise DataError(join_words((f"the text has over {_NO_TOKEN:,} different characters; use ", tokenizer)))
+        self._tokens[new] = np.arange(count, count + len(new), dtype=np.uint16)
+        self.characters += map(chr, new.tolist())
+
+    def _lookup(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        tokens = self._tokens[codes]
+        unknown = tokens == _NO_TOKEN
+        if unknown.any():
+            found, counts = np.unique(codes[unknown], return_counts=True)
+            self.unknown.update(dict(zip(map(chr, found.tolist()), counts.tolist(), strict=True)))
+            tokens[unknown] = len(self.characters)
+        return tokens
+
+
+def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -> Iterator[str]:
+    """Decode a text file in chunks of some bytes, :data:`CHUNK` by default; of an empty file, yield an empty text.
+
+    Raises:
+        DataError: The file cannot be read, or is not UTF-8 and nothing is replaced.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace" if replace else "strict")
+    done = 0
+    try:
+        with path.open("rb") as file:
+            while content := file.read(chunk or CHUNK):
+                done += len(content)
+                yield decoder.decode(content)
+            yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        position = done - len(error.object) + error.start
+        words = (
+            f"{path} is not UTF-8 at byte {position:,}: save it as UTF-8, use ",
+            FieldValue("tokenizer", "bytes"),
+            ", or replace what is not UTF-8 with ",
+            FieldValue("invalid_examples", "skip"),
+        )
+        raise DataError(join_words(words)) from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error

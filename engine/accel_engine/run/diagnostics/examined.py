@@ -1,0 +1,45 @@
+"""Reads the report of a run of an older program, which only classifiers had: the row ``examined``.
+
+Its body has the nonzero cells of the confusion matrix (indices as int32, then counts as int64) and the images.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accel_engine.run.diagnostics.reports import ClassificationReport, SamplePrediction, ValidationReport
+from accel_engine.run.diagnostics.views import Image
+
+
+def unpack_examined(head: dict[str, Any], body: bytes) -> ValidationReport:
+    """Unpack the report of an older program.
+
+    Raises:
+        KeyError: A value is missing.
+        TypeError: A value has another form.
+        ValueError: The body is too short.
+    """
+    classes, cells, shape = head["classes"], head["cells"], head["pictures"]
+    counts = None
+    if classes is not None:
+        counts = np.zeros(classes * classes, np.int64)
+        counts[np.frombuffer(body, "<i4", cells)] = np.frombuffer(body, "<i8", cells, 4 * cells)
+        counts = counts.reshape(classes, classes)
+    images = None if shape is None else np.frombuffer(body, np.uint8, offset=12 * cells).reshape(shape)
+    worst = tuple(
+        SamplePrediction(
+            row=each["row"],
+            loss=-math.log(max(each["chance"], 1e-7)),  # Keras' epsilon
+            input=None if images is None else Image(images[index]),
+            label=each["label"],
+            predicted=each["said"],
+            confidence=each["confidence"],
+            true_class_probability=each["chance"],
+        )
+        for index, each in enumerate(head["worst"])
+    )
+    report = ClassificationReport(
+        examples=head["examples"], worst=worst, reason=head["reason"], names=tuple(head["names"]), counts=counts
+    )
+    return ValidationReport((report,))

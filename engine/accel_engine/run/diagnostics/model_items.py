@@ -1,0 +1,90 @@
+"""A model's input and its layers, as runs store them."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from accel_engine.data.pixel_scaling import is_image
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """The input of a run's model, and its classes.
+
+    Attributes:
+        shape: Shape of one example.
+        names: Class names.
+        scale: Factor for raw values; see :func:`accel_engine.training.core.run_scaling.recorded_scale`.
+        low: The raw value that is black in an image.
+        high: The raw value that is white.
+        integers: Whether raw values are bytes.
+    """
+
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    scale: float
+    low: float
+    high: float
+    integers: bool
+
+    @property
+    def is_image(self) -> bool:
+        """Whether an example has the shape of an image."""
+        return is_image(self.shape)
+
+    @classmethod
+    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
+        """The input of a row ``intake``."""
+        del body
+        return cls(**{**head, "shape": tuple(head["shape"]), "names": tuple(head["names"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A row of the layer table.
+
+    Attributes:
+        name: The layer's name.
+        kind: Its class.
+        depth: Number of nested models around it; 0 for a layer of the model itself.
+        shape: Output shape for one example; ``None`` if it is known only at run time.
+        parameters: Number of weights; for a nested model, those of its layers included.
+        trainable: Number of trainable weights.
+        flops: Floating-point operations of a training step, gradients included; ``None`` if not counted.
+        inner: Whether it is a nested model whose layers follow.
+    """
+
+    name: str
+    kind: str
+    depth: int
+    shape: tuple[int | None, ...] | None
+    parameters: int
+    trainable: int
+    flops: float | None
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTable:
+    """A model's layers, in order.
+
+    Attributes:
+        layers: The layers; a nested model is followed by its own.
+        flops: FLOPs of a whole training step; ``None`` if they cannot be counted.
+        rest: FLOPs of the step that belong to no layer.
+        reason: Why FLOPs cannot be counted.
+    """
+
+    layers: tuple[Layer, ...]
+    flops: float | None = None
+    rest: float = 0.0
+    reason: str = ""
+
+    @classmethod
+    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
+        """The table of a row ``layers``."""
+        del body
+        layers = tuple(
+            Layer(**{**layer, "shape": None if layer["shape"] is None else tuple(layer["shape"])})
+            for layer in head["layers"]
+        )
+        return cls(**{**head, "layers": layers})

@@ -1,0 +1,207 @@
+"""The training batches of a run: which segment comes next, and where in the data a step is."""
+
+from collections.abc import Generator
+from typing import Protocol
+
+import numpy as np
+
+from accel_engine.data.dataset import Split
+from accel_engine.data.structure import map_structure
+from accel_engine.errors import DataError
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.loop import Loop
+from accel_engine.training.core.stream_feed import StreamFeed
+
+EXACT_STEPS = 16
+"""Steps of a segment of a stream that several workers read, each for itself."""
+
+
+class Batches(Protocol):
+    """Gives the segments of every epoch, and knows the position, which belongs to a checkpoint."""
+
+    position: list[int]
+    """What a checkpoint stores, int64 ``[4]``; zeros where the step says it all."""
+
+    @property
+    def epoch_ended(self) -> bool:
+        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
+
+    def restore(self, step: int) -> tuple[int, int]:
+        """The epoch and the steps done in it after some steps, from the position that was restored."""
+
+    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
+        """Yield the segments of an epoch after some of its steps."""
+
+    def count(self, steps: int) -> None:
+        """Note that steps were taken."""
+
+    def first_segment(self) -> Segment:
+        """A segment of whole batches, to trace the step with."""
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+
+
+class RowBatches:
+    """Batches of examples that are read by row, in an order that follows from the step.
+
+    Args:
+        assembly: Data and step counts.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        assert isinstance(assembly.dataset.train, Split)  # noqa: S101 (the caller chose by it)
+        self._assembly = assembly
+        self._examples = len(assembly.dataset.train)
+        self.position = [0, 0, 0, 0]
+        self._done = 0
+
+    @property
+    def epoch_ended(self) -> bool:
+        """Whether all steps of the epoch were counted."""
+        return self._done >= self._assembly.step_counts.steps_per_epoch
+
+    def restore(self, step: int) -> tuple[int, int]:
+        """The epoch and the steps done in it after some steps."""
+        return divmod(step, self._assembly.step_counts.steps_per_epoch)
+
+    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
+        """Yield the segments of an epoch after some of its steps."""
+        del loop
+        self._done = done
+        counts, plan = self._assembly.step_counts, self._assembly.plan
+        shuffle = plan.shuffle == "on"
+        for order in epoch_orders(counts, self._examples, plan.seed, epoch, first=done, shuffle=shuffle):
+            yield Segment(order, len(order), order.shape[1] * order.shape[2])
+
+    def count(self, steps: int) -> None:
+        """Note that steps were taken."""
+        self._done += steps
+
+    def first_segment(self) -> Segment:
+        """A segment of whole batches, to trace the step with."""
+        counts = self._assembly.step_counts
+        order = np.zeros((1, counts.replicas, counts.per_replica_batch), np.int32)
+        return Segment(order, 1, counts.global_batch)
+
+    def close(self) -> None:
+        """Nothing is read ahead."""
+
+
+class StreamBatches:
+    """Batches of a stream, pass after pass.
+
+    A plan's steps per epoch end an epoch anywhere in the stream; without them, an epoch is one pass.
+
+    Args:
+        assembly: Data and plan.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        assert isinstance(assembly.feed, StreamFeed)  # noqa: S101 (the caller chose by it)
+        assert not isinstance(assembly.dataset.train, Split)  # noqa: S101
+        self._feed: StreamFeed = assembly.feed
+        self._assembly = assembly
+        self._limit = assembly.plan.steps_per_epoch or assembly.dataset.train.batches
+        self._ends_pass = assembly.plan.steps_per_epoch is None
+        self._reader: Generator[Segment, None, None] | None = None
+        self._peeked: Segment | None = None
+        self._pass_over = False  # and the reader is that of the next one
+        self._wanted = 1
+        self._pass, self._inside, self._epoch, self._done = 0, 0, 0, 0
+
+    @property
+    def position(self) -> list[int]:
+        """The pass over the stream, the batches consumed of it, the epoch and the steps done in it."""
+        return [self._pass, self._inside, self._epoch, self._done]
+
+    @position.setter
+    def position(self, position: list[int]) -> None:
+        self._pass, self._inside, self._epoch, self._done = position
+
+    @property
+    def epoch_ended(self) -> bool:
+        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
+        return self._limit is not None and self._done >= self._limit
+
+    def restore(self, step: int) -> tuple[int, int]:
+        """The epoch and the steps done in it, as the checkpoint says."""
+        del step
+        return self._epoch, self._done
+
+    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
+        """Yield the segments of an epoch after some of its steps."""
+        self._epoch, self._done = epoch, done
+        while self._ends_pass or not self.epoch_ended:
+            self._wanted = loop.chunk_steps
+            segment = None if self._pass_over else self._next()
+            if segment is not None:
+                yield self._end_at(segment)
+                continue
+            if not self._inside:
+                raise DataError(f"the data gave no batches in pass {self._pass + 1} over it")
+            if not self._pass_over:
+                self._reader = None
+            self._pass_over, self._pass, self._inside = False, self._pass + 1, 0
+            if self._ends_pass:
+                break
+        self._epoch, self._done = epoch + 1, 0
+
+    def count(self, steps: int) -> None:
+        """Note that steps were taken."""
+        self._inside += steps
+        self._done += steps
+
+    def first_segment(self) -> Segment:
+        """The first segment, to trace the step with; it is trained on later.
+
+        Raises:
+            DataError: There are no batches.
+        """
+        self._peeked = self._next()
+        if self._peeked is None and self._inside:  # the checkpoint is at the end of a pass
+            self._pass_over, self._reader = True, self._read(self._pass + 1, 0)
+            self._peeked = next(self._reader, None)
+        if self._peeked is None:
+            raise DataError("the data gives no batches")
+        return self._peeked
+
+    def _next(self) -> Segment | None:
+        """The next segment of this pass over the stream; ``None`` at its end."""
+        if self._peeked is not None:
+            segment, self._peeked = self._peeked, None
+            return segment
+        if self._reader is None:
+            self._reader = self._read(self._pass, self._inside)
+        return next(self._reader, None)
+
+    def _read(self, number: int, inside: int) -> Generator[Segment, None, None]:
+        exact = not self._assembly.single_process
+        wanted = (lambda: EXACT_STEPS) if exact else (lambda: self._wanted)
+        return self._feed.segments(number, inside, wanted, exact=exact)
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _end_at(self, segment: Segment) -> Segment:
+        """The part of a segment that belongs to the epoch; the rest comes first in the next one."""
+        left = self._limit - self._done if self._limit is not None and not self._ends_pass else segment.steps
+        if left >= segment.steps:
+            return segment
+        parts = [
+            map_structure(lambda stack, own=own: stack[own], segment.order) for own in (slice(left), slice(left, None))
+        ]
+        self._peeked = Segment(parts[1], segment.steps - left, segment.examples)
+        return Segment(parts[0], left, segment.examples)
+
+
+def training_batches(assembly: Assembly) -> Batches:
+    """The training batches of an assembly."""
+    if isinstance(assembly.dataset.train, Split):
+        return RowBatches(assembly)
+    return StreamBatches(assembly)

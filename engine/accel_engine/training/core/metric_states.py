@@ -1,0 +1,178 @@
+"""Computes the loss and the metrics of a batch in a graph, without changing the metrics' variables.
+
+A metric's state of one batch starts from zero, and states of batches and replicas are added, as ``tf.distribute`` adds
+them. So the same sums give a step's metrics and a validation's, under every strategy and with XLA.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, Structure
+from accel_engine.private_names.keras_names import keeps_losses, kept_losses, mask_of
+from accel_engine.run.series_names import SeriesNames
+
+MAX_STATE = 64
+"""Values in the state of a metric that is computed at every step; larger ones, such as AUC's, slow a step down."""
+
+
+class MetricStates:
+    """The metrics of a compiled model, and further ones, as functions of a vector of states.
+
+    Args:
+        model: Built and compiled; its metrics are built too.
+        extra: Metrics of a single output that are not part of the model.
+        names: Gives metrics their series names.
+        limit: Metrics with larger states are left out; ``None`` for no limit.
+    """
+
+    def __init__(
+        self, model: keras.Model, extra: Sequence[keras.Metric], names: SeriesNames, limit: int | None = None
+    ) -> None:
+        self._model = model
+        self._extra = extra
+        self._names = names
+        large = [metric for metric in _leaves(model) if limit is not None and _size(metric.variables) > limit]
+        self.left_out = tuple(metric.name for metric in large)
+        hidden = {id(variable) for metric in large for variable in metric.variables}
+        every = [*model.metrics_variables, *(variable for metric in extra for variable in metric.variables)]
+        self._all = every
+        self._variables = [variable for variable in every if id(variable) not in hidden]
+        self._hidden_names = _names_of(model, large)
+
+    @property
+    def width(self) -> int:
+        """Number of values in all states."""
+        return _size(self._variables)
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the states."""
+        return [tuple(variable.shape) for variable in self._variables]
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Names of the metrics' series."""
+        return tuple(self.results(self.unpack(tf.zeros([self.width]))))
+
+    def measure(self, batch: Batch, outputs: Structure, *, training: bool) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """The loss of a batch and the states of its metrics.
+
+        Args:
+            batch: Inputs, targets and weights as the loss takes them.
+            outputs: The model's outputs.
+            training: Whether it is a training step.
+
+        Returns:
+            The loss of :func:`compute_loss`, divided by the number of replicas as Keras does it, and float32 tensors
+            to be summed.
+        """
+        model = self._model
+        zeros = [(variable, tf.zeros(variable.shape, variable.dtype)) for variable in self._all]
+        known = {id(variable) for variable in self._all}
+        outside = None if keeps_losses(model) else compute_loss(model, batch, outputs, training=training)
+        shared = batch._replace(weights=_share_masks(batch.weights, outputs))
+        with kept_losses(model), keras.StatelessScope(state_mapping=zeros) as scope:
+            loss = compute_loss(model, shared, outputs, training=training) if outside is None else outside
+            model.compute_metrics(*batch[:2], outputs, batch.weights)
+            for metric in self._extra:
+                metric.update_state(_with_units(batch.targets, outputs), outputs)
+            states = [tf.cast(scope.get_current_value(variable), tf.float32) for variable in self._variables]
+        for variable in model.variables:  # changed by a custom compute_loss or compute_metrics
+            if id(variable) not in known and (value := scope.get_current_value(variable)) is not None:
+                variable.assign(value)
+        return loss, states
+
+    def results(self, states: Sequence[tf.Tensor]) -> dict[str, Any]:
+        """The metrics of summed states, by series name; without the loss."""
+        values = dict(zip(map(id, self._variables), states, strict=True))
+        mapping = [
+            (variable, tf.cast(values[id(variable)], variable.dtype))
+            for variable in self._all
+            if id(variable) in values
+        ]
+        mapping += [(each, tf.zeros(each.shape, each.dtype)) for each in self._all if id(each) not in values]
+        with keras.StatelessScope(state_mapping=mapping):
+            found = {**self._model.get_metrics_result(), **{metric.name: metric.result() for metric in self._extra}}
+        results = {name: value for name, value in found.items() if name != "loss" and name not in self._hidden_names}
+        return self._names.scalars(keras.tree.map_structure(tf.convert_to_tensor, results))
+
+    def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
+        """The states in a vector, float32 ``[width]``; see :func:`pack`."""
+        sizes = [_size([variable]) for variable in self._variables]
+        parts = tf.split(vector, sizes) if sizes else []
+        return [tf.reshape(part, each.shape) for part, each in zip(parts, self._variables, strict=True)]
+
+
+def pack(states: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Some states as a vector, float32 ``[width]``."""
+    return tf.concat([tf.reshape(state, [-1]) for state in states], axis=0) if states else tf.zeros([0])
+
+
+def compute_loss(model: keras.Model, batch: Batch, outputs: Structure, *, training: bool) -> tf.Tensor:
+    """The model's loss of a batch, to differentiate as ``fit`` does: a vector if it has no reduction."""
+    arguments: dict[str, Any] = {
+        "x": batch.inputs,
+        "y": batch.targets,
+        "y_pred": outputs,
+        "sample_weight": batch.weights,
+    }
+    if "training" in inspect.signature(model.compute_loss).parameters:  # since Keras 3.3
+        arguments["training"] = training
+    return model.compute_loss(**arguments)
+
+
+def mean_loss(loss: tf.Tensor) -> tf.Tensor:
+    """A loss as a scalar, float32: the mean of one without a reduction, as ``fit`` reports it."""
+    loss = tf.cast(loss, tf.float32)
+    return tf.reduce_mean(loss) if loss.shape.rank else loss
+
+
+def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Structure:
+    """Call a model as ``fit`` does: with ``training`` only if its ``call`` takes it."""
+    parameters = inspect.signature(model.call).parameters.values()
+    takes = any(each.name == "training" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    return model(inputs, training=training) if takes else model(inputs)
+
+
+def _with_units(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+    """Targets of a binary output with its last axis of 1, as the loss compares them."""
+    misses_axis = outputs.shape[-1] == 1 and targets.shape.rank == outputs.shape.rank - 1
+    return targets[..., tf.newaxis] if misses_axis else targets
+
+
+def _share_masks(weights: Structure, outputs: Structure) -> Structure:
+    """Sample weights with which a masked loss is the mean over the unmasked tokens of all replicas.
+
+    Keras takes the mean over a replica's own, and then over replicas, whose numbers of tokens differ.
+    """
+    context, mask = tf.distribute.get_replica_context(), mask_of(outputs)
+    if context is None or context.num_replicas_in_sync == 1 or mask is None or not tf.is_tensor(outputs):
+        return weights
+    own = tf.reduce_sum(tf.cast(mask, tf.float32))
+    every = context.all_reduce(tf.distribute.ReduceOp.SUM, own)
+    share = own * context.num_replicas_in_sync / tf.maximum(every, 1.0)
+    return share * (tf.ones([tf.shape(mask)[0], 1]) if weights is None else tf.cast(weights, tf.float32))
+
+
+def _leaves(model: keras.Model) -> list[keras.Metric]:
+    return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
+
+
+def _names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:
+    """The names of some metrics in the model's results: compiled ones have the name of their output before them."""
+    names = set()
+    for metric in model.metrics:
+        inner = getattr(metric, "metrics", None) or []
+        results = list(metric.result()) if inner and metrics else []
+        pairs = zip(results, inner, strict=True) if len(results) == len(inner) else ()
+        names |= {name for name, each in pairs if any(each is other for other in metrics)}
+        names |= {metric.name} if any(metric is other for other in metrics) else set()
+    return names
+
+
+def _size(variables: Sequence[keras.Variable]) -> int:
+    return sum(int(tf.TensorShape(variable.shape).num_elements() or 0) for variable in variables)

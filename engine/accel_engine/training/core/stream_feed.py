@@ -1,0 +1,228 @@
+"""Feeds the batches of a stream: a thread reads ahead on the host, and a chunk gets its batches stacked.
+
+The stream's iterator stays on the host, in this process, so that its position is always the one that was consumed:
+distributed iterators read ahead and cannot be saved.
+"""
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from accel_engine.data.dataset import StackingStream, Stream
+from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.errors import DataError
+from accel_engine.training.core.feed import Segment
+
+CHUNK_SECONDS = 0.05
+"""About how long batches are collected for a chunk."""
+
+AHEAD = 2
+"""Chunks that are read ahead at most."""
+
+CLOSE_SECONDS = 2.0
+"""How long to wait at most for a stream that is read, when no more is needed."""
+
+AHEAD_BYTES = 1 << 28
+"""Bytes that are read ahead at most, but for one chunk."""
+
+
+class StreamFeed:
+    """Feeds the batches of a stream, each split evenly between the replicas.
+
+    Args:
+        strategy: The strategy that the loop runs under.
+        stream: The batches.
+        device: TensorFlow's name of the device that trains, if it is a single one.
+        worker: Index of this worker; each reads the whole stream and uses its own part of every batch.
+        workers: Number of workers.
+    """
+
+    kind = "streamed"
+
+    def __init__(
+        self, strategy: tf.distribute.Strategy, stream: Stream, device: str, worker: int = 0, workers: int = 1
+    ) -> None:
+        self._stream = stream
+        self._replicas = strategy.num_replicas_in_sync
+        self._local = self._replicas // workers
+        self._first = worker * self._local
+        self._device = device if self._replicas == 1 else "/CPU:0"
+
+    def segments(
+        self, epoch: int, position: int, wanted: Callable[[], int], *, exact: bool = False
+    ) -> Generator[Segment, None, None]:
+        """Yield the rest of an epoch.
+
+        Args:
+            epoch: The pass over the stream, from 0.
+            position: Batches of it that have been consumed.
+            wanted: Returns the number of steps of the next chunk; asked in another thread.
+            exact: Whether the numbers of batches must not depend on time, as all workers need the same.
+        """
+
+        def read() -> Iterator[tuple[Batch, int]]:
+            if isinstance(self._stream, StackingStream) and not exact:
+                for stack, count in self._stream.stacks(epoch, position, wanted):
+                    yield self._split(stack, 1), count
+                return
+            seconds = math.inf if exact else CHUNK_SECONDS
+            yield from _stacked((self._split(batch) for batch in self._stream.read(epoch, position)), wanted, seconds)
+
+        with _ReadAhead(read, self._device) as stacks:
+            while (item := stacks.get()) is not None:
+                yield Segment(item[0], item[1], self._examples(item[0]))
+
+    def open(self, order: Batch, first: int = 0) -> Batch:
+        """Return the batches themselves."""
+        del first
+        return order
+
+    def spec(self, source: Batch) -> Batch:
+        """Any number of batches of this size."""
+        spec: Batch = map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), source)
+        return spec
+
+    def arguments(self, source: Batch, step: tf.Tensor) -> tuple[Any, ...]:
+        """The batch of the step."""
+        return (map_structure(lambda stack: stack[step], source),)
+
+    def examples(self, batch: Batch) -> Batch:
+        """This replica's part of a batch."""
+        if self._local == 1:
+            return batch
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group - self._first
+        own: Batch = map_structure(lambda parts: parts[replica], batch)
+        return own
+
+    def stacked(self, batch: Batch) -> Batch:
+        """The source of a single step with this batch, whose size must be a multiple of the replicas."""
+        with tf.device(self._device):
+            one: Batch = map_structure(lambda array: tf.convert_to_tensor(array)[tf.newaxis], self._split(batch))
+        return one
+
+    def _split(self, batch: Batch, axis: int = 0) -> Batch:
+        """The parts of this worker's replicas, ``[replicas, batch, ...]``, or the whole batch for a single one.
+
+        Args:
+            batch: The batch, or a stack of batches.
+            axis: The axis of the examples.
+        """
+        if self._replicas == 1:
+            return batch
+        share = flatten(batch)[0].shape[axis] // self._replicas
+        own = slice(self._first * share, (self._first + self._local) * share)
+
+        def parts(array: Any) -> Any:
+            chosen = array[(slice(None),) * axis + (own,)]
+            if self._local == 1:
+                return chosen
+            return tf.reshape(chosen, (*array.shape[:axis], self._local, share, *array.shape[axis + 1 :]))
+
+        split: Batch = map_structure(parts, batch)
+        return split
+
+    def _examples(self, stack: Batch) -> int:
+        shape = flatten(stack)[0].shape
+        share: int = shape[1] if self._local == 1 else shape[2]
+        return int(share * self._replicas)
+
+
+_END: Any = object()
+
+
+class _ReadAhead:
+    """Reads batches in a thread, which ends with the ``with`` block."""
+
+    def __init__(self, read: Callable[[], Iterator[tuple[Batch, int]]], device: str) -> None:
+        self._read, self._device = read, device
+        self._queue: queue.Queue[Any] = queue.Queue()
+        self._room = threading.Condition()
+        self._held, self._bytes, self._stopped = 0, 0, False
+        self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
+
+    def __enter__(self) -> "_ReadAhead":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._room:
+            self._stopped = True
+            self._room.notify()
+        self._thread.join(CLOSE_SECONDS)  # the user's code may be waiting for data
+
+    def get(self) -> tuple[Batch, int] | None:
+        """The next stack and its number of batches; ``None`` at the end; raises what reading raised."""
+        item, size = self._queue.get()
+        if isinstance(item, BaseException):
+            raise item
+        if item is _END:
+            self._queue.put((_END, 0))
+            return None
+        with self._room:
+            self._held -= 1
+            self._bytes -= size
+            self._room.notify()
+        stack: tuple[Batch, int] = item
+        return stack
+
+    def _run(self) -> None:
+        too_small = False
+        try:
+            with tf.device(self._device):
+                for raw, count in self._read():
+                    stack = map_structure(tf.identity, raw)
+                    if too_small:
+                        raise DataError("a batch of the data has fewer examples than there are replicas")
+                    too_small = not all(flatten(stack)[0].shape)  # only the last batch of a pass may be
+                    if not too_small and not self._put(stack, count):
+                        return
+            self._queue.put((_END, 0))
+        except BaseException as error:  # noqa: BLE001 (raised in the training thread)
+            self._queue.put((error, 0))
+
+    def _put(self, stack: Batch, count: int) -> bool:
+        """Wait for room and add a stack; returns whether to go on."""
+        size = sum(int(each.shape.num_elements() or 0) * max(1, each.dtype.size) for each in flatten(stack))
+        with self._room:
+            self._room.wait_for(
+                lambda: self._stopped or not self._held or (self._held < AHEAD and self._bytes + size <= AHEAD_BYTES)
+            )
+            if self._stopped:
+                return False
+            self._held += 1
+            self._bytes += size
+        self._queue.put(((stack, count), size))
+        return True
+
+
+def _stacked(batches: Iterator[Batch], wanted: Callable[[], int], seconds: float) -> Iterator[tuple[Batch, int]]:
+    """Stack batches of equal shapes: at most as many as are wanted, collected for about some seconds."""
+    waiting: list[Batch] = []
+    until = 0.0
+
+    def stack() -> tuple[Batch, int]:
+        stacked: Batch = map_structure(lambda *arrays: tf.stack(arrays), *waiting)
+        return stacked, len(waiting)
+
+    for batch in batches:
+        converted = map_structure(tf.convert_to_tensor, batch)
+        if waiting and _signature(converted) != _signature(waiting[0]):
+            yield stack()
+            waiting = []
+        if not waiting:
+            until = time.monotonic() + seconds
+        waiting.append(converted)
+        if len(waiting) >= wanted() or time.monotonic() >= until:
+            yield stack()
+            waiting = []
+    if waiting:
+        yield stack()
+
+
+def _signature(batch: Structure) -> tuple[Any, ...]:
+    return tuple((tuple(each.shape), each.dtype) for each in flatten(batch))

@@ -1,0 +1,1 @@
+"""Builds the report of a validation, in a form that fits the task."""

@@ -1,0 +1,109 @@
+"""Builds the report of a regression: one or more numbers for each example."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch
+from accel_engine.run.diagnostics import RegressionReport
+from accel_engine.run.diagnostics.reports import MAX_REGRESSION_POINTS, MAX_UNITS, RESIDUAL_BINS
+from accel_engine.training.evaluation.reports.example_views import row_views
+from accel_engine.training.evaluation.reports.measures import error_sums, example_losses, flat
+from accel_engine.training.evaluation.reports.output_report import (
+    SEED,
+    Array,
+    Floats,
+    ModelOutput,
+    OutputReportBuilder,
+    Shown,
+)
+from accel_engine.training.evaluation.task_report import Predict
+
+
+class RegressionBuilder(OutputReportBuilder):
+    """Measures the true and predicted values of the first numbers, and the errors of all.
+
+    Args:
+        output: The output; all of its sides but the batch are known.
+    """
+
+    totals = 3
+    worst = 64
+
+    def __init__(self, output: ModelOutput) -> None:
+        super().__init__(output)
+        self._units = int(np.prod([side or 0 for side in output.shape[1:]], dtype=np.int64))
+        self._shown = min(self._units, MAX_UNITS)
+        self.width = 1 + 2 * self._shown
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`."""
+        del batch
+        true, predicted = (self.output.restored(flat(each)) for each in (target, output))
+        errors = predicted - true
+        losses = example_losses(self.output.loss, target, output, tf.abs(errors))
+        some = slice(self._shown)
+        return tf.concat([losses[:, tf.newaxis], true[:, some], predicted[:, some]], 1), error_sums(errors, mask)
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> RegressionReport:
+        """See :class:`OutputReportBuilder`."""
+        del predict
+        finite = np.isfinite(values[:, 1:]).all(axis=1)
+        true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
+        chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
+        residuals = predicted - true
+        histograms = [histogram_of(each) for each in residuals.T]
+        absolute, squared, count = totals
+        names = self.output.target_names
+        if len(names) != self._units:
+            names = tuple(map(str, range(self._units)))
+        return RegressionReport(
+            output=self.output.name,
+            examples=len(values),
+            names=names[: self._shown],
+            units=self._units,
+            mae=_mean(np.abs(residuals)),
+            rmse=np.sqrt(_mean(residuals**2)),
+            r2=_determination(true, residuals),
+            mean_mae=float(absolute / count) if count else np.nan,
+            mean_rmse=float(np.sqrt(squared / count)) if count else np.nan,
+            points=np.stack([true[chosen].T, predicted[chosen].T], axis=2).astype(np.float32),
+            residuals=np.array([counts for counts, _ in histograms]),
+            residual_edges=np.array([edges for _, edges in histograms]),
+            not_finite=int((~finite).sum()),
+            **shown.examples(self._views(shown.target), self._views(shown.output)),
+        )
+
+    def _views(self, numbers: Array | None) -> Any:
+        if numbers is None or not len(numbers):
+            return None
+        return row_views(list(self.output.restored(numbers.reshape(len(numbers), -1)).T), self.output.target_names)
+
+
+def histogram_of(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """Counts ``[RESIDUAL_BINS]`` and edges of finite values.
+
+    The outermost 0.5 percent are in the first and the last bin, as a single outlier would leave all others in one.
+    """
+    if not len(values):
+        return np.zeros(RESIDUAL_BINS, np.int64), np.linspace(-1, 1, RESIDUAL_BINS + 1, dtype=np.float32)
+    low, high = np.quantile(values, [0.005, 0.995])
+    counts, edges = np.histogram(np.clip(values, low, high), RESIDUAL_BINS)
+    return counts.astype(np.int64), edges.astype(np.float32)
+
+
+def _mean(values: Floats) -> Floats:
+    """Means of columns; NaN without rows."""
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1], np.nan)
+
+
+def _determination(true: Floats, residuals: Floats) -> Floats:
+    if not len(true):
+        return np.full(true.shape[1], np.nan)
+    spread = ((true - true.mean(axis=0)) ** 2).sum(axis=0)
+    found: Floats = 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
+    return found

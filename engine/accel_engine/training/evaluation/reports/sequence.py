@@ -1,0 +1,148 @@
+"""Builds the report of a model that predicts a class for each token, such as a language model."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, flatten
+from accel_engine.private_names.keras_names import mask_of
+from accel_engine.run.diagnostics import SequenceReport
+from accel_engine.run.diagnostics.reports import MAX_PIXEL_CLASSES
+from accel_engine.run.diagnostics.views import View
+from accel_engine.training.evaluation.reports.example_views import token_text, tokens_view
+from accel_engine.training.evaluation.reports.measures import (
+    broadcast,
+    compared,
+    confusion,
+    loss_values,
+    no_totals,
+    probabilities,
+)
+from accel_engine.training.evaluation.reports.output_report import Floats, ModelOutput, OutputReportBuilder, Shown
+from accel_engine.training.evaluation.reports.text_generation import generate
+from accel_engine.training.evaluation.task_report import Predict
+
+PADDING = frozenset({"", "[PAD]", "<pad>"})
+"""Texts of a first token that is padding."""
+
+PROMPT = 16
+"""Tokens that generated text continues."""
+
+_LOSS, _TOKENS, _CORRECT, _NATS = range(4)
+
+
+class SequenceBuilder(OutputReportBuilder):
+    """Measures each sequence: its loss, its tokens, how many are correct, and their cross-entropy.
+
+    Args:
+        output: The output, ``[batch, tokens, classes]``.
+        writes_text: Whether the classes are the tokens of the inputs, so that the model can write text.
+    """
+
+    width = 4
+    random = 1
+
+    def __init__(self, output: ModelOutput, *, writes_text: bool) -> None:
+        super().__init__(output)
+        self._writes_text = writes_text
+        self._names = output.views.vocabulary if writes_text else output.class_names
+        self._classes = max(2, output.units)
+        self._counts = not writes_text and self._classes <= MAX_PIXEL_CLASSES
+        self.totals = self._classes**2 + 1 if self._counts else 0
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`."""
+        classes, predicted, nats = compared(output, target, logits=self.output.logits)
+        counts = self._counted(classes, batch.weights, mask_of(output))
+        counts = tf.cast(counts, tf.float32)
+        tokens = tf.reduce_sum(counts, axis=1)
+        losses = loss_values(self.output.loss, target, output)
+        losses = nats if losses is None or losses.shape.rank != 2 else tf.cast(losses, tf.float32)
+
+        def total(values: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(tf.where(counts > 0, values, 0.0), axis=1)  # a product would spread NaN
+
+        correct = total(tf.cast(classes == predicted, tf.float32))
+        values = tf.stack([total(losses) / tf.maximum(tokens, 1.0), tokens, correct, total(nats)], axis=1)
+        if not self._counts:
+            return values, no_totals()
+        return values, confusion(classes, predicted, broadcast(mask, classes) * counts, self._classes)
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> SequenceReport:
+        """See :class:`OutputReportBuilder`."""
+        _, tokens, correct, nats = values.sum(axis=0, dtype=np.float64)
+        counts = np.rint(totals).astype(np.int64)[:-1].reshape(self._classes, -1) if self._counts else None
+        prompt, generated = self._written(shown, predict)
+        report = shown.examples(*self._views(shown))
+        report["random"] = ()
+        with np.errstate(over="ignore"):
+            perplexity = float(np.exp(nats / tokens)) if tokens else np.nan
+        large = not self._writes_text and not self._counts
+        return SequenceReport(
+            output=self.output.name,
+            examples=len(values),
+            names=self._names if counts is not None else (),
+            tokens=int(tokens),
+            accuracy=float(correct / tokens) if tokens else np.nan,
+            perplexity=perplexity,
+            counts=counts,
+            prompt=prompt,
+            generated=generated,
+            reason=f"no confusion matrix: more than {MAX_PIXEL_CLASSES} classes" if large else "",
+            **report,
+        )
+
+    def _counted(self, classes: tf.Tensor, weights: Any, mask: tf.Tensor | None) -> tf.Tensor:
+        """Which tokens count, bool: those with a class, with a weight, and not masked."""
+        counts = (classes >= 0) & (classes < self._classes)
+        ignored = getattr(self.output.loss, "ignore_class", None)
+        if ignored is not None:
+            counts &= classes != ignored
+        if weights is not None and len(flatten(weights)) == 1 and len(flatten(weights)[0].shape) == 2:
+            counts &= tf.cast(flatten(weights)[0], tf.float32) > 0
+        return counts if mask is None else counts & tf.cast(mask, tf.bool)
+
+    def _views(self, shown: Shown) -> tuple[list[View | None], list[View | None]]:
+        """Views of targets and outputs."""
+        if shown.target is None or not len(shown.rows):
+            return [], []
+        with tf.device("CPU:0"):
+            output = tf.constant(shown.output)
+            classes, predicted, losses = compared(output, tf.constant(shown.target), logits=self.output.logits)
+            counts = self._counted(classes, shown.batch.weights, None).numpy()
+        inputs = flatten(shown.batch.inputs)
+        vocabulary = self.output.views.vocabulary
+        if vocabulary and vocabulary[0] in PADDING and inputs[0].shape == counts.shape:
+            counts &= inputs[0] != 0
+        targets: list[View | None] = []
+        outputs: list[View | None] = []
+        for true, said, loss, count in zip(classes.numpy(), predicted.numpy(), losses.numpy(), counts, strict=True):
+            length = int(np.flatnonzero(count)[-1]) + 1 if count.any() else 0
+            targets.append(tokens_view(true, self._names, length=length))
+            outputs.append(tokens_view(said, self._names, np.where(count, loss, np.nan), length))
+        return targets, outputs
+
+    def _written(self, shown: Shown, predict: Predict | None) -> tuple[str, str]:
+        """A prompt of the validation data, and how the model continues it."""
+        if not self._writes_text or predict is None or len(shown.rows) == shown.worst:
+            return "", ""
+        vocabulary, example = self.output.views.vocabulary, flatten(shown.batch.inputs)[0][shown.worst]
+        prompt = example[: min(PROMPT, len(example))].tolist()
+
+        def next_chances(tokens: npt.NDArray[Any], last: int) -> npt.NDArray[np.float64]:
+            outputs = self.output.of(predict(tokens[np.newaxis].astype(example.dtype)))
+            with tf.device("CPU:0"):
+                found = probabilities(tf.convert_to_tensor(outputs[0, last]), logits=self.output.logits, binary=False)
+            # Where there are more units than tokens, as often for whole tiles, the others mean nothing.
+            chances: npt.NDArray[np.float64] = found.numpy().astype(np.float64)[: len(vocabulary)]
+            return chances
+
+        written = generate(next_chances, prompt, len(example), any_length=self.output.shape[1] is None)
+        # Words need spaces between them, characters and parts of words do not.
+        space = "" if any(token.isspace() for token in vocabulary) else " "
+        texts = [space.join(token_text(token, vocabulary) for token in part) for part in (prompt, written)]
+        return texts[0], texts[1]

@@ -1,0 +1,177 @@
+"""Imports and calls the user's Python functions, and explains their errors; without TensorFlow."""
+
+import importlib
+import inspect
+import linecache
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from accel_engine.errors import AccelError
+from accel_engine.text import printable, suggestion
+
+_imported: set[str] = set()
+"""Names of imported user modules, which are imported again each time, as they may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunction:
+    """A function in a file or module of the user.
+
+    Attributes:
+        target: The path of a file that ends with ``.py``, or a module's name.
+        function: The function's name.
+        title: The beginning of messages, such as ``model nets:build``.
+        error: The error that is raised for the user's errors.
+    """
+
+    target: str
+    function: str
+    title: str
+    error: type[AccelError]
+
+    @property
+    def file(self) -> Path | None:
+        """The file; ``None`` for a module."""
+        return Path(self.target).expanduser().resolve() if self.target.endswith(".py") else None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the user's files."""
+        return self.file.parent if self.file else Path.cwd()
+
+    def load(self) -> Callable[..., Any]:
+        """Import the module, and return the function.
+
+        Raises:
+            AccelError: The module or the function does not exist, or the import raises; of type :attr:`error`.
+        """
+        with self.explained():
+            return _function(_module(self), self)
+
+    def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        """Call the function with those arguments that it has as parameters.
+
+        Args:
+            function: Result of :meth:`load`.
+            given: The arguments by name.
+
+        Returns:
+            The function's return value.
+
+        Raises:
+            AccelError: It requires other arguments, or raises; of type :attr:`error`.
+        """
+        with self.explained():
+            return function(**_arguments(function, self, given))
+
+    @contextmanager
+    def explained(self, doing: str = "failed") -> Iterator[None]:
+        """Convert errors of the user's code to :attr:`error`, with file and line.
+
+        Args:
+            doing: What the user's code did, for the message.
+        """
+        try:
+            yield
+        except (AccelError, MemoryError):
+            raise
+        except (Exception, SystemExit) as error:
+            if type(error).__name__ == "ResourceExhaustedError":  # TensorFlow's; explained elsewhere
+                raise
+            raise self.error(f"{self.title} {doing}{_place(error, self.folder)}: {reason(error)}") from error
+
+
+def parameters(function: Callable[..., Any]) -> set[str]:
+    """The names of a function's parameters."""
+    return set(inspect.signature(function).parameters)
+
+
+def reason(error: BaseException) -> str:
+    """The type and message of an exception on one line."""
+    return one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+
+
+def one_line(text: str) -> str:
+    """Shorten a message to one line of printable text; Keras' messages have several lines and ANSI codes."""
+    return textwrap.shorten(printable(text), 500)
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    """The innermost file and line of a traceback in the user's files."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" in {Path(error.filename).name}, line {error.lineno}"
+    frames = [(frame.filename, str(frame.lineno)) for frame in traceback.extract_tb(error.__traceback__)]
+    # The message of an error in TensorFlow's own threads, or in another process, contains the traceback.
+    frames += re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
+    for file, line in reversed(frames):
+        if _is_users(file, folder):
+            return f" in {Path(file).resolve().relative_to(folder)}, line {line}"
+    return ""
+
+
+def _module(user: UserFunction) -> ModuleType:
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _imported.clear()
+    importlib.invalidate_caches()
+    linecache.checkcache()
+    if str(user.folder) not in sys.path:
+        sys.path.insert(0, str(user.folder))  # so that the user's files can import each other
+    before = set(sys.modules)
+    try:
+        return _load_file(user, user.file) if user.file else importlib.import_module(user.target)
+    finally:
+        files = {name: getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before}
+        _imported.update(name for name, file in files.items() if file and _is_users(file, user.folder))
+
+
+def _load_file(user: UserFunction, path: Path) -> ModuleType:
+    taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names
+    spec = spec_from_file_location(f"user_{path.stem}" if taken else path.stem, path)
+    if spec is None or spec.loader is None:
+        raise user.error(f"{path} is not a Python file")
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _function(module: ModuleType, user: UserFunction) -> Callable[..., Any]:
+    function: Callable[..., Any] | None = getattr(module, user.function, None)
+    if callable(function):
+        return function
+    if function is not None:
+        raise user.error(f"{user.function} in {user.target} is not a function but {type(function).__name__}")
+    own = [name for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")]
+    hint = suggestion(user.function, own) if own else "it has no functions"
+    raise user.error(f"{user.target} has no function {user.function}; {hint}")
+
+
+def _arguments(function: Callable[..., Any], user: UserFunction, given: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = inspect.signature(function).parameters
+    nameable = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    unknown = [
+        name
+        for name, parameter in wanted.items()
+        if (name not in given or parameter.kind not in nameable)
+        and parameter.default is inspect.Parameter.empty
+        and parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    ]
+    if unknown:
+        raise user.error(
+            f"{user.function} in {user.target} requires {', '.join(unknown)}; available arguments: {', '.join(given)}"
+        )
+    return {name: given[name] for name in wanted if name in given}
+
+
+def _is_users(file: str, folder: Path) -> bool:
+    path = Path(file).resolve()
+    return path.is_relative_to(folder) and "site-packages" not in path.parts

@@ -1,0 +1,213 @@
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine import data
+from accel_engine.data import dataset as dataset_module
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.folders.image_header import read_header
+from accel_engine.data.pixel_scaling import PIXELS
+from accel_engine.errors import DataError, PlanError
+
+ENCODERS = {
+    ".png": tf.io.encode_png,
+    ".jpg": tf.io.encode_jpeg,
+}
+
+
+def image(height: int = 6, width: int = 5, channels: int = 3, value: int = 0) -> np.ndarray:
+    return np.full((height, width, channels), value, np.uint8)
+
+
+def write(path: Path, pixels: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(ENCODERS[path.suffix](pixels).numpy())
+
+
+def bmp(pixels: np.ndarray) -> bytes:
+    """An uncompressed bitmap, rows from the bottom, each filled up to four bytes."""
+    height, width, _ = pixels.shape
+    rows = b"".join(row[:, ::-1].tobytes().ljust((3 * width + 3) // 4 * 4, b"\0") for row in pixels[::-1])
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54 + len(rows), 0, 0, 54) + header + rows
+
+
+GIF = bytes.fromhex("47494638396103000200800000ff0000ffffff2c00000000030002000002028c0f003b")
+"""Three by two pixels."""
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    """Ten grey-levelled images of each of two classes; the value tells class and number."""
+    for label, name in enumerate(("cat", "dog")):
+        for index in range(10):
+            write(tmp_path / "pets" / name / f"{index}.png", image(value=100 * label + index))
+    return tmp_path / "pets"
+
+
+def load(path: Path, **arguments: Any) -> dataset_module.Dataset:
+    return data.load(str(path), DataOptions(**arguments))
+
+
+def message(path: Path, **arguments: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        load(path, **arguments)
+    return str(caught.value)
+
+
+def test_classes_are_folders_and_a_tenth_is_split_rows(pets: Path) -> None:
+    dataset = load(pets)
+    assert dataset.name == "pets"
+    assert dataset.class_names == ("cat", "dog")
+    assert (dataset.shape, dataset.value_range) == ((6, 5, 3), PIXELS)
+    assert dataset.validation is not None
+    assert (len(dataset.train), len(dataset.validation)) == (18, 2)
+    x, y = (
+        np.concatenate([getattr(dataset.train, name), getattr(dataset.validation, name)])
+        for name in ("inputs", "targets")
+    )
+    values = x[:, 0, 0, 0]
+    assert sorted(values) == [*range(10), *range(100, 110)]
+    np.testing.assert_array_equal(values // 100, y)
+    assert (x == values[:, None, None, None]).all()
+    assert dataset.notes == ("validation split: 2 of 20 images",)
+
+
+def test_split_depends_on_the_seed(pets: Path) -> None:
+    splits = [load(pets, seed=seed).validation for seed in (0, 0, 1, 2)]
+    first, again, *others = [np.asarray(split.inputs)[:, 0, 0, 0].tolist() for split in splits if split]
+    assert first == again
+    assert any(first != other for other in others)
+
+
+def test_survey_says_what_reading_gives(pets: Path) -> None:
+    entry = data.survey(data.find(str(pets)), DataOptions(image_size="4x3"))
+    dataset = load(pets, image_size="4x3")
+    assert dataset.validation is not None
+    assert entry.shape == dataset.shape == (4, 3, 3)
+    assert entry.classes == 2
+    assert (entry.examples, entry.validation_examples) == (len(dataset.train), len(dataset.validation))
+
+
+@pytest.mark.parametrize(("name", "said"), [("val", False), ("Validation", False), ("test", True)])
+def test_split_that_the_folder_brings_is_kept(tmp_path: Path, name: str, said: bool) -> None:
+    for part, count in (("train", 3), (name, 2)):
+        for label in ("a", "b"):
+            for index in range(count):
+                write(tmp_path / part / label / f"{index}.png", image(value=count))
+    dataset = load(tmp_path)
+    assert dataset.validation is not None
+    assert (len(dataset.train), len(dataset.validation)) == (6, 4)
+    assert (np.asarray(dataset.train.inputs) == 3).all()
+    assert (np.asarray(dataset.validation.inputs) == 2).all()
+    assert bool(dataset.notes) is said
+    entry = data.survey(data.find(str(tmp_path)), DataOptions())
+    assert (entry.examples, entry.validation_examples, entry.classes) == (6, 4, 2)
+
+
+def test_images_are_brought_to_the_most_common_size(pets: Path) -> None:
+    write(pets / "cat" / "large.png", image(60, 50, value=50))
+    dataset = load(pets)
+    assert dataset.shape == (6, 5, 3)
+    assert "resized to 6x5, the most common one" in dataset.notes[1]
+    assert dataset.validation is not None
+    pixels = np.concatenate([dataset.train.inputs, dataset.validation.inputs])
+    assert (pixels == 50).all(axis=(1, 2, 3)).sum() == 1
+
+
+def test_grey_images_have_one_channel_unless_one_has_colour(pets: Path) -> None:
+    for path in pets.rglob("*.png"):
+        write(path, image(channels=1, value=7))
+    assert load(pets).shape == (6, 5, 1)
+    assert (np.asarray(load(pets).train.inputs) == 7).all()
+    write(pets / "dog" / "0.png", image(value=7))
+    assert load(pets).shape == (6, 5, 3)
+
+
+def test_other_formats_and_deeper_folders(pets: Path) -> None:
+    write(pets / "cat" / "more" / "one.jpg", image(value=40))
+    (pets / "dog" / "two.BMP").write_bytes(bmp(image(value=60)))
+    (pets / "dog" / "three.gif").write_bytes(GIF)
+    (pets / "dog" / ".hidden.png").write_bytes(b"")
+    (pets / "dog" / "notes.txt").write_bytes(b"")
+    dataset = load(pets)
+    assert dataset.validation is not None
+    values = np.concatenate([dataset.train.inputs, dataset.validation.inputs])[:, 2, 2, 1].tolist()
+    assert len(values) == 23
+    assert {40, 60} <= set(values)
+
+
+@pytest.mark.parametrize(
+    ("encode", "expected"),
+    [
+        (lambda: tf.io.encode_png(image(3, 4)).numpy(), (3, 4, 3)),
+        (lambda: tf.io.encode_png(image(3, 4, 1)).numpy(), (3, 4, 1)),
+        (lambda: tf.io.encode_png(image(3, 4, 4)).numpy(), (3, 4, 3)),
+        (lambda: tf.io.encode_jpeg(image(3, 4)).numpy(), (3, 4, 3)),
+        (lambda: tf.io.encode_jpeg(image(30, 4, 1), progressive=True).numpy(), (30, 4, 1)),
+        (lambda: bmp(image(3, 4)), (3, 4, 3)),
+        (lambda: GIF, (2, 3, 3)),
+    ],
+)
+def test_headers_tell_size_and_channels(tmp_path: Path, encode: Any, expected: tuple[int, ...]) -> None:
+    content, path = encode(), tmp_path / "image"
+    path.write_bytes(content)
+    assert read_header(path) == expected
+    for keep in (0, 1, 2, 5, 8, 9, 17, 19):
+        path.write_bytes(content[:keep])
+        if keep < 10 or content is not GIF:
+            with pytest.raises(DataError, match="not a valid PNG, JPEG, GIF or BMP"):
+                read_header(path)
+
+
+def test_images_that_do_not_fit_in_memory_are_read_as_they_are_needed(
+    pets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = load(pets)
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    lazy = load(pets)
+    assert not isinstance(lazy.train.inputs, np.ndarray)
+    assert (lazy.train.inputs.shape, lazy.train.inputs.nbytes) == ((18, 6, 5, 3), 18 * 90)
+    rows = np.array([17, 2, 2])
+    # As the training pipeline asks for them: from inside of TensorFlow's threads.
+    pipeline = tf.data.Dataset.from_tensors(rows).map(
+        lambda rows: tf.numpy_function(lazy.train.inputs.take, [rows], tf.uint8)
+    )
+    (taken,) = list(pipeline.as_numpy_iterator())
+    np.testing.assert_array_equal(taken, np.asarray(held.train.inputs)[rows])
+
+
+def test_unreadable_image_is_named(pets: Path) -> None:
+    whole = (pets / "dog" / "3.png").read_bytes()
+    (pets / "dog" / "3.png").write_bytes(whole[:45])
+    assert f"cannot decode the image {pets / 'dog' / '3.png'}: " in message(pets)
+    (pets / "dog" / "3.png").write_bytes(b"")
+    assert message(pets).startswith(f"cannot read the image {pets / 'dog' / '3.png'}: not a valid PNG")
+
+
+def test_size_that_is_none(pets: Path) -> None:
+    with pytest.raises(PlanError, match="image_size"):
+        load(pets, image_size="large")
+
+
+def test_folders_that_are_no_dataset_are_explained(tmp_path: Path) -> None:
+    layout = "expected one subfolder of images per class"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert message(empty) == f"{empty} has no subfolders; {layout}"
+    write(tmp_path / "flat" / "a.png", image())
+    assert message(tmp_path / "flat") == f"{tmp_path / 'flat'} has no subfolders; {layout}"
+    write(tmp_path / "single" / "cat" / "a.png", image())
+    assert "has only one folder, cat; classification needs" in message(tmp_path / "single")
+    (tmp_path / "single" / "dog").mkdir()
+    assert f"{tmp_path / 'single' / 'dog'} has no images (.png, " in message(tmp_path / "single")
+
+
+def test_class_that_is_only_validated_on_is_refused(tmp_path: Path) -> None:
+    for name in ("train/a", "train/b", "val/a", "val/c"):
+        write(tmp_path / name / "1.png", image())
+    assert "has the class c, which has no training images" in message(tmp_path)

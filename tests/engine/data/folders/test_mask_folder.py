@@ -1,0 +1,159 @@
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+from accel_engine import data
+from accel_engine.data import dataset as dataset_module
+from accel_engine.data.data_options import DataOptions
+from accel_engine.errors import DataError
+
+SIZE = (6, 8)
+
+
+def mask_of(index: int, classes: int = 3) -> np.ndarray:
+    """Each pixel has a class; images show it."""
+    return ((np.arange(48).reshape(SIZE) // 5 + index) % classes).astype(np.uint8)
+
+
+def save(path: Path, pixels: np.ndarray, palette: list[int] | None = None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.fromarray(pixels)
+    if palette:
+        image = Image.frombytes("P", image.size, pixels.tobytes())
+        image.putpalette(palette)
+    image.save(path)
+
+
+def make(root: Path, values: Any = (0, 1, 2), count: int = 10, palette: list[int] | None = None) -> Path:
+    """Images whose pixels are 10 times the class, and masks with the value of each class."""
+    for index in range(count):
+        classes = mask_of(index, len(values))
+        save(root / "images" / f"{index}.png", 10 * classes)
+        save(root / "masks" / f"{index}.png", np.asarray(values, np.uint8)[classes], palette)
+    return root
+
+
+def load(path: Path, **options: Any) -> dataset_module.Dataset:
+    return data.load(str(path), DataOptions(**options))
+
+
+def checked(dataset: dataset_module.Dataset) -> dataset_module.Dataset:
+    """The dataset, after a check that each mask belongs to its image."""
+    assert dataset.task == "segmentation"
+    for split in (dataset.train, dataset.validation):
+        assert isinstance(split, dataset_module.Split)
+        batch = split.take(np.arange(len(split)))
+        assert batch.targets.dtype == np.uint8
+        np.testing.assert_array_equal(batch.inputs[..., 0], 10 * batch.targets)
+    return dataset
+
+
+def test_masks_are_class_indices_a_pixel(tmp_path: Path) -> None:
+    dataset = checked(load(make(tmp_path)))
+    assert (len(dataset.train), dataset.class_names) == (9, ("0", "1", "2"))
+    assert str(dataset.spec) == str(data.survey(data.find(str(tmp_path)), DataOptions()).spec)
+    assert dataset.spec.targets.shape == SIZE
+    assert dataset.notes == ("validation split: 1 of 10 images",)
+    # Keras takes them as they are.
+    loss = keras.losses.SparseCategoricalCrossentropy()(dataset.train.targets, np.full((9, *SIZE, 3), 1 / 3))
+    assert float(loss) == pytest.approx(np.log(3), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "names", "note"),
+    [
+        ((0, 255), ("0", "255"), "mask values 0, 255 are classes 0 to 1"),
+        ((1, 2, 3), ("1", "2", "3"), "mask values 1, 2, 3 are classes 0 to 2"),
+        ((0, 7, 255), ("0", "7", "255"), "mask values 0, 7, 255 are classes 0 to 2"),
+    ],
+)
+def test_other_values_are_numbered_in_their_order(
+    tmp_path: Path, values: Any, names: tuple[str, ...], note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, values)
+    dataset = checked(load(tmp_path))
+    assert (dataset.class_names, dataset.notes[-1]) == (names, note)
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    lazy = checked(load(tmp_path))
+    assert not isinstance(lazy.train.targets, np.ndarray)
+    assert (lazy.class_names, lazy.notes) == (dataset.class_names, dataset.notes)
+
+
+def test_palettes_count_by_place_and_colours_by_name(tmp_path: Path) -> None:
+    palette = [0, 0, 0, 128, 0, 0, 0, 128, 0]
+    dataset = checked(load(make(tmp_path / "palette", palette=palette)))
+    assert (dataset.class_names, len(dataset.notes)) == (("0", "1", "2"), 1)
+    colours = np.array(palette, np.uint8).reshape(3, 3)
+    root = make(tmp_path / "colours")
+    for index in range(10):
+        save(root / "masks" / f"{index}.png", colours[mask_of(index)])
+    dataset = load(root)
+    assert dataset.class_names == ("0", "#008000", "#800000")
+    np.testing.assert_array_equal(np.array([0, 2, 1])[dataset.train.targets] * 10, dataset.train.inputs[..., 0])
+
+
+def test_masks_are_resized_with_the_nearest_pixel(tmp_path: Path) -> None:
+    dataset = load(make(tmp_path, (0, 2)), image_size="12x16")
+    assert dataset.train.targets.shape == (9, 12, 16)
+    np.testing.assert_array_equal(dataset.train.targets[:, ::2, ::2] * 10, load(tmp_path).train.inputs[..., 0])
+    assert set(np.unique(dataset.train.targets)) == {0, 1}
+
+
+def test_named_classes_and_splits_of_the_folder(tmp_path: Path) -> None:
+    make(tmp_path / "train", count=4)
+    make(tmp_path / "val", count=2)
+    make(tmp_path / "test", count=3)
+    (tmp_path / "classes.txt").write_text("sky\nsea\nland\nboat\n")
+    dataset = checked(load(tmp_path))
+    assert [len(split) for split in (dataset.train, dataset.validation, dataset.test)] == [4, 2, 3]
+    assert dataset.class_names == ("sky", "sea", "land", "boat")
+    entry = data.survey(data.find(str(tmp_path)), DataOptions())
+    assert (entry.classes, entry.examples, entry.validation_examples, entry.test_examples) == (4, 4, 2, 3)
+    (tmp_path / "classes.txt").write_text("sky\nsea\n")
+    with pytest.raises(DataError, match="2 classes are named, but the masks have 3 values: 0, 1, 2"):
+        load(tmp_path)
+
+
+def test_missing_and_damaged_masks(tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / "masks" / "3.png").unlink()
+    said = f"1 of 10 images in {tmp_path / 'images'} have no mask of the same name: images/3.png"
+    for read in (load, lambda path: data.survey(data.find(str(path)), DataOptions())):
+        with pytest.raises(DataError) as caught:
+            read(tmp_path)
+        assert str(caught.value).startswith(said)
+    masks = [tmp_path / "masks" / name for name in ("5.png", "8.png")]
+    masks[0].write_bytes(masks[0].read_bytes()[:50])
+    save(masks[1], np.zeros(SIZE, np.uint16))
+    dataset = checked(load(tmp_path, invalid_examples="skip", validation_split=0.4))
+    assert len(dataset.train) + len(dataset.validation) == 7
+    assert dataset.notes[0] == said + "; they are left out"
+    assert "skipped 2 of 9 examples that cannot be read: " in dataset.notes[-1]
+    masks[0].unlink()
+    (tmp_path / "images" / "5.png").unlink()
+    (tmp_path / "images" / "3.png").unlink()
+    with pytest.raises(DataError, match=r"8.png has 16 bits per pixel; save it with 8"):
+        load(tmp_path)
+
+
+def test_masks_that_are_no_classes(tmp_path: Path) -> None:
+    make(tmp_path, count=3)
+    rng = np.random.default_rng(0)
+    for index in range(3):
+        save(tmp_path / "masks" / f"{index}.png", rng.integers(0, 256, (*SIZE, 3)).astype(np.uint8))
+    save(tmp_path / "masks" / "0.png", rng.integers(0, 256, (30, 30, 3)).astype(np.uint8))
+    save(tmp_path / "images" / "0.png", np.zeros((30, 30), np.uint8))
+    with pytest.raises(DataError, match="more than 256 different values"):
+        load(tmp_path, image_size="30x30")
+    for index in range(3):
+        save(tmp_path / "masks" / f"{index}.png", np.full(SIZE, 4, np.uint8))
+    with pytest.raises(DataError, match="all pixels of all masks have the value 4"):
+        load(tmp_path)
+    for path in (tmp_path / "masks").iterdir():
+        path.rename(path.with_suffix(".jpg"))
+    with pytest.raises(DataError, match="other formats would change their values"):
+        load(tmp_path)

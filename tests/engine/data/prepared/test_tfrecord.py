@@ -1,0 +1,209 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine import data
+from accel_engine.data import dataset as dataset_module
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.prepared.example_features import parse_example
+from accel_engine.errors import DataError, PlanError
+from engine.data.prepared.records import write
+
+
+def example(index: int) -> dict[str, Any]:
+    pixels = np.full((4, 5, 3), 10 * index, np.uint8)
+    return {
+        "image": tf.io.encode_png(pixels).numpy(),
+        "raw": np.arange(6, dtype=np.uint16).tobytes(),
+        "numbers": [index / 2, -1.0],
+        "words": list(range(index)) if index else [],
+        "name": f"n° {index}".encode(),
+        "label": index % 3,
+        "weight": index + 1.0,
+    }
+
+
+DESCRIPTION = {
+    "features": {
+        "image": {"encoding": "image", "shape": [4, 5, 3]},
+        "raw": {"encoding": "raw", "dtype": "uint16", "shape": [2, 3]},
+        "numbers": {"dtype": "float32", "shape": [2]},
+        "words": {"dtype": "int32", "shape": [4], "pad": -1},
+        "name": {"dtype": "string"},
+        "label": {"dtype": "int64"},
+        "weight": {"dtype": "float32"},
+    },
+    "target": "label",
+    "weight": "weight",
+}
+
+
+def describe(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(DESCRIPTION | changes))
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    examples = [example(index) for index in range(12)]
+    for each in examples:
+        each["words"] = each["words"] or [7]
+    describe(tmp_path / "features.json")
+    return write(tmp_path / "mine.tfrecord", examples)
+
+
+def load(path: Path, **options: Any) -> dataset_module.Dataset:
+    return data.load(str(path), DataOptions(**options))
+
+
+def survey(path: Path, **options: Any) -> data.DatasetEntry:
+    return data.survey(data.find(str(path)), DataOptions(**options))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_features_of_all_kinds(
+    records: Path, in_memory: bool, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not in_memory:
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    if compression:
+        contents = [record.numpy() for record in tf.data.TFRecordDataset(str(records))]
+        with tf.io.TFRecordWriter(str(records), compression) as file:
+            for content in contents:
+                file.write(content)
+        describe(records.parent / "features.json", compression=compression)
+    dataset = load(records, split="none")
+    assert dataset.train.in_memory is in_memory
+    batch = dataset.train.take(np.array([11, 3, 0]))
+    inputs = batch.inputs
+    assert inputs["image"][:, 1, 2, 0].tolist() == [110, 30, 0]
+    assert inputs["image"].shape == (3, 4, 5, 3)
+    assert inputs["raw"].tolist() == 3 * [[[0, 1, 2], [3, 4, 5]]]
+    assert inputs["raw"].dtype == np.uint16
+    np.testing.assert_array_equal(inputs["numbers"], np.array([[5.5, -1], [1.5, -1], [0, -1]], np.float32))
+    assert inputs["words"].tolist() == [[0, 1, 2, 3], [0, 1, 2, -1], [7, -1, -1, -1]]
+    assert inputs["name"].tolist() == ["n° 11", "n° 3", "n° 0"]
+    assert batch.targets.tolist() == [2, 0, 0]
+    assert batch.targets.dtype == np.int32
+    assert batch.weights.tolist() == [12, 4, 1]
+    assert (dataset.task, dataset.class_names) == ("classification", ("0", "1", "2"))
+    entry = survey(records, split="none")
+    assert {name: str(spec) for name, spec in entry.spec.inputs.items()} == {
+        name: str(spec) for name, spec in dataset.spec.inputs.items()
+    }
+    assert entry.examples == (None if compression else 12)
+
+
+def test_columns_are_chosen_by_the_plan(records: Path) -> None:
+    dataset = load(records, features=("image",), image_size="8x10")
+    assert (dataset.shape, dataset.kind, dataset.value_range.pixels) == ((8, 10, 3), "images", True)
+    assert (len(dataset.train), len(dataset.validation)) == (11, 1)
+    dataset = load(records, features=("words",), target=("numbers",))
+    assert (dataset.task, dataset.spec.targets.shape, dataset.class_names) == ("regression", (2,), ())
+    with pytest.raises(PlanError, match="target = 'nothing': not a column of the data, which has image, raw, "):
+        survey(records, target=("nothing",))
+
+
+def test_splits_are_files_of_a_folder(tmp_path: Path) -> None:
+    for name, first, last in (
+        ("train-00000-of-00002", 0, 4),
+        ("train-00001-of-00002", 4, 6),
+        ("validation", 6, 9),
+        ("test", 9, 11),
+    ):
+        examples = [{"x": [float(index), 0.0], "y": index % 2} for index in range(first, last)]
+        write(tmp_path / f"{name}.tfrecord", examples)
+    description = {"features": {"x": {"shape": [2]}, "y": {"dtype": "int64"}}, "class_names": ["even", "odd"]}
+    (tmp_path / "features.json").write_text(json.dumps(description))
+    dataset = load(tmp_path)
+    assert [split.inputs[:, 0].tolist() for split in (dataset.train, dataset.validation, dataset.test)] == [
+        [0, 1, 2, 3, 4, 5],
+        [6, 7, 8],
+        [9, 10],
+    ]
+    assert dataset.class_names == ("even", "odd")
+    entry = survey(tmp_path)
+    assert (entry.examples, entry.validation_examples, entry.test_examples, entry.classes) == (6, 3, 2, 2)
+
+
+def test_a_missing_description_is_suggested(records: Path) -> None:
+    (records.parent / "features.json").unlink()
+    with pytest.raises(DataError) as caught:
+        survey(records)
+    message, _, suggestion = str(caught.value).partition("\n")
+    assert f"write {records.parent / 'features.json'}, such as this one" in message
+    # It can be used as it is.
+    (records.parent / "mine.features.json").write_text(suggestion)
+    dataset = load(records, ignore=("words",))
+    assert sorted(dataset.spec.inputs) == ["image", "name", "numbers", "raw", "weight"]
+    assert dataset.task == "classification"
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ({"label": {"dtype": "float32"}}, "describes label as float32, but .* has int64 values"),
+        ({"numbers": {"shape": [3]}}, r"gives numbers the shape \[3\], 3 values, but the first record .* has 2"),
+        ({"colour": {"shape": []}}, "describes colour, but the first record .* has image, label, name"),
+        ({"label": {"type": "int64"}}, "the feature label has type; it may have dtype, shape, encoding, pad"),
+        ({"image": {"encoding": "image"}}, r"the image image needs a shape \[height, width, channels\]"),
+    ],
+)
+def test_descriptions_that_do_not_fit(records: Path, features: dict[str, Any], said: str) -> None:
+    describe(records.parent / "features.json", features=features, target=[], weight="")
+    for read in (survey, load):
+        with pytest.raises(DataError, match=said):
+            read(records)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_damaged_records_are_named_or_skipped(records: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = [example(index) for index in range(1, 10)]
+    examples[4]["image"] = examples[4]["image"][:40]
+    examples[6]["numbers"] = [1.0]
+    write(records, examples)
+    if not in_memory:
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    else:
+        with pytest.raises(DataError, match=f"cannot read record 4 of {records}: an image in it cannot be decoded"):
+            load(records)
+    dataset = load(records, invalid_examples="skip", split="none")
+    batch = dataset.train.take(np.arange(7))
+    assert batch.weights.tolist() == [2, 3, 4, 5, 7, 9, 10]
+    assert batch.inputs["image"][:, 0, 0, 0].tolist() == [10, 20, 30, 40, 60, 80, 90]
+    assert "skipped 2 of 9 examples that cannot be read: cannot read record 4 of" in dataset.notes[0]
+    assert "record 6" in dataset.notes[0]
+
+
+def test_files_that_are_no_records(records: Path) -> None:
+    content = records.read_bytes()
+    for damaged, said in (
+        (content[:-7], "ends within record 11: the file is not complete"),
+        (b"something else altogether", "is not a TFRecord file"),
+        (b"", "is empty"),
+        (b"\x1f\x8b" + content, 'is compressed: add "compression": "GZIP" to its description'),
+    ):
+        records.write_bytes(damaged)
+        with pytest.raises(DataError, match=said):
+            survey(records)
+
+
+def test_examples_are_parsed_as_tensorflow_does() -> None:
+    values = {"a": [1, -(2**63), 300], "b": [0.5, -2.0], "c": [b"x", b""], "d": []}
+    message = tf.train.Example()
+    message.features.feature["a"].int64_list.value.extend(values["a"])
+    message.features.feature["b"].float_list.value.extend(values["b"])
+    message.features.feature["c"].bytes_list.value.extend(values["c"])
+    message.features.feature["d"].SetInParent()
+    assert parse_example(message.SerializeToString()) == {
+        "a": ("int64", values["a"]),
+        "b": ("float32", values["b"]),
+        "c": ("string", values["c"]),
+        "d": ("string", []),
+    }
+    assert parse_example(b"nothing of the kind") is None
+    assert parse_example(message.SerializeToString()[:-3]) is None

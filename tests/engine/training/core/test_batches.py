@@ -1,0 +1,234 @@
+"""Training on a stream: its epochs, its position in checkpoints, and what may be wrong with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.data.dataset import Split
+from accel_engine.data.structure import Batch
+from accel_engine.errors import DataError
+from accel_engine.events import CheckpointSaved, EpochEnded, ModelBuilt, Outcome, Validated, Warned
+from accel_engine.plan import Plan
+from accel_engine.training.core.assembly import _by_row
+
+from ..conftest import Gym, Trained
+from .streams import ROWS, Recorded, X, Y, dataset
+
+MODEL = """
+import keras
+
+def build():
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(16, activation="tanh"), keras.layers.Dropout(0.3),
+                              keras.layers.Dense(3, activation="softmax")])
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
+    return model
+"""
+
+KINDS = [
+    pytest.param(False, None, id="unknown length"),
+    pytest.param(True, None, id="known length"),
+    pytest.param(False, 5, id="five steps"),
+    pytest.param(True, 14, id="two passes"),
+]
+"""Whether the length of the stream is known, and the steps per epoch; a pass has seven batches, the last of 8 rows."""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "net.py").write_text(MODEL)
+    return Plan(
+        model=f"{tmp_path / 'net.py'}:build", batch_size=32, epochs=3, shuffle="off", validation="off", xla="off"
+    )
+
+
+@pytest.fixture
+def train(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Trains a plan on some examples."""
+
+    def train(plan: Plan, examples: Any, validation: Any = None, **options: Any) -> Trained:
+        monkeypatch.setattr(data, "load", lambda *_: dataset(examples, validation))
+        return gym.train(plan, **options)
+
+    return train
+
+
+def losses(trained: Trained) -> np.ndarray:
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    return trained.series["loss"]
+
+
+@pytest.mark.parametrize(("length", "steps"), KINDS)
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_stream_is_trained_on_as_its_rows_are(
+    train: Any, plan: Plan, *, length: bool, steps: int | None, replicas: int
+) -> None:
+    if replicas == 2:
+        plan = plan.replace(strategy="mirrored", virtual_cpus=2)
+    # A stream goes on where an epoch ended; rows begin again.
+    epoch = steps or 7
+    rows = train(plan.replace(epochs=1, steps_per_epoch=3 * epoch), ROWS)
+    stream = Recorded(length=length)
+
+    trained = train(plan.replace(steps_per_epoch=steps), stream)
+
+    np.testing.assert_allclose(losses(trained), losses(rows), atol=1e-6)
+    assert [event.step for event in trained.all(EpochEnded)] == [epoch, 2 * epoch, 3 * epoch]
+    passes = -(-3 * epoch // 7)
+    assert stream.reads[:passes] == [(number, 0) for number in range(passes)]
+    sizes = np.tile([32] * 6 + [8], passes)
+    for number, ended in enumerate(trained.all(EpochEnded)):
+        own = slice(number * epoch, (number + 1) * epoch)
+        for name, value in ended.metrics.items():
+            assert value == pytest.approx(np.average(trained.series[name][own], weights=sizes[own]), rel=1e-5), name
+    built = trained.only(ModelBuilt)
+    assert (built.feed, built.global_batch) == ("streamed", 32)
+    noted = [warned.message for warned in trained.all(Warned) if "2 replicas share each batch evenly" in warned.message]
+    assert len(noted) == replicas - 1
+
+
+@pytest.mark.parametrize(("length", "steps"), KINDS)
+@pytest.mark.parametrize("stop", [3, 5, 7, 8, 14, 17])
+def test_a_stream_continues_at_its_position(
+    train: Any, gym: Gym, plan: Plan, *, length: bool, steps: int | None, stop: int
+) -> None:
+    gym.steps = 1
+    plan = plan.replace(steps_per_epoch=steps, epochs=3 if steps != 14 else 2)
+    whole = train(plan, Recorded(length=length))
+    if stop >= len(losses(whole)):
+        pytest.skip("the run is shorter")
+    stopped = train(plan, Recorded(length=length), at={stop: [("stop",)]})
+    assert (stopped.ended.outcome, stopped.ended.steps) == (Outcome.STOPPED, stop)
+    stream = Recorded(length=length)
+
+    resumed = train(plan, stream, run=stopped.directory)
+
+    np.testing.assert_array_equal(losses(resumed), losses(whole))
+    assert [event.step for event in resumed.all(EpochEnded)] == [event.step for event in whole.all(EpochEnded)]
+    for ours, theirs in zip(resumed.all(EpochEnded), whole.all(EpochEnded), strict=True):
+        # The sizes of an epoch's steps before the checkpoint are unknown: a smaller batch counts as the others.
+        smaller = theirs.step - (steps or 7) < stop // 7 * 7
+        unfinished = stop < theirs.step or (stop == theirs.step and not length and steps is None)
+        exact = not (smaller and unfinished)
+        assert ours.metrics == pytest.approx(theirs.metrics, rel=1e-5 if exact else 0.1)
+    assert stream.reads[0] in {divmod(stop, 7), (stop // 7 - 1, 7)}
+
+
+def test_a_finished_run_continues_with_more_epochs(train: Any, plan: Plan) -> None:
+    whole = train(plan, Recorded(length=False))
+    finished = train(plan.replace(epochs=2), Recorded(length=False))
+
+    longer = train(plan, Recorded(length=False), run=finished.directory)
+
+    np.testing.assert_array_equal(losses(longer), losses(whole))
+    assert longer.all(CheckpointSaved)[-1].step == 21
+
+
+def test_chunks_end_with_the_epoch_and_lose_no_batch(train: Any, gym: Gym, plan: Plan) -> None:
+    gym.steps = 4
+    stream = Recorded(size=10)
+    trained = train(plan.replace(steps_per_epoch=9, epochs=4), stream)
+
+    counts = [chunk.count for chunk in trained.chunks]
+    assert sum(counts) == 36
+    ends = np.cumsum(counts)
+    assert {9, 18, 27, 36} <= set(ends.tolist())
+    assert max(counts) <= 4
+    rows = train(plan.replace(steps_per_epoch=36, epochs=1, batch_size=10), ROWS)
+    np.testing.assert_allclose(losses(trained), losses(rows), atol=1e-6)
+
+
+def test_replicas_leave_out_what_cannot_be_shared(train: Any, plan: Plan) -> None:
+    """199 examples: the last batch has seven, of which two replicas take six."""
+    plan = plan.replace(strategy="mirrored", virtual_cpus=2)
+    rows = train(plan.replace(epochs=1), Split(X[:199], Y[:199]))
+
+    trained = train(plan.replace(epochs=1), Recorded(Split(X[:199], Y[:199])))
+
+    np.testing.assert_allclose(losses(trained), losses(rows), atol=1e-6)
+    assert len(losses(trained)) == 7
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_last_batch_with_fewer_examples_than_replicas_is_left_out(
+    train: Any, gym: Gym, plan: Plan, *, length: bool
+) -> None:
+    gym.steps = 1
+    examples = Split(X[:33], Y[:33])
+    plan = plan.replace(strategy="mirrored", virtual_cpus=2)
+    whole = train(plan, Recorded(examples, length=length))
+    assert len(losses(whole)) == 3
+    assert [event.step for event in whole.all(EpochEnded)] == [1, 2, 3]
+
+    stopped = train(plan, Recorded(examples, length=length), at={2: [("stop",)]})
+    resumed = train(plan, Recorded(examples, length=length), run=stopped.directory)
+
+    np.testing.assert_array_equal(losses(resumed), losses(whole))
+
+
+@pytest.mark.parametrize("error", [ValueError("a damaged page"), DataError("pages.bin: page 9 is damaged")])
+def test_an_error_of_the_stream_ends_the_run_with_its_reason(train: Any, plan: Plan, error: Exception) -> None:
+    def fail(epoch: int, index: int) -> None:
+        if (epoch, index) == (1, 2):
+            raise error
+
+    trained = train(plan, Recorded(before=fail))
+
+    assert trained.ended.outcome is Outcome.FAILED
+    assert str(error) in trained.ended.reason
+    assert len(trained.series["loss"]) == 9
+    assert [event.step for event in trained.all(EpochEnded)] == [7]
+
+
+class Empty(Recorded):
+    """Has batches in its first passes only.
+
+    Args:
+        passes: How many.
+    """
+
+    def __init__(self, passes: int) -> None:
+        super().__init__(length=False)
+        self._passes = passes
+
+    def read(self, epoch: int, position: int) -> Iterator[Batch]:
+        yield from super().read(epoch, position) if epoch < self._passes else ()
+
+
+@pytest.mark.parametrize(
+    ("passes", "steps", "reason"),
+    [
+        (0, None, "the data gives no batches"),
+        (0, 5, "the data gives no batches"),
+        (1, None, "the data gave no batches in pass 2 over it"),
+        (2, 5, "the data gave no batches in pass 3 over it"),
+    ],
+)
+def test_a_stream_without_batches_ends_the_run_with_the_reason(
+    train: Any, plan: Plan, passes: int, steps: int | None, reason: str
+) -> None:
+    trained = train(plan.replace(steps_per_epoch=steps), Empty(passes))
+
+    assert (trained.ended.outcome, trained.ended.reason) == (Outcome.FAILED, reason)
+    assert len(trained.series.get("loss", ())) == 7 * passes
+
+
+def test_parameter_servers_need_rows() -> None:
+    with pytest.raises(DataError, match="the data is a stream: use another strategy"):
+        _by_row(Recorded())
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("examples", [200, 199, 33])
+def test_a_stream_is_validated_on_every_example(train: Any, plan: Plan, replicas: int, examples: int) -> None:
+    if replicas == 2:
+        plan = plan.replace(strategy="mirrored", virtual_cpus=2)
+    held_out = Split(X[:examples], Y[:examples])
+    plan = plan.replace(validation="epoch", epochs=1)
+
+    streamed, rows = (train(plan, ROWS, each) for each in (Recorded(held_out, length=False), held_out))
+
+    assert streamed.only(Validated).metrics == pytest.approx(rows.only(Validated).metrics, rel=1e-5)

@@ -1,0 +1,47 @@
+"""What is known of data, in short."""
+
+from accel_engine.data import DatasetEntry
+from accel_engine.data.dataset_entry import Column
+from accel_engine.data.structure import ArraySpec, Batch
+from accel_tui.plan import data_look
+
+
+def entry(*columns: Column, **more: object) -> DatasetEntry:
+    return DatasetEntry("mine", "", "tables.table", columns=columns, **{"kind": "table", **more})  # type: ignore[arg-type]
+
+
+def test_inputs_and_targets_are_put_in_a_line() -> None:
+    columns = (Column("a", "number", "input"), Column("b", "text", "input"), Column("y", "number", "target"))
+    pair = Batch({"left": ArraySpec((8,), "float32"), "right": ArraySpec((8,), "float32")})
+    assert data_look.structure(DatasetEntry("m", "", "npz", (8, 8, 1), 10)) == "8x8x1 → 10 classes"
+    assert data_look.structure(DatasetEntry("m", "", "npz", (8,), 0)) == "8"
+    assert data_look.structure(entry(*columns, classes=0)) == "2 columns → y"
+    assert data_look.structure(entry(spec=pair)) == "left: float32 8, right: float32 8"
+    assert data_look.structure(DatasetEntry("m", "", "npz")) == ""
+
+
+def test_splits_are_counted() -> None:
+    assert data_look.splits(entry(examples=1000, validation_examples=100)) == "1,000 + 100 validation"
+    assert data_look.splits(entry(examples=10, validation_examples=0, test_examples=2)) == "10 + 2 test"
+    assert data_look.splits(entry()) == "unknown until they are read"
+
+
+def test_columns_classes_and_missing_values_are_counted() -> None:
+    found = entry(
+        Column("age", "number", "input", 3),
+        Column("city", "category", "input", 12),
+        Column("zip", "category", "input", 0),
+        Column("id", "number", "unused", 5),
+        Column("y", "category", "target", 0, "yes, no"),
+        class_counts=(30, 1200),
+    )
+    assert {row.name: row.text for row in data_look.rows(found)} == {
+        "columns": "1 number, 2 category",
+        "target": "y, category, yes, no",
+        "balance": "30 to 1,200 examples a class",
+        "missing": "city 12, id 5, age 3",
+        "not used": "id",
+    }
+    assert data_look.rows(entry()) == []
+    assert data_look.balance((5, 5)) == "5 examples a class"
+    assert data_look.names([str(index) for index in range(9)]) == "0, 1, 2, 3, 4, 5, and 3 more"

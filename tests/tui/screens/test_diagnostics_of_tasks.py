@@ -1,0 +1,261 @@
+"""The diagnostics of each task, on screen, of runs that a stand-in for the engine writes."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Select
+
+from accel_engine.run.diagnostics import OutputReport, ValidationReport
+from accel_tui.appearance.theme import LIGHT
+from accel_tui.screens import diagnostics_screen
+from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.widgets.diagnostics.class_table import ClassTable
+from accel_tui.widgets.diagnostics.example_list import ExampleList
+from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
+from accel_tui.widgets.diagnostics.score_plots import ScorePlots
+from tui import example_reports
+from tui.example_reports import REPORTS
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics_screen, "POLL_SECONDS", 0.05)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    one = FakeEngine()
+    one.begin().build().train(30)
+    yield one
+    one.close()
+
+
+@asynccontextmanager
+async def diagnosed(
+    engine: FakeEngine, *reports: OutputReport, size: tuple[int, int] = WIDE
+) -> AsyncIterator[Pilot[None]]:
+    engine.writer.write_diagnostics(ValidationReport(reports), 30)
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+        await until(pilot, lambda: screen_of(pilot).outputs, "the reports")
+        yield pilot
+
+
+def screen_of(pilot: Pilot[None]) -> DiagnosticsScreen:
+    assert isinstance(pilot.app.screen, DiagnosticsScreen)
+    return pilot.app.screen
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE], ids=str)
+@pytest.mark.parametrize("task", REPORTS)
+async def test_each_tab_of_each_task_fills_its_page(engine: FakeEngine, task: str, size: tuple[int, int]) -> None:
+    async with diagnosed(engine, REPORTS[task], size=size) as pilot:
+        if size == WIDE:
+            pilot.app.theme = LIGHT.name
+        tabs = diagnostics_screen.tabs_of(REPORTS[task])
+        for number, name in enumerate(tabs[:-1], 1):
+            await pilot.press(str(number))
+            await until(pilot, lambda name=name: screen_of(pilot).tab == name, name)  # type: ignore[misc]
+            await shows(pilot, "after step 30")
+            assert len(text_of(pilot).splitlines()[4].strip()) > 3
+
+
+async def test_classes_are_sorted_by_f1_from_the_lowest_and_by_other_columns(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.rows_of_classes()) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "macro F1", "3 classes, by F1, lowest first")
+        table = screen_of(pilot).query_one(ClassTable).query_one(DataTable)
+
+        def names() -> list[str]:
+            return [str(table.get_row_at(row)[0]) for row in range(table.row_count)]
+
+        # Precisions 50/70, 30/32, 0/3; recalls 50/55, 30/50, and none for the class that never occurs.
+        assert names() == ["high", "mid", "low"]
+        assert re.search(r"mid +0\.7317 +0\.9375 +0\.6000 +50", text_of(pilot))
+        await pilot.press("s", "s")
+        await until(pilot, lambda: names() == ["mid", "low", "high"], "by recall")
+        await pilot.press("S")
+        await until(pilot, lambda: names() == ["low", "mid", "high"], "reversed")
+        await shows(pilot, "highest first")
+        await pilot.click(DataTable, offset=(3, 0))
+        await until(pilot, lambda: names() == ["high", "low", "mid"], "by name")
+
+
+async def test_a_threshold_moves_with_its_figures(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.binary()) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "label positive: 333 of 1,000", "threshold 0.500: precision", "ROC  AUC 0.9", "Calibration")
+        await pilot.press("right", "shift+right")
+        await shows(pilot, "threshold 0.555")
+        await pilot.press(*["shift+right"] * 10)
+        await shows(pilot, "threshold 1.000: precision -  recall 0.0000  F1 0.0000")
+        await pilot.press("b")
+        await hides(pilot, "threshold 1.000")
+        plots = screen_of(pilot).query_one(ScorePlots)
+        assert 0.4 < plots.threshold < 0.8
+        await pilot.press("down", "f")
+        await hides(pilot, "Calibration")
+        await shows(pilot, "ROC", "true positive rate over false positive rate")
+        assert not plots.check_action("label", ())
+
+
+async def test_several_labels_are_chosen_one_by_one(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.multi_label()) as pilot:
+        await pilot.press("2")
+        await shows(pilot, "label tag0 (1 of 3, n next)")
+        await pilot.press("n", "n")
+        await shows(pilot, "label tag2 (3 of 3")
+        await pilot.press("3")
+        await shows(pilot, "✗ tag0, tag1", "tag1 75%", "✓ tag2")
+
+
+async def test_confident_predictions_of_many_classes_have_an_accuracy(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.classification()) as pilot:
+        await pilot.press("3")
+        await shows(pilot, "correct predictions: 333 of 1,000", "predictions are as confident", "Accuracy of confident")
+
+
+async def test_regression_has_figures_points_residuals_and_rows(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.regression(4)) as pilot:
+        await shows(pilot, "over 4 numbers", "► price", "R² 0.9570", "Predicted over true", "Residuals", "2 examples")
+        await pilot.press("right")
+        await shows(pilot, "► area")
+        await pilot.press("2")
+        await shows(pilot, "1 to 20 of 20, highest loss first", "true price", "predicted price")
+        await pilot.press(*["right"] * 30)
+        await shows(pilot, "lat", "13.4")
+
+
+async def test_masks_are_beside_or_over_the_image_in_the_colours_of_their_classes(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.segmentation()) as pilot:
+        await shows(pilot, "pixel accuracy")
+        await pilot.press("2")
+        await shows(pilot, "mean IoU 0.6", "by IoU, lowest first")
+        await pilot.press("3")
+        await shows(pilot, "input | true | predicted", "██ ground", "██ car", "▀▀▀▀▀▀")
+        gallery = screen_of(pilot).query_one(SampleGallery)
+
+        def colours() -> set[object]:
+            line = gallery.render_line(6)
+            return {segment.style.color.triplet for segment in line if segment.style and segment.style.color}
+
+        await until(pilot, lambda: (230, 159, 0) in colours(), "the colour of the road")
+        await pilot.press("b")
+        await until(pilot, lambda: (230, 159, 0) not in colours(), "the mask over the image")
+        pilot.app.no_color = True
+        gallery.rebuild()
+        await shows(pilot, "..111", "1 road")
+
+
+async def test_a_reconstruction_is_beside_its_input(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.reconstruction()) as pilot:
+        await shows(pilot, "MAE 0.1200  RMSE 0.2000", "Loss of each example")
+        await pilot.press("2")
+        await shows(pilot, "input | predicted", "loss 0.5000")
+
+
+async def test_a_language_model_shows_what_it_writes_and_where_it_errs(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.language_model(), size=SMALL) as pilot:
+        await shows(pilot, "perplexity 4.2500", "The quick brown fox")
+        await pilot.press("end")
+        await hides(pilot, "The quick")
+        await pilot.press("2")
+        await shows(pilot, "he quick brown fox↵jumps", "coloured by loss")
+        await hides(pilot, "error")
+        pilot.app.no_color = True
+        await pilot.press("1", "2")
+        await shows(pilot, "underlined: wrong")
+        line = screen_of(pilot).query_one(ExampleList).render_line(2)
+        underlined = "".join(part.text for part in line if part.style and part.style.underline)
+        assert underlined == "umps over the lazy "
+
+
+async def test_wrong_labels_of_tokens_are_above_the_true_ones(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.token_classification(), size=SMALL) as pilot:
+        await shows(pilot, "token accuracy")
+        await pilot.press("3")
+        await shows(pilot, "(1 error)", "✗ example 0", "✓ example 1")
+        lines = text_of(pilot).splitlines()
+        words = next(index for index, line in enumerate(lines) if "London" in line)
+        at = lines[words].index("London")
+        assert [line[at : at + 5] for line in lines[words + 1 : words + 3]] == ["B-PER", "B-LOC"]
+        await pilot.press("&")
+        await hides(pilot, "✓ example 1")
+
+
+async def test_a_forecast_is_drawn_over_its_truth(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.forecast()) as pilot:
+        await shows(pilot, "MAE of load", "MAE of price", "repeats the last value")
+        await pilot.press("2")
+        await shows(pilot, "1 to 6 of 12", "━━ true", "━━ predicted", "series load (2, n next)", "example 5")
+        await pilot.press("right", "n")
+        await shows(pilot, "7 to 12 of 12", "series price", "example 11")
+        await pilot.press("f")
+        await shows(pilot, "7 to 7 of 12")
+
+
+async def test_sounds_are_pictures_with_low_frequencies_below(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.sounds()) as pilot:
+        await pilot.press("4")
+        await shows(pilot, "✓ yes", "no 70%", "▀▀▀▀▀▀")
+        gallery = screen_of(pilot).query_one(SampleGallery)
+
+        def brightness(row: int) -> int:
+            segment = next(iter(gallery.render_line(row)))
+            return sum(segment.style.color.triplet) if segment.style and segment.style.color else 0  # type: ignore[arg-type]
+
+        await until(pilot, lambda: brightness(9) > 3 * brightness(2), "a loud low frequency")
+
+
+async def test_outputs_are_chosen_by_key_and_in_a_list(engine: FakeEngine) -> None:
+    named = [replace(REPORTS[name], output=name) for name in ("binary", "forecast", "custom")]
+    async with diagnosed(engine, *named) as pilot:
+        await shows(pilot, "true negative, predicted positive", "binary")
+        await pilot.press("o")
+        await shows(pilot, "1 Errors", "MAE of load")
+        await pilot.press("o")
+        await shows(pilot, "the model has its own train_step", "embedding", "float32 64")
+        await pilot.press("o")
+        await shows(pilot, "1 Confusion matrix")
+        await pilot.click(Select)
+        await pilot.press("down", "enter")
+        await shows(pilot, "MAE of load")
+
+
+async def test_random_samples_are_shown_where_there_are_some(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.binary()) as pilot:
+        await pilot.press("4", "r")
+        await shows(pilot, "1 to 1 of 1, random (1 error)")
+        await pilot.press("r")
+        await shows(pilot, "1 to 3 of 3, highest loss first")
+        assert not (await _random_is_offered(pilot, engine))
+
+
+async def _random_is_offered(pilot: Pilot[None], engine: FakeEngine) -> bool:
+    engine.writer.write_diagnostics(ValidationReport((replace(example_reports.binary(), random=()),)), 40)
+    await shows(pilot, "after step 40")
+    await until(pilot, lambda: "r Random" not in text_of(pilot), "the key")
+    return "r Random" in text_of(pilot)
+
+
+async def test_a_new_report_of_another_task_changes_the_tabs(engine: FakeEngine) -> None:
+    async with diagnosed(engine, example_reports.classification()) as pilot:
+        await pilot.press("4")
+        await shows(pilot, "highest loss first")
+        engine.writer.write_diagnostics(ValidationReport((example_reports.forecast(),)), 40)
+        await shows(pilot, "1 Errors", "2 Samples", "━━ true", "example 5")
+        await pilot.press("1")
+        await shows(pilot, "MAE of load")

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from accel_tui.widgets.chart import dots, raster
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.cell_frame import STYLES
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
+
+SHARE = Axis(0.0, 1.0)
+
+
+def text(patterns: raster.Patterns) -> list[str]:
+    return ["".join(chr(raster.BLANK + pattern) if pattern else " " for pattern in row) for row in patterns.tolist()]
+
+
+def lines(plot: Plot, columns: int = 40, rows: int = 12) -> list[str]:
+    frame = draw_plot(plot, columns, rows)
+    return [frame.text(row).rstrip() for row in range(rows)]
+
+
+def test_points_are_dots_and_those_outside_are_left_out() -> None:
+    found = dots.scatter(np.array([0.0, 1.0, 0.5, 2.0, np.nan]), np.array([1.0, 0.0, np.nan, 0.5, 0.5]), 4, 2)
+    assert text(found) == ["⠁   ", "   ⢀"]
+
+
+def test_a_line_goes_in_any_direction_without_holes() -> None:
+    assert text(dots.polyline(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 4, 2)) == ["  ⢀⠜", "⡠⠊⠁ "]
+    down_and_back = dots.polyline(np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0]), 2, 1)
+    assert text(down_and_back) == ["⡏⠉"]
+
+
+def test_a_line_has_gaps_where_a_number_is_missing() -> None:
+    x = np.linspace(0, 1, 5)
+    found = dots.polyline(x, np.array([0.5, 0.5, np.nan, 0.5, 0.5]), 8, 1)
+    assert text(found)[0].count(" ") >= 3
+    assert text(dots.polyline(np.array([]), np.array([]), 3, 1)) == ["   "]
+
+
+def test_a_far_point_does_not_take_long() -> None:
+    found = dots.polyline(np.array([0.0, 1e12]), np.array([0.5, 0.5]), 4, 1)
+    assert text(found) == ["⠤⠤⠤⠤"]
+
+
+def test_a_plot_has_a_header_axes_and_marks() -> None:
+    series = (
+        PlotSeries(np.array([0.0, 1.0]), np.array([0.0, 1.0]), style="axis"),
+        PlotSeries(np.array([0.5]), np.array([0.5]), "mark", "warning", "here"),
+    )
+    found = lines(Plot("ROC", series, "AUC 0.9", SHARE, SHARE, "x", "y"))
+    assert found[0] == "ROC  AUC 0.9  ● here  y over x"
+    assert sum("●" in line for line in found) == 2
+    assert found[1].startswith("   1 ┤")
+    assert found[-1].split() == ["0", "0.5", "1"]
+    assert lines(Plot("ROC", series, "AUC 0.9", SHARE, SHARE, "x", "y"), columns=12)[0] == "ROC  AUC 0.9"
+
+
+def test_bars_stand_on_zero_and_those_behind_are_seen() -> None:
+    edges = np.linspace(0, 4, 5)
+    plot = Plot(
+        "Bars",
+        (
+            PlotSeries(edges, np.array([4.0, 4.0, 0.0, 0.0]), "bars", "warning"),
+            PlotSeries(edges, np.array([0.0, 2.0, 0.0, 1.0]), "bars", "primary"),
+        ),
+    )
+    frame = draw_plot(plot, 46, 11)
+    area = frame.characters[1:9, 6:]
+    drawn = (area > raster.BLANK) & (area <= raster.BLANK + 0xFF)
+    assert drawn[:, :19].all()
+    assert not drawn[:, 22:28].any()
+    assert drawn[6:, 32:39].all()
+    assert not drawn[:5, 32:39].any()
+    styles = {STYLES[number] for number in np.unique(frame.styles[1:9, 6:][drawn]).tolist()}
+    assert styles >= {"warning", "primary", "warning-band"}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (13, 4), (200, 60)], ids=str)
+@pytest.mark.parametrize("values", [[], [np.nan], [3.0], [1.0, 1.0], [-np.inf, 1.0], [1e-30, 1e30]], ids=str)
+def test_a_plot_is_drawn_of_any_numbers_in_any_size(values: list[float], size: tuple[int, int]) -> None:
+    x = np.arange(len(values), dtype=np.float64)
+    y = np.array(values)
+    for kind in ("line", "dots", "mark"):
+        draw_plot(Plot("any", (PlotSeries(x, y, kind),)), *size)
+    draw_plot(Plot("any", (PlotSeries(np.arange(len(values) + 1.0), y, "bars"),)), *size)

@@ -1,0 +1,148 @@
+"""``accel-tui data``: lists the built-in datasets, or shows what is understood of the user's data before training."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from accel_engine import data as datasets
+from accel_engine.data import DataOptions
+from accel_engine.data.dataset_entry import to_json
+from accel_engine.errors import FieldValue
+from accel_engine.launch.data_query import describe_data
+from accel_engine.plan import DEFAULTS, Plan
+from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.catalogue import list_data
+from accel_tui.cli.output import json_option, write, write_json
+from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.table import table
+from accel_tui.formatting import numbers
+from accel_tui.formatting.text import shorten
+from accel_tui.settings.user_settings import load
+
+EPILOG = """\b
+Examples:
+  accel-tui data
+  accel-tui data houses.csv --target price
+  accel-tui data photos/ --image-size 96x96
+  accel-tui data mine.py:load --json | jq .class_counts
+"""
+
+MAX_CLASSES = 20
+"""Up to this number all classes are shown, else the largest and the smallest."""
+
+_LARGEST, _SMALLEST = 12, 5
+_BAR = 30
+_NAME = 24
+_SAMPLE = 300
+
+_FIELDS = tuple(item.name for item in fields(DataOptions))
+
+
+@click.command(cls=PlanCommand, epilog=EPILOG)
+@click.argument("data", metavar="[DATA]", required=False)
+@json_option
+def data(data: str | None, as_json: bool, **flags: Any) -> None:
+    """Show what is understood of DATA before training; without DATA, list the built-in datasets.
+
+    DATA is a name, a file, a folder or a Python function, as for 'accel-tui train --data'. It shows
+    columns and their kinds, shapes, classes and their balance, ranges, missing values, splits and a
+    few examples. Names, headers and first rows are read; a Python function is run, which first
+    imports TensorFlow.
+    """
+    if data is None:
+        if unused := [str(FieldValue(name)) for name in given(flags)]:
+            raise click.UsageError(f"{', '.join(unused)} needs DATA")
+        list_data(as_json=as_json)
+        return
+    plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
+    known = look(plan)
+    if as_json:
+        write_json(known)
+    else:
+        write("\n".join(_page(known, has_unicode(os.environ, sys.stdout.encoding or ""))))
+
+
+def look(plan: Plan) -> dict[str, Any]:
+    """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere."""
+    entry = datasets.survey(datasets.find(plan.data), plan.data_options)
+    return describe_data(plan) if entry.needs_engine else to_json(entry)
+
+
+def _page(known: Mapping[str, Any], unicode: bool) -> Iterator[str]:
+    yield f"{known['name']}: {known['summary']}"
+    yield ""
+    yield from _rows(_facts(known))
+    if columns := known["columns"]:
+        yield ""
+        yield table(("COLUMN", "KIND", "ROLE", "MISSING", "VALUES"), [_column(column) for column in columns])
+    if counts := known["class_counts"]:
+        yield ""
+        yield from _balance(known["class_names"] or [str(index) for index in range(len(counts))], counts, unicode)
+    if samples := known["samples"]:
+        yield ""
+        yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
+    for note in known["notes"]:
+        yield f"\nNote: {note}"
+
+
+def _rows(facts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    width = max(len(name) for name, _ in facts)
+    yield from (f"{name:<{width}}  {text}" for name, text in facts)
+
+
+def _facts(known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    classes = known["classes"]
+    facts = [
+        ("kind", known["kind"]),
+        ("task", "" if known["task"] == "auto" else known["task"]),
+        ("inputs", _arrays(known["inputs_spec"]) or _shape(known["shape"])),
+        ("targets", _arrays(known["targets_spec"])),
+        ("weights", _arrays(known["weights_spec"])),
+        ("classes", numbers.count(classes) if classes else ""),
+        ("training", _examples(known["examples"]) or "unknown number of examples"),
+        ("validation", _examples(known["validation_examples"])),
+        ("test", _examples(known["test_examples"])),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def _examples(count: int | None) -> str:
+    return numbers.counted(count, "example") if count else ""
+
+
+def _shape(shape: Sequence[int] | None) -> str:
+    return "" if shape is None else numbers.shape(shape)
+
+
+def _arrays(spec: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {text}" if name else text for name, text in spec.items())
+
+
+def _column(column: Mapping[str, Any]) -> tuple[str, ...]:
+    missing = "" if column["missing"] is None else numbers.count(column["missing"])
+    return (shorten(column["name"], _NAME), column["kind"], column["role"], missing, column["detail"])
+
+
+def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iterator[str]:
+    """A bar for each class; of many classes, for the largest and the smallest."""
+    classes = list(zip(names, counts, strict=False))
+    gap = 0
+    if len(classes) > MAX_CLASSES:
+        classes.sort(key=lambda each: -each[1])
+        gap = len(classes) - _LARGEST - _SMALLEST
+        classes = [*classes[:_LARGEST], *classes[-_SMALLEST:]]
+    total, largest = sum(counts), max(*counts, 1)
+    rows = []
+    for index, (name, count) in enumerate(classes):
+        bar = ("█" if unicode else "#") * round(_BAR * count / largest)
+        if gap and index == _LARGEST:
+            rows.append((f"({gap} more)", "", "", ""))
+        rows.append((shorten(name, _NAME), numbers.count(count), numbers.percent(count / max(total, 1)), bar))
+    yield table(("CLASS", "EXAMPLES", "SHARE", ""), rows)
+
+
+data.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in _FIELDS]

@@ -1,0 +1,110 @@
+"""What is known of a dataset before training, as short texts."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from accel_engine.data import DatasetEntry
+from accel_engine.data.dataset_entry import Column
+from accel_engine.data.structure import describe
+from accel_tui.formatting import numbers
+
+_MAX_NAMES = 6
+"""Names listed in a line; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRow:
+    """A row of the summary.
+
+    Attributes:
+        name: Its label.
+        text: Its value.
+        pending: Whether the value is not known yet.
+    """
+
+    name: str
+    text: str
+    pending: bool = False
+
+
+def structure(entry: DatasetEntry) -> str:
+    """Inputs and targets in a line: ``8x8x1 → 10 classes``, ``8 columns → price``; empty if unknown."""
+    given, predicted = inputs(entry), targets(entry)
+    return f"{given} → {predicted}" if given and predicted else given
+
+
+def inputs(entry: DatasetEntry) -> str:
+    """The inputs of an example; empty if unknown."""
+    columns = [column for column in entry.columns if column.role == "input"]
+    if entry.kind == "table" and columns:
+        return numbers.counted(len(columns), "column")
+    if entry.shape is not None:
+        return numbers.shape(entry.shape)
+    return describe(entry.spec.inputs) if entry.spec else ""
+
+
+def targets(entry: DatasetEntry) -> str:
+    """What is predicted; empty if unknown or without targets."""
+    if entry.classes:
+        return numbers.counted(entry.classes, "class")
+    if columns := [column.name for column in entry.columns if column.role == "target"]:
+        return names(columns)
+    return describe(entry.spec.targets) if entry.spec else ""
+
+
+def splits(entry: DatasetEntry) -> str:
+    """The number of examples of each split: ``1,437 + 360 validation``."""
+    if entry.examples is None:
+        return "unknown until they are read"
+    held = (("validation", entry.validation_examples), ("test", entry.test_examples))
+    return " + ".join(
+        [numbers.count(entry.examples), *(f"{numbers.count(count)} {name}" for name, count in held if count)]
+    )
+
+
+def rows(entry: DatasetEntry) -> list[PreviewRow]:
+    """Columns, targets, balance of classes and missing values, as far as they are known."""
+    found = [
+        ("columns", kinds(column for column in entry.columns if column.role == "input")),
+        ("target", _target(entry)),
+        ("balance", balance(entry.class_counts)),
+        ("missing", missing(entry.columns)),
+        ("not used", names([column.name for column in entry.columns if column.role == "unused"])),
+    ]
+    return [PreviewRow(name, text) for name, text in found if text]
+
+
+def kinds(columns: Iterable[Column]) -> str:
+    """The kinds of columns with their numbers: ``6 number, 2 category``; empty for none or a single one."""
+    counts = Counter(column.kind for column in columns)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) if counts.total() > 1 else ""
+
+
+def _target(entry: DatasetEntry) -> str:
+    columns = [column for column in entry.columns if column.role == "target"]
+    if len(columns) == 1:
+        return ", ".join(filter(None, (columns[0].name, columns[0].kind, columns[0].detail)))
+    return names([column.name for column in columns])
+
+
+def balance(counts: Sequence[int]) -> str:
+    """The smallest and the largest class: ``50 to 120 examples a class``; empty if not counted."""
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    if low == high:
+        return f"{numbers.counted(low, 'example')} a class"
+    return f"{numbers.count(low)} to {numbers.count(high)} examples a class"
+
+
+def missing(columns: Iterable[Column]) -> str:
+    """The columns with missing values, most first: ``age 12, city 3``."""
+    found = sorted((column for column in columns if column.missing), key=lambda column: -(column.missing or 0))
+    return names([f"{column.name} {numbers.count(column.missing or 0)}" for column in found])
+
+
+def names(texts: Sequence[str]) -> str:
+    """A list of names, of which the first are shown."""
+    more = f", and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
+    return ", ".join(texts[:_MAX_NAMES]) + more

@@ -1,0 +1,91 @@
+"""Reads a run's diagnostics for the screen: in a thread, with all text made printable."""
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from accel_engine.errors import RunError
+from accel_engine.run import RunReader
+from accel_engine.run.diagnostics import Diagnostics, Example, OutputReport, SequenceReport, modification_times, read
+from accel_engine.run.diagnostics.views import Tokens, View
+from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.text import printable, printable_fields
+
+NEWLINE = "↵"
+"""Sign of a token that ends a line."""
+
+Shown = TypeVar("Shown", bound=Example)
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticsReading:
+    """What was read of a run.
+
+    Attributes:
+        live: Whether it has a live engine that can validate.
+        has_checkpoint: Whether it has a checkpoint to validate after its end.
+        stamp: When its diagnostics were written.
+        diagnostics: Its diagnostics; ``None`` before they are read.
+        problem: Why it cannot be read.
+    """
+
+    live: bool = False
+    has_checkpoint: bool = False
+    stamp: tuple[float, ...] | None = None
+    diagnostics: Diagnostics | None = None
+    problem: str = ""
+
+
+def read_diagnostics(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:
+    """Read a run's diagnostics if they have changed since ``before``."""
+    try:
+        with closing(RunReader(directory)) as reader:
+            live = reader.info().status.live
+        stamp, diagnostics = modification_times(directory), before.diagnostics
+        if stamp != before.stamp:
+            diagnostics = printable_diagnostics(read(directory))
+        return DiagnosticsReading(live, latest_checkpoint(directory) > 0, stamp, diagnostics)
+    except RunError as error:
+        return DiagnosticsReading(False, False, before.stamp, before.diagnostics, str(error))
+
+
+def printable_diagnostics(diagnostics: Diagnostics) -> Diagnostics:
+    """Make all text printable, each in one line, but keep the lines of generated text."""
+    validation = diagnostics.validation
+    if validation is None:
+        return printable_fields(diagnostics)
+    outputs = tuple(map(_with_signs, validation.outputs))
+    cleaned = printable_fields(replace(diagnostics, validation=replace(validation, outputs=outputs)))
+    assert cleaned.validation  # noqa: S101 (as above)
+    outputs = tuple(map(_with_lines, cleaned.validation.outputs, validation.outputs))
+    return replace(cleaned, validation=replace(cleaned.validation, outputs=outputs))
+
+
+def _with_lines(report: OutputReport, stored: OutputReport) -> OutputReport:
+    if isinstance(report, SequenceReport) and isinstance(stored, SequenceReport):
+        return replace(report, prompt=printable(stored.prompt), generated=printable(stored.generated))
+    return report
+
+
+def _with_signs(report: OutputReport) -> OutputReport:
+    """Show tokens that end a line as a sign; they would become blanks."""
+    if not isinstance(report, SequenceReport):
+        return report
+    worst, random = tuple(map(_signed, report.worst)), tuple(map(_signed, report.random))
+    return replace(report, worst=worst, random=random)
+
+
+def _signed(example: Shown) -> Shown:
+    return replace(
+        example,
+        input=_signed_view(example.input),
+        target=_signed_view(example.target),
+        output=_signed_view(example.output),
+    )
+
+
+def _signed_view(view: View | None) -> View | None:
+    if isinstance(view, Tokens):
+        return replace(view, tokens=tuple(token.replace("\n", NEWLINE) for token in view.tokens))
+    return view

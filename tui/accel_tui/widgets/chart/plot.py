@@ -1,0 +1,167 @@
+"""A plot of values over any numbers, such as a ROC curve or a histogram; a chart of steps is in :mod:`.draw`."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from accel_tui.formatting.text import shorten
+from accel_tui.run_state.curve import Floats
+from accel_tui.widgets.chart import dots, raster
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.background import layout_of
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
+from accel_tui.widgets.chart.chart_view import ChartView, Colour
+from accel_tui.widgets.chart.value_axis import value_axis
+from accel_tui.widgets.styled_text import TextSpan
+
+LINE = "━━"
+"""Sign of a line in a legend."""
+
+_SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊"}
+_RULE = ord("┊")
+_SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlotSeries:
+    """A part of a plot.
+
+    Attributes:
+        x: Positions, shape ``[points]``; of bars, their edges, shape ``[points + 1]``.
+        y: Values, shape ``[points]``; NaN is a gap.
+        kind: ``line`` joins the points, ``dots`` draws each, ``mark`` draws each as a large point, ``bars`` are from 0,
+            ``rule`` is a vertical line at each position, without values.
+        style: Its colour.
+        name: Shown in the header; empty for none.
+    """
+
+    x: Floats
+    y: Floats
+    kind: Literal["line", "dots", "mark", "bars", "rule"] = "line"
+    style: Colour | Literal["axis"] = "primary"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plot:
+    """A plot with its axes.
+
+    Attributes:
+        title: In the header.
+        series: The parts, the last on top.
+        note: In the header, after the title.
+        x: Range of the positions; ``None`` for that of the series.
+        y: Range of the values; ``None`` for that of the series, 0 included for bars.
+        x_name: Name of the positions, in the header where there is room.
+        y_name: Name of the values.
+    """
+
+    title: str
+    series: tuple[PlotSeries, ...]
+    note: str = ""
+    x: Axis | None = None
+    y: Axis | None = None
+    x_name: str = ""
+    y_name: str = ""
+
+
+def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
+    """Draw a plot, its header in the first row."""
+    x = plot.x or _axis([each.x for each in plot.series])
+    values = [each.y for each in plot.series if each.kind != "rule"]
+    if any(each.kind == "bars" for each in plot.series):
+        values.append(np.zeros(1))
+    y = plot.y or _axis(values, max(rows - 3, 0))
+    layout = layout_of(ChartView(columns, rows, x, y))
+    frame = layout.frame.copy()
+    if layout.plot:
+        area = frame.part(*layout.plot)
+        for each in plot.series:
+            if each.kind == "bars":  # their fills are behind all lines
+                _bars(area, each, x, y, filled=True)
+        for each in plot.series:
+            _draw(area, each, x, y)
+    frame.write_line(0, _header(plot, columns))
+    return frame
+
+
+def _axis(parts: list[Floats], rows: int = 0) -> Axis:
+    values = np.concatenate([np.ravel(part) for part in parts]) if parts else np.array([])
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return Axis(0.0, 1.0)
+    low, high = float(values.min()), float(values.max())
+    if rows:
+        return value_axis(low, high, rows=rows)
+    return Axis(low, high) if high > low else Axis(low - 0.5, low + 0.5)
+
+
+def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
+    rows, columns = area.characters.shape
+    style = STYLE_ID[series.style]
+    across = x.fraction(np.asarray(series.x, np.float64))
+    if series.kind == "rule":
+        for cell in np.floor(across[(across >= 0) & (across <= 1)] * columns).astype(int).clip(0, columns - 1):
+            area.characters[:, cell], area.styles[:, cell] = _RULE, style
+        return
+    up = y.fraction(np.asarray(series.y, np.float64))
+    if series.kind == "mark":
+        seen = (np.abs(across - 0.5) <= 0.5) & (np.abs(up - 0.5) <= 0.5)
+        cells = np.floor(across[seen] * columns).astype(int).clip(0, columns - 1)
+        lines = raster.dot_rows(up[seen], rows) // 4
+        area.characters[lines, cells], area.styles[lines, cells] = ord(_SIGNS["mark"]), style
+        return
+    if series.kind == "bars":
+        _bars(area, series, x, y, filled=False)
+        return
+    draw = dots.polyline if series.kind == "line" else dots.scatter
+    _paint(area, draw(across, up, columns, rows), style)
+
+
+def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:
+    """Draw the fill of bars, every other dot, or their outline."""
+    rows, columns = area.characters.shape
+    if not len(series.y):
+        return
+    edges, up = x.fraction(np.asarray(series.x, np.float64)), y.fraction(np.asarray(series.y, np.float64))
+    zero = float(y.fraction(np.zeros(1))[0])
+    middles = (np.arange(2 * columns) + 0.5) / (2 * columns)
+    bins = np.searchsorted(edges, middles, side="right") - 1
+    heights = np.where((bins >= 0) & (bins < len(up)), up[np.clip(bins, 0, len(up) - 1)], np.nan)
+    starts = np.clip(np.floor(edges[:-1] * 2 * columns).astype(int), 0, 2 * columns - 1)
+    np.fmax.at(heights, starts, up)  # of several bins in a dot column, the highest counts
+    line = np.where(heights > zero + raster.EDGE, heights, np.nan)
+    if filled:
+        fill = raster.trace(np.where(np.isnan(line), np.nan, zero), line, rows) & _SPARSE
+        fill[area.characters >= raster.BLANK] = 0
+        _paint(area, fill, STYLE_ID[series.style if series.style == "axis" else f"{series.style}-band"])
+    else:
+        _paint(area, raster.trace(line, line, rows), STYLE_ID[series.style])
+
+
+def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
+    """Add dots to those of the series below."""
+    mask = patterns > 0
+    below = np.where(area.characters >= raster.BLANK, area.characters - np.uint32(raster.BLANK), 0) & 0xFF
+    has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
+    both = np.where(has_dots, below, 0) | patterns
+    area.characters[mask] = both[mask] + np.uint32(raster.BLANK)
+    area.styles[mask] = style
+
+
+def _header(plot: Plot, columns: int) -> list[TextSpan]:
+    """Title, legend, note, and the names of the axes as far as they fit."""
+    legend: list[TextSpan] = []
+    for each in plot.series:
+        if each.name:
+            legend += [(f"  {_SIGNS[each.kind]} ", each.style), (each.name, "label")]
+    names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
+    title = shorten(plot.title, columns)
+    length = partial(sum, start=len(title))
+    spans: list[TextSpan] = [(title, "title")]
+    for part in ([(f"  {plot.note}", "label")] * bool(plot.note), legend, [(f"  {names}", "note")] * bool(names)):
+        if length(len(text) for text, _ in [*spans[1:], *part]) <= columns:
+            spans += part
+    return spans

@@ -1,0 +1,191 @@
+"""Probabilities as histograms, ROC, precision-recall and calibration curves, with a threshold that the user moves."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from accel_engine.run.diagnostics import ClassificationReport, MultiLabelReport, OutputReport
+from accel_engine.run.diagnostics.figures import calibration
+from accel_tui.formatting import numbers
+from accel_tui.formatting.text import shorten
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.plot import Plot, PlotSeries
+from accel_tui.widgets.diagnostics.plot_page import PlotPage
+from accel_tui.widgets.diagnostics.threshold import ScoredLabel, best_threshold, figures_at
+from accel_tui.widgets.styled_text import TextSpan
+
+_SHARE = Axis(0.0, 1.0)
+_DIAGONAL = PlotSeries(np.array([0.0, 1.0]), np.array([0.0, 1.0]), style="axis")
+_BARS = 40
+
+
+class ScorePlots(PlotPage):
+    """Plots of one label: of two classes the second, of several labels the chosen one.
+
+    With more classes, the label is that the prediction is correct, and the probability is its confidence.
+    """
+
+    BINDING_GROUP_TITLE = "Scores"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "move(-1)", "Lower", id="scores.lower", tooltip="Lower the threshold"),
+        Binding("right", "move(1)", "Higher", id="scores.higher", tooltip="Raise the threshold"),
+        Binding("shift+left", "move(-10)", id="scores.much-lower", tooltip="Lower the threshold tenfold"),
+        Binding("shift+right", "move(10)", id="scores.much-higher", tooltip="Raise the threshold tenfold"),
+        Binding("b", "best", "Best F1", id="scores.best", tooltip="Set the threshold with the highest F1"),
+        Binding("n", "label(1)", "Next label", id="scores.next-label", tooltip="Show the next label"),
+        Binding("N", "label(-1)", id="scores.previous-label", tooltip="Show the previous label"),
+    ]
+
+    report: reactive[OutputReport | None] = reactive(None, repaint=False)
+    """Report of the last validation."""
+
+    step: reactive[int] = reactive(0, repaint=False)
+    """The step of the validation."""
+
+    threshold: reactive[float] = reactive(0.5, repaint=False)
+    """Examples with at least this probability are predicted to have the label."""
+
+    label: reactive[int] = reactive(0, repaint=False)
+    """Index of the label."""
+
+    def watch_report(self) -> None:
+        """Show another validation."""
+        self.refresh_bindings()
+        self.rebuild()
+
+    watch_threshold = watch_label = watch_report
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the next label only of several, and the best F1 only of a label."""
+        del parameters
+        if action == "label":
+            return len(scored_labels(self.report)) > 1
+        return action != "best" or not self._is_confidence
+
+    def action_move(self, bins: int) -> None:
+        """Move the threshold."""
+        if scored := self._scored:
+            count = len(scored.positives)
+            self.threshold = min(max(round(self.threshold * count) + bins, 0), count) / count
+
+    def action_best(self) -> None:
+        """Move the threshold to the highest F1."""
+        if scored := self._scored:
+            self.threshold = best_threshold(scored)
+
+    def action_label(self, labels: int) -> None:
+        """Show another label."""
+        if count := len(scored_labels(self.report)):
+            self.label = (self.label + labels) % count
+
+    @property
+    def _scored(self) -> ScoredLabel | None:
+        found = scored_labels(self.report)
+        return found[min(self.label, len(found) - 1)] if found else None
+
+    @property
+    def _is_confidence(self) -> bool:
+        return isinstance(self.report, ClassificationReport) and self.report.scores is None
+
+    def headings(self, width: int) -> Sequence[Strip]:
+        """The label, and the figures at the threshold."""
+        del width
+        scored = self._scored
+        if scored is None:
+            return ()
+        now = figures_at(scored, self.threshold)
+        spans: list[TextSpan] = [(f"threshold {self.threshold:.3f}", "head"), (": ", "")]
+        if self._is_confidence:
+            share = numbers.percent(now.predicted / now.examples) if now.predicted else "none"
+            spans += [
+                (f"{now.predicted:,} of {now.examples:,} predictions are as confident ({share})", ""),
+                (f"  accuracy {numbers.metric(now.precision)}", "title"),
+            ]
+        else:
+            words = f"precision {_figure(now.precision)}  recall {_figure(now.recall)}  F1 {_figure(now.f1)}"
+            spans += [(words, "title"), (f"  accuracy {_figure(now.accuracy)}", "")]
+        what = scored.name if self._is_confidence else f"label {shorten(scored.name, 30)}"
+        if (labels := len(scored_labels(self.report))) > 1:
+            what += f" ({min(self.label, labels - 1) + 1} of {labels}, n next)"
+        about = f"{what}: {numbers.count(now.positives)} of {numbers.counted(now.examples, 'example')}"
+        return [
+            self.line((about, "title"), (f" after step {self.step:,}", "faint")),
+            self.line(*spans),
+        ]
+
+    def plots(self) -> Sequence[Plot]:
+        """The plots of the label."""
+        scored = self._scored
+        if scored is None:
+            return ()
+        at, now = scored.curves, figures_at(scored, self.threshold)
+        if self._is_confidence:
+            covered = (at.true_positive_rate * now.positives + at.false_positive_rate * now.negatives) / now.examples
+            here = PlotSeries(np.array([now.predicted / now.examples]), np.array([now.precision]), "mark", "warning")
+            line = PlotSeries(np.nan_to_num(covered), at.precision)
+            third = Plot("Accuracy of confident predictions", (line, here), "", _SHARE, None, "share kept", "accuracy")
+            return self._histogram(scored, "wrong", "correct"), self._calibration(scored), third
+        here = PlotSeries(np.array([now.false_positive_rate]), np.array([now.recall]), "mark", "warning")
+        roc = Plot(
+            "ROC",
+            (_DIAGONAL, PlotSeries(at.false_positive_rate, at.true_positive_rate), here),
+            f"AUC {numbers.metric(at.roc_auc)}",
+            _SHARE,
+            _SHARE,
+            "false positive rate",
+            "true positive rate",
+        )
+        here = PlotSeries(np.array([now.recall]), np.array([now.precision]), "mark", "warning")
+        precision = Plot(
+            "Precision-recall",
+            (PlotSeries(at.true_positive_rate, at.precision), here),
+            f"AP {numbers.metric(at.average_precision)}",
+            _SHARE,
+            _SHARE,
+            "recall",
+            "precision",
+        )
+        return self._histogram(scored, "negative", "positive"), roc, precision, self._calibration(scored)
+
+    def _histogram(self, scored: ScoredLabel, negative: str, positive: str) -> Plot:
+        edges = np.linspace(0.0, 1.0, _BARS + 1)
+        below, above = (
+            counts.reshape(_BARS, -1).sum(1).astype(np.float64) for counts in (scored.negatives, scored.positives)
+        )
+        bars = (
+            PlotSeries(edges, below, "bars", "warning", negative),
+            PlotSeries(edges, above, "bars", "primary", positive),
+        )
+        rule = PlotSeries(np.array([self.threshold]), np.array([]), "rule", "axis")
+        return Plot("Scores", (*bars, rule), "", _SHARE, None, "probability", "examples")
+
+    def _calibration(self, scored: ScoredLabel) -> Plot:
+        found = calibration(scored.positives, scored.negatives)
+        known = ~np.isnan(found.probability)
+        line = PlotSeries(found.probability[known], found.frequency[known])
+        marks = PlotSeries(line.x, line.y, "mark")
+        error = f"error {numbers.metric(found.error)}"
+        return Plot("Calibration", (_DIAGONAL, line, marks), error, _SHARE, _SHARE, "probability", "share of positives")
+
+
+def scored_labels(report: OutputReport | None) -> tuple[ScoredLabel, ...]:
+    """The labels of a report whose probabilities were stored."""
+    if isinstance(report, MultiLabelReport):
+        scores = report.scores
+        return tuple(map(ScoredLabel, report.names, scores.positives, scores.negatives))
+    if isinstance(report, ClassificationReport):
+        if report.scores is not None:
+            name = report.names[1] if len(report.names) > 1 else "1"
+            return (ScoredLabel(name, report.scores.positives[0], report.scores.negatives[0]),)
+        if report.confidence is not None:
+            found = report.confidence
+            return (ScoredLabel("correct predictions", found.positives[0], found.negatives[0]),)
+    return ()
+
+
+def _figure(value: float) -> str:
+    return "-" if np.isnan(value) else numbers.metric(value)

@@ -1,0 +1,97 @@
+"""Base of widgets that show more lines than fit."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from accel_tui.widgets.text_page import TextPage
+
+
+class ScrollPage(TextPage):
+    """A heading, and lines that scroll below it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "scroll_by(1)", id="lines.down", tooltip="Scroll down"),
+        Binding("up", "scroll_by(-1)", id="lines.up", tooltip="Scroll up"),
+        Binding("pagedown,space", "scroll_by(20)", id="lines.page-down", tooltip="20 lines down"),
+        Binding("pageup", "scroll_by(-20)", id="lines.page-up", tooltip="20 lines up"),
+        Binding("home", "scroll_by(-100000)", id="lines.home", tooltip="First line"),
+        Binding("end", "scroll_by(100000)", id="lines.end", tooltip="Last line"),
+    ]
+
+    first: reactive[int] = reactive(0, repaint=False)
+    """The first visible line."""
+
+    _heading_lines = 1
+    _width = -1  # of the lines that were built
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+        self._built: list[Strip] = []
+        self._rest: Iterator[Strip] = iter(())
+        super().__init__(id=id)
+
+    def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
+        """The lines above, which do not scroll.
+
+        Args:
+            width: In cells.
+            visible: The lines that are visible; empty if there are none.
+            lines: Number of lines, at least those to the end of the next page.
+        """
+        raise NotImplementedError
+
+    def lines(self, width: int) -> Iterator[Strip]:
+        """All lines for a width. They are built as far as they are shown, since all may take 0.1 s."""
+        raise NotImplementedError
+
+    def show_again(self, *, from_start: bool) -> None:
+        """Discard all lines and show others."""
+        self._width = -1
+        if from_start:
+            self.first = 0
+        self.rebuild()
+
+    def notify_style_update(self) -> None:
+        """Rebuild with the colours of another theme."""
+        self._width = -1
+        super().notify_style_update()
+
+    def watch_first(self) -> None:
+        """Show other lines."""
+        self.rebuild()
+
+    def action_scroll_by(self, lines: int) -> None:
+        """Scroll by lines."""
+        room = self.size.height - self._heading_lines
+        self._build(self.first + lines + room)
+        self.first = min(max(self.first + lines, 0), max(0, len(self._built) - room))
+
+    def on_mouse_scroll_down(self) -> None:
+        """Scroll down."""
+        self.action_scroll_by(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scroll up."""
+        self.action_scroll_by(-3)
+
+    def build_page(self, width: int, height: int) -> Iterator[Strip]:
+        """Build the headings and the visible lines."""
+        if self._width != width:
+            self._width, self._built, self._rest = width, [], iter(self.lines(width))
+        room = max(height - self._heading_lines, 1)
+        self._build(self.first + 2 * room)
+        lines = self._built
+        first = min(self.first, max(0, len(lines) - room))
+        visible = range(first, min(first + room, len(lines)))
+        heads = self.headings(width, visible, len(lines))
+        self._heading_lines = len(heads)
+        yield from heads
+        yield from lines[visible.start : visible.stop]
+
+    def _build(self, lines: int) -> None:
+        """Build lines until there are this many, or all."""
+        self._built += islice(self._rest, max(lines - len(self._built), 0))
