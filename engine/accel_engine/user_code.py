@@ -10,9 +10,10 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from accel_engine.errors import AccelError
@@ -134,9 +135,17 @@ def _module(user: UserFunction) -> ModuleType:
         _imported.update(name for name, file in files.items() if file and _is_users(file, user.folder))
 
 
+class _SourceLoader(SourceFileLoader):
+    """Compiles the file each time: Python's cache misses a change within a second that keeps the file's size."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(user: UserFunction, path: Path) -> ModuleType:
     taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names
-    spec = spec_from_file_location(f"user_{path.stem}" if taken else path.stem, path)
+    name = f"user_{path.stem}" if taken else path.stem
+    spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     if spec is None or spec.loader is None:
         raise user.error(f"{path} is not a Python file")
     module = sys.modules[spec.name] = module_from_spec(spec)

@@ -53,7 +53,7 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
         terminal.send("V")
         terminal.wait_for("in the background")
         terminal.wait_for("accuracy 0.", timeout=240)
-        terminal.send("2")
+        terminal.send("4")
         terminal.wait_for("highest loss first")
         terminal.send("q")
         assert terminal.wait_closed() == 0
