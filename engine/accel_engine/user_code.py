@@ -139,6 +139,7 @@ class _SourceLoader(SourceFileLoader):
     """Compiles the file each time: Python's cache misses a change within a second that keeps the file's size."""
 
     def get_code(self, fullname: str) -> CodeType:
+        del fullname
         return self.source_to_code(self.get_data(self.path), self.path)
 
 

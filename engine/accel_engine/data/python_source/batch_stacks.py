@@ -13,37 +13,36 @@ SECONDS = 0.05
 
 
 class BatchStacks:
-    """Reads an iterator in stacks of batches of equal shapes.
+    """Reads iterators of a dataset in stacks of batches of equal shapes.
 
     Args:
-        iterator: An iterator of a ``tf.data.Dataset``.
+        spec: The ``element_spec`` of the ``tf.data.Dataset``.
 
     Attributes:
         drawn: Number of batches that were drawn from the iterator; one may wait for the next stack.
     """
 
-    def __init__(self, iterator: Any) -> None:
+    def __init__(self, spec: Any) -> None:
         self.drawn = 0
-        self._iterator = iterator
-        self._spec = iterator.element_spec
+        self._spec = spec
         self._take = tf.function(self._stack, autograph=False)
 
-    def read(self, wanted: Callable[[], int]) -> Iterator[tuple[Any, int]]:
+    def read(self, iterator: Any, wanted: Callable[[], int]) -> Iterator[tuple[Any, int]]:
         """Yield stacks of at most as many batches as are wanted, and their numbers."""
         with tf.device("/CPU:0"):
-            waiting, most = self._iterator.get_next_as_optional(), 1
-        self.drawn += int(waiting.has_value())
+            waiting, most = iterator.get_next_as_optional(), 1
+        self.drawn = int(waiting.has_value())
         while waiting.has_value():
             began = time.monotonic()
             with tf.device("/CPU:0"):
-                stack, count, waiting = self._take(waiting, tf.constant(max(1, min(wanted(), most))))
+                stack, count, waiting = self._take(iterator, waiting, tf.constant(max(1, min(wanted(), most))))
             number = int(count)
             self.drawn += number - 1 + int(waiting.has_value())
             rate = number / max(time.monotonic() - began, 1e-6)
             most = max(1, min(int(rate * SECONDS), 4 * most))
             yield stack, number
 
-    def _stack(self, first: Any, count: tf.Tensor) -> tuple[Any, tf.Tensor, Any]:
+    def _stack(self, iterator: Any, first: Any, count: tf.Tensor) -> tuple[Any, tf.Tensor, Any]:
         """A stack that begins with a batch, its number of batches, and the batch that follows."""
         shapes = [tf.shape(each) for each in flatten(first.get_value())]
         fixed = all(spec.shape.is_fully_defined() for spec in flatten(self._spec))
@@ -61,7 +60,7 @@ class BatchStacks:
         def step(index: tf.Tensor, arrays: list[Any], optional: Any) -> tuple[Any, ...]:
             values = flatten(optional.get_value())
             written = [array.write(index, value) for array, value in zip(arrays, values, strict=True)]
-            return index + 1, written, self._iterator.get_next_as_optional()
+            return index + 1, written, iterator.get_next_as_optional()
 
         empty = [
             tf.TensorArray(spec.dtype, count, dynamic_size=True, element_shape=spec.shape, infer_shape=False)

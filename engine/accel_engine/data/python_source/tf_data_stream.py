@@ -46,6 +46,7 @@ class TfDataStream(PassStream):
         self.batched_here = not is_batched(dataset)
         self._size = batch_size
         self._dataset = self._prepared(dataset)
+        self._stacks = BatchStacks(self._dataset.element_spec)
         self._again, self._ordered = again, ordered
         cardinality = int(self._dataset.cardinality())
         self.endless = cardinality == tf.data.INFINITE_CARDINALITY
@@ -58,14 +59,13 @@ class TfDataStream(PassStream):
     def stacks(self, epoch: int, position: int, wanted: Callable[[], int]) -> Iterator[tuple[Batch, int]]:
         """Yield several batches of equal shapes at a time, and their number; see :meth:`read`."""
         self._seek(epoch, position)
-        stacks = BatchStacks(self._iterator)
-        read = stacks.read(wanted)
+        read = self._stacks.read(self._iterator, wanted)
         while True:
             with self._explained(f"failed after batch {self._position} of pass {self._epoch + 1}"):
                 item = next(read, None)
             if item is None:
                 return
-            self._position = position + stacks.drawn
+            self._position = position + self._stacks.drawn
             yield _as_batch(item[0]), item[1]
 
     @property

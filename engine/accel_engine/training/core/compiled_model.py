@@ -26,7 +26,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.training.core.metric_states import call_model, compute_loss
+from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, choose_loss, custom_task, find_task
@@ -84,6 +84,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
         _build_metrics(model, task, outputs, dataset, batch)
+        notes += _check_metrics(model, task, outputs, dataset)
     _check_micro_batches(model, plan, custom_step)
     notes += _scale_rate(model, plan, replicas)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
@@ -179,6 +180,30 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
             tf.function(evaluate, autograph=False).get_concrete_function(*specs)
     except Exception as error:
         raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
+
+
+def _check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
+    """A note on metrics whose values over several batches differ from those of ``fit``."""
+
+    def zeros(spec: Any) -> tf.Tensor:
+        return tf.zeros((2, *(side or 1 for side in spec.shape)), spec.dtype)
+
+    inputs, targets = (map_structure(zeros, part) for part in dataset.spec[:2])
+    some = keras.tree.map_structure(
+        lambda each: tf.cast(
+            tf.random.stateless_uniform((2, *(side or 1 for side in each.shape[1:])), (0, 0)), each.dtype
+        ),
+        outputs,
+    )
+    try:
+        names = not_additive(model, Batch(inputs, task.encode(targets, inputs)), some)
+    except Exception:  # noqa: BLE001 (a metric that cannot take these values)
+        return []
+    return [
+        f"metric {name} does not keep sums that start at zero, and its states are added over batches and replicas: "
+        "only its value of a single batch is right"
+        for name in names
+    ]
 
 
 def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure
+from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.private_names.keras_names import keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
 
@@ -136,6 +138,39 @@ def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Stru
     parameters = inspect.signature(model.call).parameters.values()
     takes = any(each.name == "training" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     return model(inputs, training=training) if takes else model(inputs)
+
+
+def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[str]:
+    """Names of the user's own metrics whose states of batches cannot be added, such as a maximum.
+
+    Args:
+        model: Built and compiled; its metrics are built too.
+        batch: Any inputs and targets, as the loss takes them, to try the metrics with.
+        outputs: Outputs for them.
+    """
+    own = [metric for metric in _leaves(model) if not is_keras_defined(type(metric).update_state)]
+    if not own:
+        return []
+    for metric in own:
+        metric.reset_state()
+    variables = [variable for metric in model.metrics for variable in metric.variables]
+    states = {id(variable): tf.zeros(variable.shape, variable.dtype) for variable in variables}
+
+    def updated() -> dict[int, tf.Tensor]:
+        mapping = [(variable, states[id(variable)]) for variable in variables]
+        with kept_losses(model), keras.StatelessScope(state_mapping=mapping) as scope:
+            model.compute_metrics(*batch[:2], outputs)
+            return {id(variable): scope.get_current_value(variable) for variable in variables}
+
+    def is_sum(variable: keras.Variable) -> bool:
+        start, first, second = (
+            np.asarray(each, np.float64) for each in (variable, once[id(variable)], twice[id(variable)])
+        )
+        return not start.any() and np.allclose(second, 2 * first, equal_nan=True)
+
+    states = once = updated()
+    twice = updated()
+    return [metric.name for metric in own if not all(map(is_sum, metric.variables))]
 
 
 def _with_units(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:

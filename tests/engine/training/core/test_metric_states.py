@@ -1,5 +1,6 @@
 """Losses and metrics from states that are summed, compared with those of ``evaluate`` and ``test_on_batch``."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +14,14 @@ from accel_engine.data.structure import Batch, map_structure
 from accel_engine.private_names import keras_names
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core import metric_states
-from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss, pack
+from accel_engine.training.core.metric_states import (
+    MAX_STATE,
+    MetricStates,
+    call_model,
+    mean_loss,
+    not_additive,
+    pack,
+)
 
 EXAMPLES = 24
 RNG = np.random.default_rng(5)
@@ -360,3 +368,42 @@ def test_a_model_is_called_with_training_only_where_it_takes_it() -> None:
 
     assert float(call_model(Plain(), tf.constant([1.0]), training=True)[0]) == 1.0
     assert [float(call_model(Modes(), tf.constant([1.0]), training=each)[0]) for each in (True, False)] == [2.0, 1.0]
+
+
+class Largest(metrics.Metric):
+    def __init__(self, start: float = 0.0, *, adds: bool = False, name: str = "largest") -> None:
+        super().__init__(name=name)
+        self.start, self.adds = start, adds
+        self.value = self.add_weight(shape=(), initializer=keras.initializers.Constant(start))
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        del y_true, sample_weight
+        seen = ops.max(y_pred)
+        self.value.assign(self.value + seen if self.adds else ops.maximum(self.value, seen))
+
+    def reset_state(self) -> None:
+        self.value.assign(self.start)
+
+    def result(self) -> Any:
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        (metrics.AUC, []),
+        (lambda: Largest(adds=True), []),
+        (Largest, ["largest"]),
+        (lambda: Largest(1.0, adds=True), ["largest"]),
+    ],
+)
+def test_a_metric_that_is_no_sum_is_found(metric: Callable[[], keras.Metric], expected: list[str]) -> None:
+    model = compiled(dense(1), "binary_crossentropy", "mae", metric())
+    outputs = model(X)
+    targets = (LABELS[:, np.newaxis] > 0).astype(np.float32)
+    with keras.StatelessScope():
+        model.compute_metrics(X, targets, outputs)
+    before = [np.array(variable) for variable in model.variables]
+    assert not_additive(model, Batch(X, targets), ops.sigmoid(outputs)) == expected
+    for variable, value in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
