@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from accel_engine.errors import DataError, FieldValue
+
 TASKS = (
     "auto",
     "classification",
@@ -28,6 +30,11 @@ TOKENIZERS = ("characters", "bytes")
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the number of examples read, and of all (0 if unknown)."""
+
+
+def or_skip(problem: DataError) -> DataError:
+    """An error about one example, with the option that leaves such examples out."""
+    return DataError(f"{problem} ({FieldValue('invalid_examples', 'skip')} leaves such examples out)")
 
 
 def no_progress(done: int, total: int) -> None:

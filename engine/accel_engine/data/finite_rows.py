@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import DataOptions, or_skip
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.errors import DataError
 
@@ -36,9 +36,7 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
                 continue
             place = f"{path}[{int(np.argmin(finite))}]"
             if options.invalid_examples == "fail":
-                raise DataError(
-                    f"{place} has values that are NaN or infinite; --invalid-examples skip leaves such examples out"
-                )
+                raise or_skip(DataError(f"{place} has values that are NaN or infinite"))
             first = first or place
             keep = finite if keep is None else keep & finite
     if keep is None:

@@ -17,6 +17,7 @@ from accel_engine.events import Outcome
 from accel_engine.run import RunWriter
 from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, ValidationReport
 from accel_engine.run.diagnostics.views import Image
+from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -215,6 +216,26 @@ async def test_tabs_are_changed_by_keys_and_by_the_mouse(engine: FakeEngine) -> 
         await shows(pilot, "flatten  Flatten")
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_a_tab_can_be_chosen_before_it_is_known_what_tabs_there_are(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.writer.write_diagnostics(examined(), 30)
+    read, may_read = diagnostics_screen.read_diagnostics, threading.Event()
+
+    def read_late(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:
+        may_read.wait(60)
+        return read(directory, before)
+
+    monkeypatch.setattr(diagnostics_screen, "read_diagnostics", read_late)
+    async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "step 30")
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
+        await pilot.press("4")
+        may_read.set()
+        await shows(pilot, "highest loss first")
 
 
 async def test_what_is_new_is_shown_and_a_validation_can_be_asked_for(engine: FakeEngine) -> None:

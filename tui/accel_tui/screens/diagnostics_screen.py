@@ -76,6 +76,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
         self._query: ModelQuery | None = None
         self._is_closed = False
         self._output_names: list[str] = []
+        self._is_read = False
+        self._early_tab = 0  # chosen before the first reading, which says what tabs there are
 
     @property
     def tab(self) -> str:
@@ -120,7 +122,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
         if action == "tab_at":
-            return parameters[0] in range(1, len(tabs_of(self.report)) + 1)
+            return not self._is_read or parameters[0] in range(1, len(tabs_of(self.report)) + 1)
         if action == "output":
             return len(self.outputs) > 1
         if action != "validate":
@@ -128,7 +130,10 @@ class DiagnosticsScreen(DirtyRegionScreen):
         return (not self.progress or None) if self.reading.live or self.reading.has_checkpoint else False
 
     def action_tab_at(self, number: int) -> None:
-        """Switch to a tab, counted from 1."""
+        """Switch to a tab, counted from 1; as soon as it is known what tabs there are."""
+        if not self._is_read:
+            self._early_tab = number
+            return
         self.query_one(Tabs).active = f"{tabs_of(self.report)[number - 1]}{_TAB}"
 
     def action_output(self) -> None:
@@ -223,6 +228,12 @@ class DiagnosticsScreen(DirtyRegionScreen):
             if name not in shown:
                 tabs.hide(f"{name}{_TAB}")
 
+    def _take_reading(self, reading: DiagnosticsReading) -> None:
+        is_first, self._is_read = not self._is_read, True
+        self.reading = reading
+        if is_first and 0 < self._early_tab <= len(tabs_of(self.report)):
+            self.action_tab_at(self._early_tab)
+
     def _show_progress(self, done: int, total: int) -> None:
         self.progress = f"Validating the last checkpoint on the CPU: {done:,} of {total:,} examples"
 
@@ -249,7 +260,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
     def _read(self, before: DiagnosticsReading) -> None:
-        self.call_later(setattr, self, "reading", read_diagnostics(self.directory, before))
+        self.call_later(self._take_reading, read_diagnostics(self.directory, before))
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:

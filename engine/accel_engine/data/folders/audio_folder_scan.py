@@ -1,21 +1,15 @@
 """Finds the classes, splits, length and sample rate of a folder of WAV files from names and headers."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import Column, DatasetEntry
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
+from accel_engine.data.folders.headers import read_headers
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
-from accel_engine.data.folders.wav_header import WavHeader, read_wav_header
+from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.errors import DataError, PlanError
-
-HEADERS_READ = 64
-"""Number of files whose headers are read to find the length and the sample rate."""
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -47,7 +41,7 @@ def scan_audio_folder(entry: DatasetEntry, options: DataOptions) -> tuple[ClassF
     if options.window is not None and options.window < 1:
         raise PlanError("window", options.window, "must be a number of samples")
     folder = scan_class_folder(entry, options, AUDIO_SUFFIXES, "WAV files")
-    headers = _headers([file for split in folder.splits if split for file in split.files], options)
+    headers = read_headers([file for split in folder.splits if split for file in split.files], read_wav_header, options)
     (rate, _), *others = Counter(header.rate for _, header in headers).most_common()
     if others:
         file, header = next((file, header) for file, header in headers if header.rate != rate)
@@ -72,18 +66,3 @@ def wrong_rate(file: str, rate: int, expected: int) -> str:
         f"cannot use the sound {file}: it has {rate} samples per second and others {expected}; convert it, e.g. with "
         f"ffmpeg -i IN.wav -ar {expected} OUT.wav"
     )
-
-
-def _headers(files: Sequence[str], options: DataOptions) -> list[tuple[str, WavHeader]]:
-    headers: list[tuple[str, WavHeader]] = []
-    problem = None
-    for row in np.unique(np.linspace(0, len(files) - 1, HEADERS_READ).astype(int)):
-        try:
-            headers.append((files[row], read_wav_header(Path(files[row]))))
-        except DataError as error:
-            if options.invalid_examples == "fail":
-                raise
-            problem = error
-    if problem and not headers:
-        raise problem
-    return headers

@@ -3,18 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
-from accel_engine.data.folders.image_header import SUFFIXES, ImageHeader, read_header
-from accel_engine.errors import DataError
-
-HEADERS_READ = 64
-"""Number of images whose headers are read to find the size and channels."""
+from accel_engine.data.folders.headers import read_headers
+from accel_engine.data.folders.image_header import SUFFIXES, read_header
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -51,17 +45,7 @@ def common_shape(files: Sequence[str], options: DataOptions) -> tuple[tuple[int,
         DataError: A header is damaged, unless invalid images are skipped; or all are.
         PlanError: The size is invalid.
     """
-    headers: list[ImageHeader] = []
-    problem = None
-    for row in np.unique(np.linspace(0, len(files) - 1, HEADERS_READ).astype(int)):
-        try:
-            headers.append(read_header(Path(files[row])))
-        except DataError as error:
-            if options.invalid_examples == "fail":
-                raise
-            problem = error
-    if problem and not headers:
-        raise problem
+    headers = [header for _, header in read_headers(files, read_header, options)]
     channels = max(header.channels for header in headers)
     sizes = Counter((header.height, header.width) for header in headers)
     (height, width), _ = sizes.most_common(1)[0]

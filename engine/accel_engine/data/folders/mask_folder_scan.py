@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import DataOptions, or_skip
 from accel_engine.data.dataset_entry import Column, DatasetEntry
 from accel_engine.data.folders.class_folder import (
     files_below,
@@ -164,7 +164,7 @@ def _read_split(root: Path, notes: list[str], *, skip: bool) -> MaskFiles:
         listed = ", ".join(missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
         problem = f"{len(missing)} of {len(images)} images in {image_root} have no mask of the same name: {listed}"
         if not skip or not pairs:
-            raise DataError(f"{problem} (invalid_examples = skip leaves them out)" if pairs else problem)
+            raise or_skip(DataError(problem)) if pairs else DataError(problem)
         notes.append(f"{problem}; they are left out")
     if unused := len({*masks} - {*names}):
         notes.append(f"{unused} masks in {mask_root} have no image")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.data_options import DataOptions, Progress, or_skip
 from accel_engine.data.dataset import Split, fits_in_memory
 from accel_engine.data.folders.file_array import FileArray
 from accel_engine.data.structure import flatten, map_structure
@@ -55,7 +55,10 @@ def read_splits(
                 continue
             own = valid
             if in_memory:
-                arrays[id(array)], own = array.read_all(report, skip=skip)
+                try:
+                    arrays[id(array)], own = array.read_all(report, skip=skip)
+                except DataError as error:
+                    raise or_skip(error) from error
             elif skip:
                 own = array.find_valid(report)
             done += len(array)

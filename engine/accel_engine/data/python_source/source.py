@@ -257,7 +257,9 @@ def _noted(stream: Any, split: str, options: DataOptions, notes: list[str], *, b
         elif stream.batch_size not in (None, options.batch_size):
             notes.append(f"the data comes in batches of {stream.batch_size}, whatever the plan's batch size")
         if stream.batches is None:
-            notes.append("the number of batches is unknown; if the data never ends, set the steps per epoch")
+            notes.append(
+                "the number of batches is unknown: an epoch ends with the data, or after the plan's steps per epoch"
+            )
     examples: Examples = stream
     return _bounded(stream, options, notes) if split == "validation" else examples
 

@@ -75,9 +75,14 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
         if not cells.table.num_rows:
             raise DataError(f"{path} has no rows{' that can be parsed' if cells.invalid else ''}")
         if cells.invalid:
-            note = f"left out {cells.invalid:,} rows of {path.name} that cannot be parsed"
+            note = f"left out {counted_rows(cells.invalid)} of {path.name} that cannot be parsed"
             return replace(cells, notes=(*cells.notes, note))
         return cells
+
+
+def counted_rows(count: int) -> str:
+    """A number of rows, such as ``1 row`` and ``1,200 rows``."""
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 @contextmanager

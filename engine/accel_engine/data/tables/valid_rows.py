@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.data_options import DataOptions, Progress, no_progress, or_skip
 from accel_engine.data.splits import Rows, SplitRows, split_rows
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.data.tables.columns import Columns, TableColumn, read_columns
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.roles import Roles
 from accel_engine.data.tables.split_column import split_by_values
+from accel_engine.data.tables.table_file import counted_rows
 from accel_engine.data.tables.targets import TargetForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
@@ -141,10 +142,10 @@ def _drop(
             continue
         row = int(np.flatnonzero(wrong)[0]) + 1
         if options.invalid_examples != "skip":
-            more = f", and {count - 1:,} more rows" if count > 1 else ""
-            raise DataError(f"{path}: row {row:,} has {text}{more} (--invalid-examples skip leaves them out)")
+            more = f", and {count - 1:,} more" if count > 1 else ""
+            raise or_skip(DataError(f"{path}: row {row:,} has {text}{more}"))
         keep &= ~wrong
-        notes.append(f"left out {count:,} rows of {path.name} with {text}")
+        notes.append(f"left out {counted_rows(count)} of {path.name} with {text}")
     if not keep.any():
         raise DataError(f"{path} has no rows that can be used: {'; '.join(notes)}")
     return np.flatnonzero(keep), tuple(notes)

@@ -9,7 +9,7 @@ import pytest
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.audio_folder_scan import HEADERS_READ
+from accel_engine.data.folders.headers import HEADERS_READ
 from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.errors import DataError
 

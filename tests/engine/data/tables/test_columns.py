@@ -119,7 +119,7 @@ def test_row_with_the_wrong_number_of_fields(file):
         read_text(file, text)
     columns = read_text(file, text, invalid_examples="skip")
     assert (columns.rows, columns.invalid) == (2, 1)
-    assert columns.notes == ("left out 1 rows of table.csv that cannot be parsed",)
+    assert columns.notes == ("left out 1 row of table.csv that cannot be parsed",)
 
 
 @pytest.mark.parametrize(

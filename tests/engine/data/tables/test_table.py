@@ -255,7 +255,7 @@ def test_rows_without_a_target_or_with_infinite_numbers(file):
     columns["y"][18] = ""
     dataset = read(file, columns, invalid_examples="skip", split="none")
     assert len(dataset.train) == 18
-    assert sum("left out 1 rows" in note for note in dataset.notes) == 2
+    assert sum("left out 1 row" in note for note in dataset.notes) == 2
 
 
 def test_columns_without_use_are_left_out(file):
