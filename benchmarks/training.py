@@ -56,6 +56,9 @@ WORKS = {
 }
 
 
+SETTLING_SECONDS = 12.0
+"""Training before the first turn, in which the engine measures the CPU's peak and tries ways to run a step."""
+
 TRIALS = {"mlp": "xla_tried", "fashion-cnn": "micro_batches_tried"}
 """The event of the engine's autotuning trial on a CPU, by model."""
 
@@ -165,11 +168,14 @@ class Ours:
         self._dashboard = Terminal(watching) if dashboard else None
         trial = TRIALS.get(work.model) if xla == "auto" else None
         kinds: set[str] = set()
+        trained: list[float] = []
 
         def settled() -> bool:
             time.sleep(0.2)
             kinds.update(event.kind() for event in self._reader.poll().events)
-            return run.list_runs()[0].steps > 5 and (trial is None or trial in kinds)
+            if run.list_runs()[0].steps > 5:
+                trained.append(time.monotonic())
+            return bool(trained) and trained[-1] - trained[0] > SETTLING_SECONDS and (trial is None or trial in kinds)
 
         self._wait_for(settled)
         self._ask("pause")

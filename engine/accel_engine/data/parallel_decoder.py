@@ -28,6 +28,7 @@ class ParallelDecoder:
             options = tf.data.Options()
             # Threads of its own, so that reading does not wait for training and the other way round.
             options.threading.private_threadpool_size = THREADS
+            options.autotune.enabled = False  # its thread could delay the end; see python_source/freed_iterator.py
             return (
                 tf.data.Dataset.from_tensor_slices((tf.range(count), elements))
                 .map(lambda row, each: (row, decode(each)), num_parallel_calls=THREADS, deterministic=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from accel_engine.data.python_source.freed_iterator import FreedIterator
 from accel_engine.data.structure import flatten
 
 SECONDS = 0.05
@@ -27,15 +28,15 @@ class BatchStacks:
         self._spec = spec
         self._take = tf.function(self._stack, autograph=False)
 
-    def read(self, iterator: Any, wanted: Callable[[], int]) -> Iterator[tuple[Any, int]]:
+    def read(self, iterator: FreedIterator, wanted: Callable[[], int]) -> Iterator[tuple[Any, int]]:
         """Yield stacks of at most as many batches as are wanted, and their numbers."""
         with tf.device("/CPU:0"):
-            waiting, most = iterator.get_next_as_optional(), 1
+            waiting, most = iterator.inner.get_next_as_optional(), 1
         self.drawn = int(waiting.has_value())
         while waiting.has_value():
             began = time.monotonic()
             with tf.device("/CPU:0"):
-                stack, count, waiting = self._take(iterator, waiting, tf.constant(max(1, min(wanted(), most))))
+                stack, count, waiting = self._take(iterator.inner, waiting, tf.constant(max(1, min(wanted(), most))))
             number = int(count)
             self.drawn += number - 1 + int(waiting.has_value())
             rate = number / max(time.monotonic() - began, 1e-6)

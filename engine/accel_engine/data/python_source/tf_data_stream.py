@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from accel_engine.data.python_source.batch_stacks import BatchStacks
+from accel_engine.data.python_source.freed_iterator import FreedIterator
 from accel_engine.data.python_source.pass_stream import Explained, PassStream
 from accel_engine.data.structure import ArraySpec, Batch, flatten, map_structure
 from accel_engine.errors import DataError
@@ -59,6 +60,7 @@ class TfDataStream(PassStream):
     def stacks(self, epoch: int, position: int, wanted: Callable[[], int]) -> Iterator[tuple[Batch, int]]:
         """Yield several batches of equal shapes at a time, and their number; see :meth:`read`."""
         self._seek(epoch, position)
+        assert isinstance(self._iterator, FreedIterator)  # noqa: S101 (:meth:`_open` made it)
         read = self._stacks.read(self._iterator, wanted)
         while True:
             with self._explained(f"failed after batch {self._position} of pass {self._epoch + 1}"):
@@ -84,10 +86,10 @@ class TfDataStream(PassStream):
             self._dataset = self._prepared(self._again())
         self._epoch = -1
 
-    def _open(self, epoch: int) -> Iterator[Any]:
+    def _open(self, epoch: int) -> FreedIterator:
         del epoch
         with tf.device("/CPU:0"):
-            return iter(self._dataset)
+            return FreedIterator(iter(self._dataset))
 
     def _pass_over(self, epoch: int) -> None:
         if self._replay == "all":

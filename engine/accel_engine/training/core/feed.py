@@ -14,12 +14,16 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split, take_rows
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.devices.host_probe import processors
 
 CACHE_SHARE = 0.25
 """Share of a device's memory, or of the host's available memory, that a cached split may take."""
 
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
+
+MAX_PARALLEL = 8
+"""Batches that a streamed feed reads in parallel at most, as each takes memory."""
 
 
 class Feed(Protocol):
@@ -133,10 +137,14 @@ class StreamedFeed:
             )
             return tuple(filled(self._split.batch, shaped))
 
+        options = tf.data.Options()
+        # Its thread could delay the end of an epoch by up to a minute; see data/python_source/freed_iterator.py.
+        options.autotune.enabled = False
         return (
             tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
-            .map(read, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+            .map(read, num_parallel_calls=min(processors(), MAX_PARALLEL), deterministic=True)
             .prefetch(PREFETCH * order.shape[1])
+            .with_options(options)
         )
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
