@@ -6,9 +6,9 @@ end (``CancellationManager::StartCancelWithStatus`` sets ``is_cancelled_`` after
 the thread may go to sleep again. Seen in TensorFlow 2.21, in one of five pauses of a run.
 """
 
-import threading
+import _thread
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 
@@ -33,5 +33,6 @@ class FreedIterator(Iterator[Any]):
 
     def __del__(self) -> None:
         """Free the iterator."""
-        with suppress(RuntimeError):  # Python is about to end
-            threading.Thread(target=self._held.clear, name="free-iterator", daemon=True).start()
+        if not sys.is_finalizing():
+            # Without a lock, unlike threading.Thread, as this may be called anywhere.
+            _thread.start_new_thread(self._held.clear, ())
