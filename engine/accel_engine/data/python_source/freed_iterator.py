@@ -7,6 +7,7 @@ the thread may go to sleep again. Seen in TensorFlow 2.21, in one of five pauses
 """
 
 import _thread
+import ctypes
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +33,8 @@ class FreedIterator(Iterator[Any]):
         return next(self._held[0])
 
     def __del__(self) -> None:
-        """Free the iterator."""
-        if not sys.is_finalizing():
-            # Without a lock, unlike threading.Thread, as this may be called anywhere.
+        """Free the iterator, unless Python ends: the process will free it."""
+        if sys.is_finalizing():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._held))
+        else:  # without a lock, unlike threading.Thread, as this may be called anywhere
             _thread.start_new_thread(self._held.clear, ())
