@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.untuned import untuned
+
 Decode: TypeAlias = Callable[[tf.Tensor], Any]
 """Decodes one element, a scalar string, to a tensor or a flat tuple of tensors with shapes that are known."""
 
@@ -28,15 +30,14 @@ class ParallelDecoder:
             options = tf.data.Options()
             # Threads of its own, so that reading does not wait for training and the other way round.
             options.threading.private_threadpool_size = THREADS
-            options.autotune.enabled = False  # its thread could delay the end; see python_source/freed_iterator.py
-            return (
+            decoded = (
                 tf.data.Dataset.from_tensor_slices((tf.range(count), elements))
                 .map(lambda row, each: (row, decode(each)), num_parallel_calls=THREADS, deterministic=False)
                 .ignore_errors()
                 .batch(tf.maximum(count, 1))
                 .with_options(options)
-                .get_single_element()
             )
+            return untuned(decoded).get_single_element()
 
         with tf.device("/CPU:0"):
             self._decode_all = tf.function(decode_all).get_concrete_function(tf.TensorSpec([None], tf.string))

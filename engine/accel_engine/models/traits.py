@@ -68,22 +68,6 @@ def preprocessing(model: keras.Model, *, declared: bool = True) -> str:
     return ""
 
 
-def output_units(model: keras.Model, input_shape: tuple[int, ...]) -> int:
-    """The number of a model's output units.
-
-    Args:
-        model: A built model.
-        input_shape: Shape of one example, without the batch.
-
-    Returns:
-        0 if the output is not a single tensor ``[batch, units]``.
-    """
-    output = model.compute_output_spec(keras.KerasTensor((None, *input_shape)))
-    if isinstance(output, keras.KerasTensor) and len(output.shape) == 2:
-        return int(output.shape[1] or 0)
-    return 0
-
-
 def returns_logits(model: keras.Model) -> bool:
     """Whether a built model outputs logits rather than probabilities of a softmax or sigmoid."""
     last = list(_operations(model))[-1]

@@ -10,7 +10,7 @@ from accel_engine import models
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models.build import build
-from accel_engine.models.traits import output_units, preprocessing, returns_logits
+from accel_engine.models.traits import preprocessing, returns_logits
 
 from .descriptions import labelled
 
@@ -62,7 +62,7 @@ def test_catalogue_entries_match_their_models(name: str) -> None:
         model = build(name, labelled(shape, 7))
         assert not model.compiled
         assert bool(preprocessing(model)) == entry.preprocesses
-        assert output_units(model, shape) == 7
+        assert model.output_shape == (None, 7)
         assert not returns_logits(model)
         assert not has_custom_train_step(model)
     keras.backend.clear_session()

@@ -3,7 +3,7 @@ import pytest
 from keras import layers, ops
 
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models.traits import output_units, preprocessing, returns_logits
+from accel_engine.models.traits import preprocessing, returns_logits
 
 SHAPE = (8, 8, 3)
 
@@ -79,13 +79,6 @@ def functional(end) -> keras.Model:
 )
 def test_logits_are_distinguished_from_probabilities(model, expected: bool) -> None:
     assert returns_logits(model()) is expected
-
-
-def test_output_units_are_counted() -> None:
-    assert output_units(built(Subclassed()), SHAPE) == 3
-    assert output_units(sequential(layers.Conv2D(3, 1)), SHAPE) == 0
-    inputs = keras.Input(SHAPE)
-    assert output_units(keras.Model(inputs, [layers.Flatten()(inputs), inputs]), SHAPE) == 0
 
 
 def test_a_custom_train_step_is_detected() -> None:

@@ -21,6 +21,7 @@ from accel_engine.data.prepared.records import RecordFiles
 from accel_engine.data.prepared.rows import Rows, numpy_type
 from accel_engine.data.prepared.tfrecord_survey import read_layout
 from accel_engine.data.structure import ArraySpec
+from accel_engine.data.untuned import untuned
 from accel_engine.errors import DataError
 
 
@@ -104,7 +105,7 @@ class LoadedRecords:
         self._records: list[bytes] = []
         self._paths = paths
         try:
-            for batch in tf.data.TFRecordDataset(paths, compression).batch(1024):
+            for batch in untuned(tf.data.TFRecordDataset(paths, compression).batch(1024)):
                 self._records.extend(batch.numpy())
         except tf.errors.OpError as error:
             raise DataError(f"cannot read the records of {paths[0].rpartition('/')[0]}: {op_message(error)}") from error

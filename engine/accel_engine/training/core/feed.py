@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split, take_rows
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
 
 CACHE_SHARE = 0.25
@@ -137,14 +138,10 @@ class StreamedFeed:
             )
             return tuple(filled(self._split.batch, shaped))
 
-        options = tf.data.Options()
-        # Its thread could delay the end of an epoch by up to a minute; see data/python_source/freed_iterator.py.
-        options.autotune.enabled = False
-        return (
+        return untuned(
             tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
             .map(read, num_parallel_calls=min(processors(), MAX_PARALLEL), deterministic=True)
             .prefetch(PREFETCH * order.shape[1])
-            .with_options(options)
         )
 
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:

@@ -1,0 +1,13 @@
+"""Datasets of ``tf.data`` whose end does not wait for the thread that tunes their pipelines."""
+
+import tensorflow as tf
+
+
+def untuned(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """A dataset with a fixed degree of parallelism; give it to each step, instead of ``tf.data.AUTOTUNE``.
+
+    For what follows from tuning, see :mod:`accel_engine.data.python_source.freed_iterator`.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
