@@ -8,6 +8,7 @@ from accel_engine.data import DataOptions, DatasetEntry
 from accel_engine.errors import AccelError, PlanError, Words
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.user_code import reason
 
 SurveySubject: TypeAlias = tuple[str, DataOptions]
 """What a survey depends on."""
@@ -46,3 +47,5 @@ def survey(filled: ResolvedPlan) -> DatasetEntry | SurveyError:
         return SurveyError(subject, error.field, error.reason)
     except AccelError as error:
         return SurveyError(subject, "data", (str(error),))
+    except Exception as error:  # noqa: BLE001 (of a library, about a file; otherwise the form would wait for ever)
+        return SurveyError(subject, "data", (f"cannot be read: {reason(error)}",))
