@@ -43,7 +43,7 @@ model.fit(x, dataset.train.targets, batch_size=64, verbose=0, callbacks=[PrintLo
 """
 """A script of ten lines, with our data and model, so that they are the same."""
 
-FIRST_LOSS = re.compile(r"loss .*training [0-9.]+")
+FIRST_LOSS = re.compile(r"loss ━━ step [0-9.]+")
 
 
 def script() -> float:
