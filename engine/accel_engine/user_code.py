@@ -10,10 +10,9 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from accel_engine.errors import AccelError
@@ -128,25 +127,19 @@ def _module(user: UserFunction) -> ModuleType:
     if str(user.folder) not in sys.path:
         sys.path.insert(0, str(user.folder))  # so that the user's files can import each other
     before = set(sys.modules)
+    # Python would take a cached module for a file that was changed within a second and kept its size.
+    writes_cache, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         return _load_file(user, user.file) if user.file else importlib.import_module(user.target)
     finally:
+        sys.dont_write_bytecode = writes_cache
         files = {name: getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before}
         _imported.update(name for name, file in files.items() if file and _is_users(file, user.folder))
 
 
-class _SourceLoader(SourceFileLoader):
-    """Compiles the file each time: Python's cache misses a change within a second that keeps the file's size."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        del fullname
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
 def _load_file(user: UserFunction, path: Path) -> ModuleType:
     taken = path.stem in sys.modules or path.stem in sys.stdlib_module_names
-    name = f"user_{path.stem}" if taken else path.stem
-    spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
+    spec = spec_from_file_location(f"user_{path.stem}" if taken else path.stem, path)
     if spec is None or spec.loader is None:
         raise user.error(f"{path} is not a Python file")
     module = sys.modules[spec.name] = module_from_spec(spec)

@@ -28,6 +28,26 @@ def compiled(input_shape, classes):
                   metrics=[keras.metrics.TopKCategoricalAccuracy(3, name="top3")])
     return model
 
+class Measured(keras.Sequential):
+    def compute_metrics(self, x, y, y_pred, sample_weight):
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+class Largest(keras.metrics.Metric):
+    def __init__(self):
+        super().__init__(name="largest")
+        self.value = self.add_weight(shape=(), initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.value.assign(keras.ops.maximum(self.value, keras.ops.max(y_pred)))
+
+    def result(self):
+        return self.value
+
+def largest(input_shape, classes):
+    model = Measured(softmax(input_shape, classes).layers)
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=[Largest()])
+    return model
+
 class Halved(keras.Model):
     def __init__(self):
         super().__init__()
@@ -108,6 +128,15 @@ def test_replicas_record_a_models_metrics_as_one_device_does(gym: Gym, own_model
     for ours, theirs in zip(shared.all(Validated), alone.all(Validated), strict=True):
         assert ours.metrics == pytest.approx(theirs.metrics, abs=1e-5)
     assert not shared.all(Warned)
+
+
+def test_a_metric_that_is_no_sum_is_recorded_with_a_warning(gym: Gym, own_models: str) -> None:
+    trained = gym.train(PLAN.replace(model=f"{own_models}:largest"))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert 0 < trained.series["largest"].min() <= trained.series["largest"].max() <= 1
+    (warned,) = trained.all(Warned)
+    assert "metric largest does not keep sums" in warned.message
 
 
 def test_a_plans_optimizer_replaces_a_compiled_models_with_a_warning(gym: Gym, own_models: str) -> None:

@@ -155,4 +155,7 @@ def _feature(name: str, values: dict[str, Any]) -> Feature:
         raise DataError(f"the feature {name} has the shape {list(shape)}; it must be a list of positive numbers")
     if encoding == "image" and len(shape) != 3:
         raise DataError(f"the image {name} needs a shape [height, width, channels], to which it is resized")
-    return Feature(dtype, shape, encoding, values.get("pad"))
+    pad = values.get("pad")
+    if pad is not None and isinstance(pad, str) != (dtype == "string"):
+        raise DataError(f"the feature {name} has the pad {pad!r}, which is no {dtype}")
+    return Feature(dtype, shape, encoding, pad)

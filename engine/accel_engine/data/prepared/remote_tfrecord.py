@@ -88,8 +88,12 @@ def _description(root: str, file: str) -> Description:
         place = next((place for place in places if tf.io.gfile.exists(place)), None)
         if place is None:
             raise DataError(how_to_describe(root, places[-1], _first_record(file, "")))
-        with tf.io.gfile.GFile(place) as opened:
-            text = opened.read()
+        with tf.io.gfile.GFile(place, "rb") as opened:
+            content = opened.read()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place} is not UTF-8") from error
     description = parse_description(text, place)
     with _explained(root):
         check_description(description, _first_record(file, description.compression), file, place)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import Progress
+from accel_engine.data.data_options import Progress, or_skip
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 
@@ -126,7 +126,7 @@ def read_columns(
         rows = np.arange(chunk.start, min(chunk.stop, len(source)))
         values, valid[chunk] = source.decode(rows, names)
         if not skip and not valid[chunk].all():
-            raise source.problem(chunk.start + int(np.argmin(valid[chunk])))
+            raise or_skip(source.problem(chunk.start + int(np.argmin(valid[chunk]))))
         for name, array in stored.items():
             array[chunk] = values[name]
         progress(len(rows) + chunk.start, len(source))

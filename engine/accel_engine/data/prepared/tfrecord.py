@@ -195,19 +195,50 @@ def _to_tensorflow(feature: Feature) -> Any:
 
 
 def _values(parsed: Any, feature: Feature) -> npt.NDArray[Any]:
+    """The values of a feature.
+
+    Raises:
+        InvalidArgumentError: They do not fit the feature's description.
+    """
     if feature.encoding == "image":
         return np.asarray(parsed)
     if feature.encoding == "raw":
-        decoded = tf.io.decode_raw(parsed, tf.as_dtype(feature.dtype))
-        if decoded.shape[1] != np.prod(feature.shape, dtype=np.int64):
-            raise tf.errors.InvalidArgumentError(
-                None, None, f"{decoded.shape[1]} values instead of {list(feature.shape)}"
-            )
-        return np.asarray(decoded).reshape(-1, *feature.shape)
+        return _decode_raw(np.asarray(parsed), feature)
     if feature.pad is not None:
         size = int(np.prod(feature.shape, dtype=np.int64))
         parsed = tf.reshape(parsed.to_tensor(feature.pad, shape=(None, size)), (-1, *feature.shape))
     values = np.asarray(parsed)
     if feature.dtype == "string":
-        return np.array([text.decode(errors="replace") for text in values.ravel()], object).reshape(values.shape)
-    return values.astype(feature.dtype)
+        return np.array([_decode_text(text) for text in values.ravel()], object).reshape(values.shape)
+    with np.errstate(over="ignore"):
+        converted = values.astype(feature.dtype)
+    changed = (
+        values[converted != values]
+        if values.dtype.kind == "i"
+        else values[np.isfinite(values) & ~np.isfinite(converted)]
+    )
+    if changed.size:
+        raise _invalid(f"the value {changed[0]:g}, which {feature.dtype} cannot hold")
+    return converted
+
+
+def _decode_raw(contents: npt.NDArray[Any], feature: Feature) -> npt.NDArray[Any]:
+    """Arrays of the bytes that they have in memory, little-endian."""
+    dtype = np.dtype(feature.dtype).newbyteorder("<")
+    size = int(np.prod(feature.shape, dtype=np.int64)) * dtype.itemsize
+    for content in contents:
+        if len(content) != size:
+            raise _invalid(f"{len(content)} bytes instead of {size}")
+    values = np.frombuffer(b"".join(contents.tolist()), dtype).astype(feature.dtype)
+    return values.reshape(-1, *feature.shape)
+
+
+def _decode_text(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise _invalid(f"a text that is not UTF-8, at byte {error.start}") from error
+
+
+def _invalid(problem: str) -> tf.errors.OpError:
+    return tf.errors.InvalidArgumentError(None, None, problem)

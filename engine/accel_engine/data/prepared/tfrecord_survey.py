@@ -81,6 +81,9 @@ def lay_out(
             },
         )
     roles = choose_roles(tuple(description.features), options, description.target, description.weight)
+    padded = [f"{name} to {list(each.shape)}" for name, each in description.features.items() if each.pad is not None]
+    if padded:
+        notes += (f"lists of other lengths are filled up or cut: {', '.join(padded)}",)
     return RecordLayout(paths or {}, description, roles, notes)
 
 

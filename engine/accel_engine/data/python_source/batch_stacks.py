@@ -18,30 +18,29 @@ class BatchStacks:
 
     Args:
         spec: The ``element_spec`` of the ``tf.data.Dataset``.
-
-    Attributes:
-        drawn: Number of batches that were drawn from the iterator; one may wait for the next stack.
     """
 
     def __init__(self, spec: Any) -> None:
-        self.drawn = 0
         self._spec = spec
         self._take = tf.function(self._stack, autograph=False)
 
-    def read(self, iterator: FreedIterator, wanted: Callable[[], int]) -> Iterator[tuple[Any, int]]:
-        """Yield stacks of at most as many batches as are wanted, and their numbers."""
+    def read(self, iterator: FreedIterator, wanted: Callable[[], int]) -> Iterator[tuple[Any, int, int]]:
+        """Yield stacks of at most as many batches as are wanted, their numbers, and how many were drawn in all.
+
+        One of those drawn may wait for the next stack.
+        """
         with tf.device("/CPU:0"):
             waiting, most = iterator.inner.get_next_as_optional(), 1
-        self.drawn = int(waiting.has_value())
+        drawn = int(waiting.has_value())
         while waiting.has_value():
             began = time.monotonic()
             with tf.device("/CPU:0"):
                 stack, count, waiting = self._take(iterator.inner, waiting, tf.constant(max(1, min(wanted(), most))))
             number = int(count)
-            self.drawn += number - 1 + int(waiting.has_value())
+            drawn += number - 1 + int(waiting.has_value())
             rate = number / max(time.monotonic() - began, 1e-6)
             most = max(1, min(int(rate * SECONDS), 4 * most))
-            yield stack, number
+            yield stack, number, drawn
 
     def _stack(self, iterator: Any, first: Any, count: tf.Tensor) -> tuple[Any, tf.Tensor, Any]:
         """A stack that begins with a batch, its number of batches, and the batch that follows."""

@@ -67,8 +67,9 @@ class TfDataStream(PassStream):
                 item = next(read, None)
             if item is None:
                 return
-            self._position = position + self._stacks.drawn
-            yield _as_batch(item[0]), item[1]
+            stack, number, drawn = item
+            self._position = position + drawn
+            yield _as_batch(stack), number
 
     @property
     def replays(self) -> bool:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
-from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
@@ -26,11 +26,14 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive
+from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive, own_metrics
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, choose_loss, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
+
+_MOST_TRIED = 10**7
+"""Values of an example up to which the user's own metrics are tried before training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +167,9 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
             weights = [(variable, tf.convert_to_tensor(variable.value)) for variable in model.trainable_variables]
             with keras.StatelessScope(state_mapping=weights, collect_losses=True):
                 outputs = call_model(model, inputs, training=True)
-                model.compute_metrics(inputs, encoded, outputs)
+                model.compute_metrics(inputs, encoded, outputs, None)
                 return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
-        model.compute_metrics(inputs, encoded, outputs)
+        model.compute_metrics(inputs, encoded, outputs, None)
         return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
 
     def spec_of(each: Any, first: int) -> tf.TensorSpec:
@@ -184,18 +187,21 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
 
 def _check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
     """A note on metrics whose values over several batches differ from those of ``fit``."""
+    specs = [*flatten(dataset.spec[:2]), *flatten(outputs)]
+    if not own_metrics(model) or sum(math.prod(side or 1 for side in spec.shape) for spec in specs) > _MOST_TRIED:
+        return []
 
-    def zeros(spec: Any) -> tf.Tensor:
-        return tf.zeros((2, *(side or 1 for side in spec.shape)), spec.dtype)
+    def ones(spec: Any) -> tf.Tensor:
+        shape = (2, *(side or 1 for side in spec.shape))
+        return tf.zeros(shape, spec.dtype) if spec.dtype == "string" else tf.ones(shape, spec.dtype)
 
-    inputs, targets = (map_structure(zeros, part) for part in dataset.spec[:2])
-    some = keras.tree.map_structure(
-        lambda each: tf.cast(
-            tf.random.stateless_uniform((2, *(side or 1 for side in each.shape[1:])), (0, 0)), each.dtype
-        ),
-        outputs,
-    )
+    def any_values(spec: Any) -> tf.Tensor:
+        shape = (2, *(side or 1 for side in spec.shape[1:]))
+        return tf.cast(tf.random.stateless_uniform(shape, (0, 0)), spec.dtype)
+
     try:
+        inputs, targets = (map_structure(ones, part) for part in dataset.spec[:2])
+        some = keras.tree.map_structure(any_values, outputs)
         names = not_additive(model, Batch(inputs, task.encode(targets, inputs)), some)
     except Exception:  # noqa: BLE001 (a metric that cannot take these values)
         return []

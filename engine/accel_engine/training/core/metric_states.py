@@ -99,8 +99,10 @@ class MetricStates:
         mapping += [(each, tf.zeros(each.shape, each.dtype)) for each in self._all if id(each) not in values]
         with keras.StatelessScope(state_mapping=mapping):
             found = {**self._model.get_metrics_result(), **{metric.name: metric.result() for metric in self._extra}}
+            # In the scope, as a result may be the variable itself.
+            found = keras.tree.map_structure(tf.convert_to_tensor, found)
         results = {name: value for name, value in found.items() if name != "loss" and name not in self._hidden_names}
-        return self._names.scalars(keras.tree.map_structure(tf.convert_to_tensor, results))
+        return self._names.scalars(results)
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The states in a vector, float32 ``[width]``; see :func:`pack`."""
@@ -140,17 +142,22 @@ def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Stru
     return model(inputs, training=training) if takes else model(inputs)
 
 
+def own_metrics(model: keras.Model) -> list[keras.Metric]:
+    """The metrics of a compiled model whose classes are not Keras' own."""
+    return [metric for metric in _leaves(model) if not is_keras_defined(type(metric).update_state)]
+
+
 def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[str]:
     """Names of the user's own metrics whose states of batches cannot be added, such as a maximum.
+
+    They are updated twice with the same batch, without changing their variables.
 
     Args:
         model: Built and compiled; its metrics are built too.
         batch: Any inputs and targets, as the loss takes them, to try the metrics with.
         outputs: Outputs for them.
     """
-    own = [metric for metric in _leaves(model) if not is_keras_defined(type(metric).update_state)]
-    if not own:
-        return []
+    own = own_metrics(model)
     for metric in own:
         metric.reset_state()
     variables = [variable for metric in model.metrics for variable in metric.variables]
@@ -159,7 +166,7 @@ def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[s
     def updated() -> dict[int, tf.Tensor]:
         mapping = [(variable, states[id(variable)]) for variable in variables]
         with kept_losses(model), keras.StatelessScope(state_mapping=mapping) as scope:
-            model.compute_metrics(*batch[:2], outputs)
+            model.compute_metrics(*batch[:2], outputs, None)
             return {id(variable): scope.get_current_value(variable) for variable in variables}
 
     def is_sum(variable: keras.Variable) -> bool:

@@ -150,6 +150,10 @@ def test_a_missing_description_is_suggested(records: Path) -> None:
         ({"numbers": {"shape": [3]}}, r"gives numbers the shape \[3\], 3 values, but the first record .* has 2"),
         ({"colour": {"shape": []}}, "describes colour, but the first record .* has image, label, name"),
         ({"label": {"type": "int64"}}, "the feature label has type; it may have dtype, shape, encoding, pad"),
+        (
+            {"label": {"dtype": "int64", "shape": [2], "pad": "x"}},
+            "the feature label has the pad 'x', which is no int64",
+        ),
         ({"image": {"encoding": "image"}}, r"the image image needs a shape \[height, width, channels\]"),
     ],
 )
@@ -175,8 +179,32 @@ def test_damaged_records_are_named_or_skipped(records: Path, in_memory: bool, mo
     batch = dataset.train.take(np.arange(7))
     assert batch.weights.tolist() == [2, 3, 4, 5, 7, 9, 10]
     assert batch.inputs["image"][:, 0, 0, 0].tolist() == [10, 20, 30, 40, 60, 80, 90]
-    assert "skipped 2 of 9 examples that cannot be read: cannot read record 4 of" in dataset.notes[0]
-    assert "record 6" in dataset.notes[0]
+    assert dataset.notes[0] == "lists of other lengths are filled up or cut: words to [4]"
+    assert "skipped 2 of 9 examples that cannot be read: cannot read record 4 of" in dataset.notes[1]
+    assert "record 6" in dataset.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("features", "values", "said"),
+    [
+        ({"words": {"dtype": "uint8", "shape": [2]}}, {"words": [4, 300]}, "the value 300, which uint8 cannot hold"),
+        ({"words": {"dtype": "uint8", "shape": [2]}}, {"words": [-1, 3]}, "the value -1, which uint8 cannot hold"),
+        ({"words": {"dtype": "bool", "shape": [2]}}, {"words": [1, 2]}, "the value 2, which bool cannot hold"),
+        ({"numbers": {"dtype": "float16", "shape": [1]}}, {"numbers": [1e6]}, "the value 1e.06, which float16 cannot"),
+        ({"name": {"dtype": "string"}}, {"name": b"ab\xff"}, "a text that is not UTF-8, at byte 2"),
+        ({"raw": {"encoding": "raw", "dtype": "uint32", "shape": [2]}}, {"raw": bytes(7)}, "7 bytes instead of 8"),
+    ],
+)
+def test_values_that_do_not_fit_the_description_are_damage(
+    records: Path, features: dict[str, Any], values: dict[str, Any], said: str
+) -> None:
+    describe(records.with_name("features.json"), features={**features, "label": {"dtype": "int64"}}, weight="")
+    fitting = {"words": [1, 1], "numbers": [1.0], "name": b"x", "raw": bytes(8)}
+    good = {name: fitting[name] for name in values}
+    write(records, [{**(good if index != 3 else values), "label": index} for index in range(9)])
+    with pytest.raises(DataError, match=rf"record 3 of {records}: {said}.*--invalid-examples skip"):
+        load(records)
+    assert len(load(records, invalid_examples="skip", split="none").train) == 8
 
 
 def test_files_that_are_no_records(records: Path) -> None:

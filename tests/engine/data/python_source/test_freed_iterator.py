@@ -36,7 +36,7 @@ async def test_stacks_do_not_keep_it() -> None:
     dataset = tf.data.Dataset.range(10).batch(2)
     iterator = FreedIterator(iter(dataset))
     freed = weakref.ref(iterator.inner)
-    assert sum(count for _, count in BatchStacks(dataset.element_spec).read(iterator, lambda: 4)) == 5
+    assert sum(count for _, count, _ in BatchStacks(dataset.element_spec).read(iterator, lambda: 4)) == 5
     del iterator
     gc.collect()
     await eventually(lambda: freed() is None, lambda: "the iterator's end")
