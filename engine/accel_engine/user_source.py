@@ -13,6 +13,7 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from accel_engine.errors import AccelError, UsageError
 from accel_engine.text import suggestion
 from accel_engine.user_code import UserFunction
 
@@ -46,10 +47,17 @@ def check_source(user: UserFunction, given: Sequence[str]) -> frozenset[str] | N
     if not made and not _may_have_more_names(tree):
         own = [name for name, function in names if function is not None and not name.startswith("_")]
         hint = suggestion(user.function, own) if own else "it has no functions"
-        raise user.error(f"{user.target} has no function {user.function}; {hint}")
+        raise _usage_error(user, f"{user.target} has no function {user.function}; {hint}")
     # A decorator may change what the function takes.
     known = len(made) == 1 and made[0] is not None and not made[0].decorator_list
     return _parameters(made[0], user, given) if known and made[0] is not None else None
+
+
+def _usage_error(user: UserFunction, message: str) -> AccelError:
+    """An error of wrong usage, as nothing was started."""
+    error = user.error(message)
+    error.exit_status = UsageError.exit_status
+    return error
 
 
 def _parameters(function: ast.FunctionDef, user: UserFunction, given: Sequence[str]) -> frozenset[str]:
@@ -64,9 +72,8 @@ def _parameters(function: ast.FunctionDef, user: UserFunction, given: Sequence[s
     required += [each for each, default in zip(of.kwonlyargs, of.kw_defaults, strict=True) if default is None]
     unknown = [each.arg for each in required if each.arg not in given or each in of.posonlyargs]
     if unknown:
-        raise user.error(
-            f"{user.function} in {user.target} requires {', '.join(unknown)}; available arguments: {', '.join(given)}"
-        )
+        needs = f"requires {', '.join(unknown)}; available arguments: {', '.join(given)}"
+        raise _usage_error(user, f"{user.function} in {user.target} {needs}")
     return frozenset(each.arg for each in (*positional, *of.kwonlyargs))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
-from accel_engine.data.structure import Batch, Structure, named_leaves
+from accel_engine.data.structure import ArraySpec, Batch, Structure, named_leaves
 from accel_engine.errors import PlanError
 
 
@@ -84,6 +84,11 @@ class DatasetEntry:
     samples: tuple[tuple[str, str], ...] = ()
     own_splits: tuple[str, ...] = ()
     url: str = ""
+
+    @property
+    def dtype(self) -> str:
+        """Type of an example's values; empty if it is unknown, or if it has several inputs."""
+        return self.spec.inputs.dtype if self.spec and isinstance(self.spec.inputs, ArraySpec) else ""
 
     @property
     def is_own(self) -> bool:

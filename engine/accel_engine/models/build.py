@@ -75,7 +75,7 @@ def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[
             f"model {entry.name} needs the number of classes: return class_names with the data, such as "
             "{'train': data, 'class_names': ['cat', 'dog']}"
         )
-    if mismatch := entry.mismatch(data.shape, data.task, data.classes):
+    if mismatch := entry.mismatch(data.shape, data.task, data.classes, dtype=data.dtype):
         raise ModelError(mismatch)
     arguments: dict[str, Any] = {"input_shape": data.shape, "classes": data.classes}
     if data.task == "regression":

@@ -34,6 +34,11 @@ class DataDescription:
         return self.inputs.shape if isinstance(self.inputs, ArraySpec) else None
 
     @property
+    def dtype(self) -> str:
+        """Type of the values of an example; empty if it has several inputs."""
+        return self.inputs.dtype if isinstance(self.inputs, ArraySpec) else ""
+
+    @property
     def classes(self) -> int:
         """Number of classes; 0 if there are none."""
         return len(self.class_names)

@@ -47,14 +47,19 @@ class ModelEntry:
         channels = f" with {' or '.join(map(str, self.channels))} channels" if self.channels else ""
         return f"images of at least {self.minimum_size}x{self.minimum_size}{channels}"
 
-    def mismatch(self, shape: tuple[int | None, ...] | None, task: str = "auto", classes: int | None = None) -> str:
+    def mismatch(
+        self, shape: tuple[int | None, ...] | None, task: str = "auto", classes: int | None = None, *, dtype: str = ""
+    ) -> str:
         """Return why it does not accept some data; empty if it does.
 
         Args:
             shape: Shape of one example; ``None`` if it has several inputs.
             task: The task; ``auto`` if it is unknown.
             classes: Number of classes; ``None`` if it is unknown.
+            dtype: Type of its values; empty if it is unknown or has several inputs.
         """
+        if dtype == "string":
+            return f"model {self.name} takes numbers; the data is text: use a model of your own, with TextVectorization"
         wanted = "classification" if task == "auto" and classes != 0 else task
         if wanted not in self.tasks:
             learned = f"the data is for {task}" if task != "auto" else "the data has no classes"

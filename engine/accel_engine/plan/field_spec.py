@@ -23,6 +23,7 @@ class FieldSpec:
         maximum: The largest allowed number.
         optional: Whether ``None`` is allowed, written as :data:`AUTO`; so is an empty list of names.
         example: A value for the help.
+        has_words: Whether the names of a list are single words, which blanks separate as well as commas.
     """
 
     doc: str
@@ -33,6 +34,7 @@ class FieldSpec:
     maximum: float | None = None
     optional: bool = False
     example: str = ""
+    has_words: bool = False
 
     @property
     def allowed(self) -> str:
@@ -73,7 +75,7 @@ class FieldSpec:
         if self.optional and value in (None, AUTO):
             return () if self.type is tuple else None
         if self.type is tuple:
-            items = () if value == AUTO else value.replace(",", " ").split() if isinstance(value, str) else value
+            items = () if value == AUTO else self._split(value) if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
                 raise wrong
             return tuple(items)
@@ -89,6 +91,11 @@ class FieldSpec:
         if isinstance(value, int | float) and not self._in_bounds(value):
             raise wrong
         return value
+
+    def _split(self, text: str) -> list[str]:
+        """The names in a text, between commas."""
+        names = text.replace(" ", ",").split(",") if self.has_words else text.split(",")
+        return [name.strip() for name in names if name.strip()]
 
     def _in_bounds(self, value: float) -> bool:
         return (

@@ -84,7 +84,7 @@ class Plan:
     )
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
-        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0"
+        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0", has_words=True
     )
     virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
     memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))

@@ -84,7 +84,7 @@ class ResolvedPlan:
         if (
             isinstance(model, ModelEntry)
             and (data.shape is not None or (data.spec is not None and not isinstance(data.spec.inputs, ArraySpec)))
-            and (mismatch := model.mismatch(data.shape, task, data.classes))
+            and (mismatch := model.mismatch(data.shape, task, data.classes, dtype=data.dtype))
         ):
             errors["model"] = (mismatch,)
         with _collected(errors):

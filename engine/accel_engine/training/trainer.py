@@ -155,14 +155,15 @@ class Trainer:
         self._opened.callback(self._batches.close)
         self._saver = RunSaver(assembly, self._reporter, self._batches)
         self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
-        self._report_assembly(names)
+        problem = ""
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             validation = Validation(assembly, memory)
-            if problem := validation.problem():
-                self._reporter.emit(Warned, message=f"training without validation: {problem}")
-            else:
-                self._validation = validation
+            problem = validation.problem()
+            self._validation = validation if not problem else None
+        self._report_assembly(names, can_validate=not problem)
+        if problem:
+            self._reporter.emit(Warned, message=f"training without validation: {problem}")
         self._command_handler.handle()
         self._choose_loop()
 
@@ -309,7 +310,7 @@ class Trainer:
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
 
-    def _report_assembly(self, names: tuple[str, ...]) -> None:
+    def _report_assembly(self, names: tuple[str, ...], *, can_validate: bool) -> None:
         assembly = self._assembly
         if assembly.coordinated:
             devices = device_visibility.describe_worker_devices()
@@ -324,7 +325,7 @@ class Trainer:
             strategy=type(assembly.strategy).__name__,
             address=self._resolved.remote_tpu,
         )
-        self._run.write_event(summarize(assembly))
+        self._run.write_event(summarize(assembly, can_validate=can_validate))
         if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
             self._run.write_diagnostics(input_spec, self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:

@@ -152,3 +152,17 @@ def test_a_function_is_run_by_an_engine(run_command, tmp_path, monkeypatch):
     assert result.status == 0
     assert asked[0].batch_size == 8
     assert any(line.split()[:2] == ["cat", "60"] for line in result.lines)
+
+
+def test_what_is_understood_is_shown_before_what_is_wrong_with_an_example(run_command, tmp_path):
+    path = tmp_path / "houses.csv"
+    path.write_text(
+        "rooms (all),price\n" + "".join(f"{row % 7},{row * 1.5 if row != 4 else ''}\n" for row in range(50))
+    )
+    command = f"data {path} --features 'rooms (all)'"
+    result = run_command(command)
+    assert result.status == 1
+    assert any(line.startswith("rooms (all)") for line in result.lines)
+    assert "row 5 has no number in the target, the column price (--invalid-examples skip" in result.err
+    skipped = run_command(f"{command} --invalid-examples skip")
+    assert (skipped.status, skipped.lines) == (0, result.lines)

@@ -11,7 +11,7 @@ import click
 from accel_engine import data as datasets
 from accel_engine.data import DataOptions
 from accel_engine.data.dataset_entry import to_json
-from accel_engine.errors import FieldValue
+from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.launch.data_query import describe_data
 from accel_engine.plan import DEFAULTS, Plan
 from accel_tui.appearance.glyphs import has_unicode
@@ -59,17 +59,32 @@ def data(data: str | None, as_json: bool, **flags: Any) -> None:
         list_data(as_json=as_json)
         return
     plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
-    known = look(plan)
+    problem = None
+    try:
+        known = look(plan)
+    except DataError as error:  # show what is understood without the invalid examples, and then the error
+        if plan.invalid_examples == "skip":
+            raise
+        problem, known = error, _look_without_invalid(plan, error)
     if as_json:
         write_json(known)
     else:
         write("\n".join(_page(known, has_unicode(os.environ, sys.stdout.encoding or ""))))
+    if problem:
+        raise problem
 
 
 def look(plan: Plan) -> dict[str, Any]:
     """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere."""
     entry = datasets.survey(datasets.find(plan.data), plan.data_options)
     return describe_data(plan) if entry.needs_engine else to_json(entry)
+
+
+def _look_without_invalid(plan: Plan, problem: DataError) -> dict[str, Any]:
+    try:
+        return look(plan.replace(invalid_examples="skip"))
+    except AccelError:
+        raise problem from None
 
 
 def _page(known: Mapping[str, Any], unicode: bool) -> Iterator[str]:

@@ -219,9 +219,9 @@ def placeholder(name: str, filled: ResolvedPlan) -> str:
 
 
 def _model(entry: ModelEntry, filled: ResolvedPlan) -> FieldChoice:
-    chosen, task = filled.data, filled.plan.task
+    chosen, task = filled.data, filled.plan.task if filled.plan.task != "auto" else filled.data.task
     is_known = chosen.shape is not None or chosen.spec is not None
-    reason = entry.mismatch(chosen.shape, chosen.task if task == "auto" else task, chosen.classes) if is_known else ""
+    reason = entry.mismatch(chosen.shape, task, chosen.classes, dtype=chosen.dtype) if is_known else ""
     return FieldChoice(entry.name, reason or entry.summary, not reason)
 
 

@@ -258,7 +258,8 @@ def _noted(stream: Any, split: str, options: DataOptions, notes: list[str], *, b
             notes.append(f"the data comes in batches of {stream.batch_size}, whatever the plan's batch size")
         if stream.batches is None:
             notes.append(
-                "the number of batches is unknown: an epoch ends with the data, or after the plan's steps per epoch"
+                "the number of batches is unknown: an epoch ends with the data, or after the plan's steps per epoch, "
+                "which endless data needs"
             )
     examples: Examples = stream
     return _bounded(stream, options, notes) if split == "validation" else examples

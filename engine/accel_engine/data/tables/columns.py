@@ -232,7 +232,7 @@ def _from_numbers(name: str, kind: str, numbers: npt.NDArray[np.float64], notes:
         texts[~np.isnan(numbers)] = names[places]
         return TableColumn(name, kind, texts, missing, tuple(names[: len(values)]) if kind != "text" else ())
     is_key = not kind and not missing and integers and _KEY_NAME.fullmatch(name)
-    if is_key and len(numbers) > 1 and np.all(np.diff(numbers) == 1):
+    if is_key and len(numbers) > 1 and np.all(np.diff(numbers) > 0):
         return TableColumn(name, "key", numbers, missing, integers=True)
     return TableColumn(
         name, kind or ("number" if len(known) else "empty"), numbers, missing, integers=integers, notes=notes

@@ -17,7 +17,6 @@ TARGET_NAMES = (
     "targets",
     "outcome",
     "species",
-    "income",
     "survived",
     "median_house_value",
 )

@@ -106,7 +106,10 @@ def _class_names(column: TableColumn, task: str) -> tuple[str, ...]:
     if column.kind in ("text", "key") and column.values.dtype == object:
         names = tuple(sorted({text for text in column.values if text is not None}))
         if len(names) > MAX_CLASSES or 2 * len(names) > len(column.values):
-            raise PlanError("target", column.name, f"has {len(names):,} different texts in {len(column.values):,} rows")
+            found = f"has {len(names):,} different texts in {len(column.values):,} rows"
+            raise PlanError(
+                "target", column.name, f"{found}, too many for classes: choose a column of classes or numbers"
+            )
         return names
     values = np.unique(column.values[np.isfinite(column.values)])
     few = MAX_CLASSES if column.name.lower() in CLASS_NAMES else FEW_CLASSES

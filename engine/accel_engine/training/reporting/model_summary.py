@@ -14,10 +14,17 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 
 
-def summarize(assembly: Assembly) -> ModelBuilt:
-    """The event with the size of the model, of the data and of an epoch."""
+def summarize(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
+    """The event with the size of the model, of the data and of an epoch.
+
+    Args:
+        assembly: What is trained.
+        can_validate: Whether the model can be validated.
+    """
     plan, model, dataset, step_counts = assembly.plan, assembly.model, assembly.dataset, assembly.step_counts
     series = _series(assembly)
+    validation = dataset.validation if can_validate else None
+    validated = _validated(series) if validation is not None and plan.validation != "off" else ()
     return ModelBuilt(
         time=clock.now(),
         parameters=model.count_params(),
@@ -26,7 +33,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         input_shape=dataset.shape,
         classes=dataset.classes,
         examples=_count(dataset.train),
-        validation_examples=_count(dataset.validation) if dataset.validation is not None else 0,
+        validation_examples=_count(validation) if validation is not None else 0,
         epochs=plan.epochs,
         steps_per_epoch=step_counts.steps_per_epoch,
         global_batch=step_counts.global_batch,
@@ -41,7 +48,7 @@ def summarize(assembly: Assembly) -> ModelBuilt:
         feed=assembly.feed.kind,
         scaling=assembly.scaling.text if dataset.kind in ("images", "arrays") else "",
         task=assembly.task.name,
-        monitor=choose_monitor(plan.monitor, series, _validated(assembly, series), assembly.task.name),
+        monitor=choose_monitor(plan.monitor, series, validated, assembly.task.name),
         inputs=describe(dataset.spec.inputs),
         outputs=_outputs_text(assembly),
     )
@@ -60,10 +67,8 @@ def _count(examples: Examples) -> int | None:
     return len(examples) if isinstance(examples, Split) else None
 
 
-def _validated(assembly: Assembly, series: tuple[str, ...]) -> tuple[str, ...]:
+def _validated(series: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the metrics of validation that are known before the first one."""
-    if assembly.plan.validation == "off" or assembly.dataset.validation is None:
-        return ()
     return tuple(name for name in series if name not in (LEARNING_RATE, "gradient_norm"))
 
 
