@@ -1,11 +1,11 @@
 """Measures how long reading a folder of images takes, compared with `keras.utils.image_dataset_from_directory`.
 
-    python benchmarks/reading.py [--rounds 5]
+    python benchmarks/reading.py [--rounds 5] [--small 60000]
 
-Reads 5,000 grey PNG files of 28x28 and 500 colour JPEG files of 500x400: once as a run reads a dataset that fits in
-memory, once lazily in batches of 32 in random order as it reads a larger one, and once by iterating over Keras'
-dataset with its defaults. Files are in the page cache. All take turns in one process, after a first round that is not
-counted.
+Reads grey PNG files of 28x28, 5,000 by default, and 500 colour JPEG files of 500x400: once as a run reads a dataset
+that fits in memory, once lazily in batches of 32 in random order as it reads a larger one, and once by iterating over
+Keras' dataset with its defaults. Files are in the page cache. All take turns in one process, after a first round that
+is not counted.
 """
 
 import argparse
@@ -30,10 +30,10 @@ BATCH = 32
 MEMORY_SHARE = dataset_module.MEMORY_SHARE
 
 
-def write_images(root: Path) -> None:
+def write_images(root: Path, small: int) -> None:
     """Write noise as small PNG files, and smoothed noise as photos."""
     generator = np.random.default_rng(0)
-    for index in range(5000):
+    for index in range(small):
         path = root / "small" / str(index % 10) / f"{index}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(tf.io.encode_png(generator.integers(0, 256, (28, 28, 1)).astype(np.uint8)).numpy())
@@ -77,6 +77,7 @@ def seconds(read: Callable[[Path, str], int], folder: Path, size: str, images: i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--small", type=int, default=5000, help="number of small images")
     arguments = parser.parse_args()
     ways = (read_in_memory, read_lazily, read_with_keras)
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
@@ -84,8 +85,12 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="accel-tui-benchmark-") as directory:
         root = Path(directory)
-        write_images(root)
-        for name, size, images in (("small", "28x28", 5000), ("photos", "400x500", 500), ("photos", "96x96", 500)):
+        write_images(root, arguments.small)
+        for name, size, images in (
+            ("small", "28x28", arguments.small),
+            ("photos", "400x500", 500),
+            ("photos", "96x96", 500),
+        ):
             rounds = [[seconds(way, root / name, size, images) for way in ways] for _ in range(arguments.rounds + 1)][
                 1:
             ]
