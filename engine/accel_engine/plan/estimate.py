@@ -10,9 +10,14 @@ OPTIMIZER_SLOTS = {
     "adam": 2,
     "adamw": 2,
     "nadam": 2,
+    "adamax": 2,
     "rmsprop": 1,
     "sgd": 0,
     "adagrad": 1,
+    "adadelta": 2,
+    "adafactor": 1,
+    "ftrl": 2,
+    "lamb": 2,
     "lion": 1,
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""

@@ -17,13 +17,15 @@ class FieldSpec:
     Attributes:
         doc: A one-line description for ``--help``, the form and the TOML file.
         type: ``str``, ``int`` or ``float``; ``tuple`` for a list of names.
-        choices: The allowed values; empty for any.
+        choices: The allowed values, or names of a list; empty for any.
         minimum: The smallest allowed number.
         above: The exclusive lower bound.
         maximum: The largest allowed number.
+        below: The exclusive upper bound.
         optional: Whether ``None`` is allowed, written as :data:`AUTO`; so is an empty list of names.
         example: A value for the help.
         has_words: Whether the names of a list are single words, which blanks separate as well as commas.
+        is_share: Whether a number below 1 is a share, which may be written in percent.
     """
 
     doc: str
@@ -32,20 +34,26 @@ class FieldSpec:
     minimum: float | None = None
     above: float | None = None
     maximum: float | None = None
+    below: float | None = None
     optional: bool = False
     example: str = ""
     has_words: bool = False
+    is_share: bool = False
 
     @property
     def allowed(self) -> str:
         """The allowed values, as a phrase for messages and help."""
         if self.choices:
-            return f"one of {', '.join(self.choices)}"
+            several = f"one or more of {', '.join(self.choices)}, or {AUTO}"
+            return several if self.type is tuple else f"one of {', '.join(self.choices)}"
         noun = {int: "an integer", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
         if self.minimum is not None and self.maximum is not None:
             bounds = f" from {self.minimum} to {self.maximum}"
         elif self.minimum is not None:
             bounds = f" of at least {self.minimum}"
+        elif self.below is not None:
+            lower = f"of at least {self.minimum}" if self.above is None else f"above {self.above}"
+            bounds = f" {lower} and below {self.below}"
         else:
             bounds = f" above {self.above}" if self.above is not None else ""
         return f"{noun}{bounds}" + (f", or {AUTO}" if self.optional else "")
@@ -60,7 +68,7 @@ class FieldSpec:
         if self.type in (int, float) and not (self.optional and value == AUTO):
             try:
                 # A comma separates thousands; in a float it is ambiguous, as many locales use it as the decimal point.
-                value = int(value.replace(",", "")) if self.type is int else float(value)
+                value = int(value.replace(",", "")) if self.type is int else self._number(value)
             except ValueError:
                 raise PlanError(name, text, f"must be {self.allowed}") from None
         return self.check(name, value)
@@ -78,19 +86,33 @@ class FieldSpec:
             items = () if value == AUTO else self._split(value) if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
                 raise wrong
+            for item in items if self.choices else ():
+                self._check_choice(name, item, wrong)
             return tuple(items)
         if isinstance(value, bool):
             raise wrong
+        if self.is_share and isinstance(value, str):
+            return self.parse(name, value)
         if self.type is float and isinstance(value, int):
             value = float(value)
         if not isinstance(value, self.type):
             raise wrong
-        if self.choices and value not in self.choices:
-            near = difflib.get_close_matches(str(value), self.choices, n=1)
-            raise PlanError(name, value, wrong.allowed + (f" (did you mean {near[0]}?)" if near else ""))
+        if self.choices:
+            self._check_choice(name, value, wrong)
         if isinstance(value, int | float) and not self._in_bounds(value):
             raise wrong
         return value
+
+    def _check_choice(self, name: str, value: Any, wrong: PlanError) -> None:
+        if value not in self.choices:
+            near = difflib.get_close_matches(str(value), self.choices, n=1)
+            raise PlanError(name, value, wrong.allowed + (f" (did you mean {near[0]}?)" if near else ""))
+
+    def _number(self, text: str) -> float:
+        """A number, or a share in percent."""
+        if self.is_share and text.endswith("%"):
+            return float(text[:-1]) / 100
+        return float(text)
 
     def _split(self, text: str) -> list[str]:
         """The names in a text, between commas."""
@@ -104,4 +126,5 @@ class FieldSpec:
             and (self.minimum is None or value >= self.minimum)
             and (self.above is None or value > self.above)
             and (self.maximum is None or value <= self.maximum)
+            and (self.below is None or value < self.below)
         )

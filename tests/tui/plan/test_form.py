@@ -8,7 +8,7 @@ from accel_engine import data
 from accel_engine.data import DataOptions, DatasetEntry
 from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
-from accel_engine.plan import SPECS, Plan
+from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement
 from accel_tui.formatting.field_labels import label
 from accel_tui.plan import form
@@ -18,7 +18,7 @@ GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4")
 
 
 def test_every_field_of_a_plan_is_in_one_group() -> None:
-    placed = [name for group in form.GROUPS.values() for name in group]
+    placed = [name for group in GROUPS.values() for name in group]
     assert sorted(placed) == sorted(SPECS)
 
 

@@ -6,23 +6,14 @@ from typing import Any
 import click
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan import SPECS
+from accel_engine.plan import GROUPS, SPECS
 from accel_engine.plan.field_spec import AUTO
-from accel_tui.plan.form import DEVICES
 
 INLINE_CHOICES = 14
 """Up to this length, choices are shown next to the option instead of in its description."""
 
-SECTIONS = {
-    "Model and data": ("model", "data", "task", "image_size", "scale", "tokenizer", "invalid_examples"),
-    "Columns": ("target", "features", "ignore", "kinds"),
-    "Time series": ("time", "window", "horizon", "group"),
-    "Splits": ("split", "validation_split", "test_split", "validation_data", "validation_steps"),
-    "Training": (),
-    "Devices": DEVICES,
-    "Options": (),
-}
-"""The sections of the help; plan fields in no other section belong to "Training", and other options to "Options"."""
+SECTIONS = (*GROUPS, "Options")
+"""The sections of the help: the groups of plan fields, and all other options."""
 
 _METAVARS = {int: "N", float: "X", tuple: "NAME,..."}
 _METAVARS_BY_NAME = {
@@ -79,9 +70,7 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(name: str) -> str:
-    if name not in SPECS:
-        return "Options"
-    return next((title for title, names in SECTIONS.items() if name in names), "Training")
+    return next((title for title, names in GROUPS.items() if name in names), "Options")
 
 
 def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:

@@ -21,37 +21,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label
 from accel_tui.plan import data_look
-from accel_tui.plan.data_survey import DATA_FIELDS
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
-
-MODEL_AND_DATA = (
-    "model",
-    "data",
-    *(name for name in DATA_FIELDS if name != "scale"),
-    "scale",
-    "name",
-)
-DEVICES = (
-    "strategy",
-    "devices",
-    "virtual_cpus",
-    "precision",
-    "force",
-    "xla",
-    "cpu_kernels",
-    "reduction",
-    "local_workers",
-    "tpu",
-    "memory_growth",
-    "memory_limit",
-)
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Model and data": MODEL_AND_DATA,
-    "Devices": DEVICES,
-    "Training": tuple(name for name in SPECS if name not in MODEL_AND_DATA + DEVICES),
-}
-"""The groups of the form with their fields; fields in no other group belong to "Training"."""
 
 _DOCS = {
     "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",

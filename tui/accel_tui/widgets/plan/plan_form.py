@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Inventory
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import DEFAULTS, GROUPS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError, survey_subject
@@ -40,7 +40,10 @@ class PlanForm(Widget):
     }
     """
 
-    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (("Model and data", "Devices"), ("Training",))
+    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("Model and data", "Columns", "Time series", "Splits", "Training", "Devices"),
+        tuple(list(GROUPS)[5:-1]),
+    )
     """Groups per column; the columns are stacked on narrow screens."""
 
     inventory: reactive[Inventory | None] = reactive(None)
@@ -70,7 +73,7 @@ class PlanForm(Widget):
             Field(name, form.to_text(DEFAULTS[name]))
             for column in self.COLUMNS
             for group in column
-            for name in form.GROUPS[group]
+            for name in GROUPS[group]
         )
         """All fields in their order on the screen, mounted or not."""
 
@@ -81,7 +84,7 @@ class PlanForm(Widget):
                 for group in column:
                     with Vertical(id=f"group-{group.lower().replace(' ', '-')}", classes="group") as box:
                         box.border_title = group
-                        names = {name for name in form.GROUPS[group] if is_relevant(name, resolve(Plan()), None)}
+                        names = {name for name in GROUPS[group] if is_relevant(name, resolve(Plan()), None)}
                         yield from (field for field in self.fields if field.field in names)
 
     def on_mount(self) -> None:
@@ -155,7 +158,7 @@ class PlanForm(Widget):
     def _show(self, filled: ResolvedPlan) -> None:
         """Show the fields that apply; those that were never needed before are mounted in their place."""
         devices = None if self.inventory is None else self.inventory.devices
-        for group, names in form.GROUPS.items():
+        for group, names in GROUPS.items():
             mounted: Field | None = None
             shown: Field | None = None
             for field in (field for field in self.fields if field.field in names):

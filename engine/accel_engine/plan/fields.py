@@ -1,0 +1,452 @@
+"""The fields of a plan, with their types, defaults and allowed values."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS
+from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.plan.field_spec import FieldSpec
+
+PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
+XLA_MODES = ("auto", "on", "off")
+OPTIMIZERS = (
+    "auto",
+    "adam",
+    "adamw",
+    "nadam",
+    "adamax",
+    "rmsprop",
+    "sgd",
+    "adagrad",
+    "adadelta",
+    "adafactor",
+    "ftrl",
+    "lamb",
+    "lion",
+)
+VALIDATIONS = ("epoch", "end", "off")
+LAST_BATCHES = ("keep", "drop")
+REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
+RATE_SCALINGS = ("none", "linear", "square-root")
+SCHEDULES = ("auto", "constant", "linear", "cosine", "exponential", "steps", "one-cycle")
+AUGMENTATIONS = (
+    "light",
+    "strong",
+    "flip",
+    "vertical-flip",
+    "crop",
+    "rotation",
+    "zoom",
+    "color",
+    "erasing",
+    "randaugment",
+    "mixup",
+    "cutmix",
+)
+LOSSES = (
+    "auto",
+    "categorical_crossentropy",
+    "binary_crossentropy",
+    "categorical_focal_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_hinge",
+    "hinge",
+    "squared_hinge",
+    "dice",
+    "mean_squared_error",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_logarithmic_error",
+    "huber",
+    "log_cosh",
+    "cosine_similarity",
+    "poisson",
+    "kl_divergence",
+)
+"""Keras' names of losses; class labels are encoded as each needs them."""
+
+METRICS = (
+    "accuracy",
+    "top_k_categorical_accuracy",
+    "auc",
+    "precision",
+    "recall",
+    "f1_score",
+    "mean_io_u",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "mean_absolute_percentage_error",
+    "r2_score",
+    "cosine_similarity",
+)
+"""Keras' names of metrics."""
+
+
+def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
+    return field(default=default, metadata={"spec": FieldSpec(doc, kind, **spec)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFields:
+    """The settings of a run.
+
+    Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
+    """
+
+    model: str = _field("cnn", "Model: a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
+    data: str = _field(
+        "digits",
+        "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], a file, a folder or FILE.py:FUNCTION",
+        str,
+    )
+    task: str = _field("auto", "What is learned; auto follows from the model and the data", str, choices=TASKS)
+    image_size: str | None = _field(
+        None, "Resize the images of a folder to HEIGHTxWIDTH", str, optional=True, example="96x96"
+    )
+    scale: str = _field(
+        "auto", "Scale inputs to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES
+    )
+    tokenizer: str = _field("characters", "Tokens of a text for a language model", str, choices=TOKENIZERS)
+    invalid_examples: str = _field(
+        "fail", "Files that cannot be read and numbers that are not finite", str, choices=INVALID_EXAMPLES
+    )
+    name: str = _field("", "Name of the run", str, example="first-try")
+    target: tuple[str, ...] = _field((), "Columns or arrays to predict", tuple, optional=True, example="price")
+    features: tuple[str, ...] = _field(
+        (), "Columns or arrays to use as inputs; default: all others", tuple, optional=True, example="age,city"
+    )
+    ignore: tuple[str, ...] = _field((), "Columns or arrays to leave out", tuple, optional=True, example="id")
+    kinds: tuple[str, ...] = _field(
+        (), "Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"
+    )
+    time: str = _field("", "Column that orders a time series", str, example="date")
+    window: int | None = _field(
+        None,
+        "Steps of a time series, or tokens of a text, in one example",
+        int,
+        minimum=1,
+        optional=True,
+        example="24",
+    )
+    horizon: int = _field(1, "Steps of a time series to predict", int, minimum=1)
+    group: str = _field("", "Column that tells several time series apart", str, example="station")
+    split: str = _field(
+        "auto", f"How to choose validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified"
+    )
+    validation_split: float = _field(
+        0.1, "Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9
+    )
+    test_split: float = _field(0.0, "Share of the examples that training never sees", float, minimum=0, maximum=0.9)
+    validation_data: str = _field("", "File or folder with the validation examples", str, example="valid.csv")
+    epochs: int = _field(10, "Number of epochs", int, minimum=1)
+    batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)
+    steps_per_epoch: int | None = _field(None, "Steps per epoch; default: all the data", int, minimum=1, optional=True)
+    micro_batches: int | None = _field(
+        None,
+        "Micro-batches per step (gradient accumulation), to save memory",
+        int,
+        minimum=1,
+        optional=True,
+        example="4",
+    )
+    last_batch: str = _field("keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES)
+    shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))
+    seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
+    loss: str = _field(
+        "auto", "Loss; auto is the compiled model's own, else it follows from the task", str, choices=LOSSES
+    )
+    label_smoothing: float = _field(
+        0.0, "Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"
+    )
+    class_weight: tuple[str, ...] = _field(
+        (), "Weights of classes in the loss: balanced or CLASS=WEIGHT", tuple, optional=True, example="balanced"
+    )
+    metrics: tuple[str, ...] = _field(
+        (),
+        "Metrics to measure besides the model's own",
+        tuple,
+        choices=METRICS,
+        optional=True,
+        has_words=True,
+        example="precision,recall",
+    )
+    monitor: str = _field("", "The metric that counts, such as validation_loss", str, example="validation_loss")
+    monitor_mode: str = _field(
+        "auto",
+        "Whether the monitored metric is best at its lowest (min) or highest (max)",
+        str,
+        choices=("auto", "min", "max"),
+    )
+    gradient_norm: str = _field(
+        "off", "Record the gradient norm of every step, before clipping", str, choices=("on", "off")
+    )
+    optimizer: str = _field("auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS)
+    learning_rate: float | None = _field(
+        None, "Learning rate; default: the optimizer's own", float, above=0, optional=True
+    )
+    rate_scaling: str = _field(
+        "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS
+    )
+    weight_decay: float | None = _field(
+        None,
+        "Weight decay of the optimizer; default: the optimizer's own",
+        float,
+        minimum=0,
+        optional=True,
+        example="0.01",
+    )
+    momentum: float | None = _field(
+        None, "Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"
+    )
+    nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"))
+    ema_momentum: float | None = _field(
+        None,
+        "Validate and save an exponential moving average of the weights, with this momentum",
+        float,
+        above=0,
+        below=1,
+        optional=True,
+        example="0.999",
+    )
+    clip_norm: float | None = _field(
+        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, example="1"
+    )
+    global_clip_norm: float | None = _field(
+        None, "Clip the gradients of all weights to this global norm", float, above=0, optional=True, example="1"
+    )
+    clip_value: float | None = _field(
+        None, "Clip each value of the gradients to this size", float, above=0, optional=True, example="0.5"
+    )
+    schedule: str = _field(
+        "auto",
+        "Learning-rate schedule; auto is the compiled model's own, else constant",
+        str,
+        choices=SCHEDULES,
+    )
+    warmup: float = _field(
+        0.0,
+        "Steps in which the learning rate rises from 0, or their share of all steps",
+        float,
+        minimum=0,
+        is_share=True,
+        example="5%",
+    )
+    final_rate: float | None = _field(
+        None,
+        "Last learning rate of a schedule as a share of the highest; default: 0, exponential 0.01",
+        float,
+        minimum=0,
+        maximum=1,
+        is_share=True,
+        optional=True,
+        example="0.01",
+    )
+    rate_drops: tuple[str, ...] = _field(
+        ("50%", "75%"),
+        "Steps, or shares of all steps, at which schedule steps lowers the rate",
+        tuple,
+        has_words=True,
+        example="1000,2000",
+    )
+    rate_drop_factor: float = _field(
+        0.1, "Factor of the learning rate at each drop of schedule steps", float, above=0, below=1
+    )
+    augmentation: tuple[str, ...] = _field(
+        (),
+        "Random changes of training images: light, strong, or their parts",
+        tuple,
+        choices=AUGMENTATIONS,
+        optional=True,
+        has_words=True,
+        example="flip,crop",
+    )
+    initial_weights: str = _field(
+        "", "Weights to start from: imagenet, a run, FILE.keras or FILE.weights.h5", str, example="imagenet"
+    )
+    freeze: tuple[str, ...] = _field(
+        (),
+        "Layers not to train: names, with * for any text, or all-but-head",
+        tuple,
+        optional=True,
+        example="all-but-head",
+    )
+    unfreeze_epoch: int | None = _field(
+        None,
+        "Epoch with which the frozen layers start to train; default: never",
+        int,
+        minimum=2,
+        optional=True,
+        example="4",
+    )
+    custom_objects: str = _field(
+        "", "Python file with the custom classes and functions of a FILE.keras", str, example="layers.py"
+    )
+    unsafe_load: str = _field(
+        "off",
+        "Load a FILE.keras with lambda layers, which run code from the file",
+        str,
+        choices=("on", "off"),
+    )
+    validation: str = _field("epoch", "Validate during training, at the end or never", str, choices=VALIDATIONS)
+    validation_every: str = _field("1 epoch", "Epochs, steps or minutes between validations", str, example="500 steps")
+    validation_steps: int | None = _field(
+        None, "Batches of a validation stream to read at most", int, minimum=1, optional=True, example="100"
+    )
+    patience: int | None = _field(
+        None,
+        "Stop after this many validations without improvement; default: never",
+        int,
+        minimum=1,
+        optional=True,
+        example="5",
+    )
+    min_delta: float = _field(
+        0.0, "Smallest change of the monitored metric that counts as an improvement", float, minimum=0, example="0.001"
+    )
+    restore_best: str = _field(
+        "off", "Save the model with the weights of its best validation, not the last ones", str, choices=("on", "off")
+    )
+    time_limit: str = _field("", "Stop training after this time, with a checkpoint", str, example="2h")
+    checkpoint_every: str = _field(
+        "auto",
+        "Epochs, steps or minutes between checkpoints; auto: an epoch, or more if that would slow training",
+        str,
+        example="1000 steps",
+    )
+    keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1)
+    tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
+    strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
+    devices: tuple[str, ...] = _field(
+        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0", has_words=True
+    )
+    virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
+    precision: str = _field(
+        "auto", "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
+    )
+    force: str = _field("off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"))
+    xla: str = _field(
+        "auto",
+        "Compile the step with XLA; auto measures it in long runs",
+        str,
+        choices=XLA_MODES,
+    )
+    cpu_kernels: str = _field(
+        "auto",
+        "Faster CPU kernels for convolutions and batch normalization; off: Keras' own",
+        str,
+        choices=("auto", "off"),
+    )
+    reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS)
+    local_workers: int = _field(0, "Number of worker processes on this machine", int, minimum=0, maximum=64)
+    tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
+    memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
+    memory_limit: float | None = _field(
+        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True
+    )
+
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Model and data": (
+        "model",
+        "data",
+        "task",
+        "image_size",
+        "scale",
+        "tokenizer",
+        "invalid_examples",
+        "name",
+    ),
+    "Columns": (
+        "target",
+        "features",
+        "ignore",
+        "kinds",
+    ),
+    "Time series": (
+        "time",
+        "window",
+        "horizon",
+        "group",
+    ),
+    "Splits": (
+        "split",
+        "validation_split",
+        "test_split",
+        "validation_data",
+    ),
+    "Training": (
+        "epochs",
+        "batch_size",
+        "steps_per_epoch",
+        "micro_batches",
+        "last_batch",
+        "shuffle",
+        "seed",
+    ),
+    "Loss and metrics": (
+        "loss",
+        "label_smoothing",
+        "class_weight",
+        "metrics",
+        "monitor",
+        "monitor_mode",
+        "gradient_norm",
+    ),
+    "Optimizer": (
+        "optimizer",
+        "learning_rate",
+        "rate_scaling",
+        "weight_decay",
+        "momentum",
+        "nesterov",
+        "ema_momentum",
+        "clip_norm",
+        "global_clip_norm",
+        "clip_value",
+    ),
+    "Learning-rate schedule": (
+        "schedule",
+        "warmup",
+        "final_rate",
+        "rate_drops",
+        "rate_drop_factor",
+    ),
+    "Augmentation": ("augmentation",),
+    "Fine-tuning": (
+        "initial_weights",
+        "freeze",
+        "unfreeze_epoch",
+        "custom_objects",
+        "unsafe_load",
+    ),
+    "Validation": (
+        "validation",
+        "validation_every",
+        "validation_steps",
+    ),
+    "Stopping and checkpoints": (
+        "patience",
+        "min_delta",
+        "restore_best",
+        "time_limit",
+        "checkpoint_every",
+        "keep_checkpoints",
+        "tensorboard",
+    ),
+    "Devices": (
+        "strategy",
+        "devices",
+        "virtual_cpus",
+        "precision",
+        "force",
+        "xla",
+        "cpu_kernels",
+        "reduction",
+        "local_workers",
+        "tpu",
+        "memory_growth",
+        "memory_limit",
+    ),
+}
+"""The fields by group, in the order of the form and of the help."""
