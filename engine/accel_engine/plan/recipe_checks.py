@@ -44,8 +44,8 @@ def _optimizer_errors(plan: "Plan") -> Iterator[PlanError]:
         reason = f"is of {' and '.join(WITH_MOMENTUM)}, not of {chosen}: use "
         yield PlanError("momentum", plan.momentum, reason, FieldValue("optimizer", "sgd"))
     if plan.nesterov == "on" and (plan.optimizer != "sgd" or not plan.momentum):
-        reason = "needs ", FieldValue("optimizer", "sgd"), " and ", FieldValue("momentum")
-        yield PlanError("nesterov", plan.nesterov, *reason)
+        words = "needs ", FieldValue("optimizer", "sgd"), " and ", FieldValue("momentum")
+        yield PlanError("nesterov", plan.nesterov, *words)
 
 
 def _schedule_errors(plan: "Plan") -> Iterator[PlanError]:
