@@ -1,13 +1,10 @@
 """Checks fields of a plan that depend on each other, without the model or the data."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from accel_engine.errors import FieldValue, PlanError
+from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.interval import parse_duration, parse_interval
-
-if TYPE_CHECKING:
-    from accel_engine.plan.plan import Plan
 
 WITH_MOMENTUM = ("sgd", "rmsprop")
 """Optimizers with an argument ``momentum``."""
@@ -22,7 +19,7 @@ _SMOOTHED = ("auto", "categorical_crossentropy", "binary_crossentropy")
 """Losses with an argument ``label_smoothing``."""
 
 
-def contradictions(plan: "Plan") -> Iterator[PlanError]:
+def contradictions(plan: PlanFields) -> Iterator[PlanError]:
     """Yield an error for each field that contradicts another one, or has parts that are invalid."""
     yield from _optimizer_errors(plan)
     yield from _schedule_errors(plan)
@@ -35,7 +32,7 @@ def contradictions(plan: "Plan") -> Iterator[PlanError]:
         yield PlanError("unfreeze_epoch", plan.unfreeze_epoch, "no layer is frozen: set ", FieldValue("freeze"))
 
 
-def _optimizer_errors(plan: "Plan") -> Iterator[PlanError]:
+def _optimizer_errors(plan: PlanFields) -> Iterator[PlanError]:
     clipped = [name for name in CLIPPING if getattr(plan, name) is not None]
     for name in clipped[1:]:
         yield PlanError(name, getattr(plan, name), "gradients are clipped once: leave out ", FieldValue(clipped[0]))
@@ -48,7 +45,7 @@ def _optimizer_errors(plan: "Plan") -> Iterator[PlanError]:
         yield PlanError("nesterov", plan.nesterov, *words)
 
 
-def _schedule_errors(plan: "Plan") -> Iterator[PlanError]:
+def _schedule_errors(plan: PlanFields) -> Iterator[PlanError]:
     if plan.warmup and plan.schedule == "auto":
         yield PlanError("warmup", plan.warmup, "needs a schedule: add ", FieldValue("schedule", "constant"))
     if plan.warmup >= 1 and plan.warmup != int(plan.warmup):
@@ -62,7 +59,7 @@ def _schedule_errors(plan: "Plan") -> Iterator[PlanError]:
         yield from _drop_errors(plan)
 
 
-def _drop_errors(plan: "Plan") -> Iterator[PlanError]:
+def _drop_errors(plan: PlanFields) -> Iterator[PlanError]:
     try:
         drops = [parse_drop(each) for each in plan.rate_drops]
     except ValueError:
@@ -91,7 +88,7 @@ def parse_drop(text: str) -> tuple[float, bool]:
     return int(text), False
 
 
-def _stopping_errors(plan: "Plan") -> Iterator[PlanError]:
+def _stopping_errors(plan: PlanFields) -> Iterator[PlanError]:
     of_training = plan.monitor and not plan.monitor.startswith(("validation_", "val_"))
     if of_training:
         return
@@ -107,7 +104,7 @@ def _stopping_errors(plan: "Plan") -> Iterator[PlanError]:
             )
 
 
-def _interval_errors(plan: "Plan") -> Iterator[PlanError]:
+def _interval_errors(plan: PlanFields) -> Iterator[PlanError]:
     for name, automatic in (("validation_every", ""), ("checkpoint_every", "auto")):
         try:
             if (text := getattr(plan, name)) != automatic:
