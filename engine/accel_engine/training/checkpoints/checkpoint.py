@@ -16,7 +16,7 @@ from accel_engine.errors import RunError
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.compiled_model import rate_factor
+from accel_engine.training.core.plan_optimizer import rate_factor
 
 MAX_TO_KEEP = 3
 """Checkpoints kept per run; older ones are deleted."""

@@ -16,7 +16,7 @@ from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import unseeded_state
+from accel_engine.private_names.keras_names import averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -84,6 +84,12 @@ class Assembly:
     def cluster(self) -> ClusterSpec | None:
         """The processes that train together; ``None`` for a single process."""
         return self.resolved.cluster
+
+    def averaged_weights(self) -> list[tuple[keras.Variable, tf.Tensor]]:
+        """The weights of the model with the averages to validate instead, in a graph; empty without averages."""
+        if self.plan.ema_momentum is None:
+            return []
+        return [(variable, tf.convert_to_tensor(average.value)) for variable, average in averages_of(self.model)]
 
     def prepare(self, raw: Batch) -> Batch:
         """What the model and its loss take, from raw examples; in the graph of a step."""
@@ -209,8 +215,7 @@ def assemble(
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
-        model, custom_step = compiled.model, compiled.has_custom_train_step
-        metrics = () if custom_step else compiled.task.metrics(model)
+        model, custom_step, metrics = compiled.model, compiled.has_custom_train_step, compiled.metrics
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     if not custom_step and (left_out := MetricStates(model, metrics, names, MAX_STATE).left_out):
         notes.append(f"measured at validation only, as they would slow every step: {', '.join(left_out)}")
