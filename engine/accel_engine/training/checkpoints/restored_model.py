@@ -93,7 +93,7 @@ def restore_model(
     restored = RestoredModel(model, task, outputs, scaler(scale(model), data))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
-        status = tf.train.Checkpoint(model=model).restore(str(checkpoint))
+        status = tf.train.Checkpoint(model=model).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]

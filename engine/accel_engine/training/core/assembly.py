@@ -12,7 +12,7 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
-from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
+from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -149,6 +149,11 @@ class Assembly:
     def optimizer(self) -> keras.Optimizer | None:
         """The optimizer; ``None`` where a custom ``train_step`` has several."""
         return optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
+
+    @property
+    def has_constant_rate(self) -> bool:
+        """Whether the learning rate is a variable, which can be set, rather than a schedule."""
+        return self.optimizer is not None and has_constant_rate(self.optimizer)
 
     @property
     def learning_rate(self) -> float | None:

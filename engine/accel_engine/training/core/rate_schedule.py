@@ -1,17 +1,13 @@
 """Builds a plan's learning-rate schedule from Keras' own schedules."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import keras
 from keras.optimizers import schedules
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_checks import parse_drop
-from accel_engine.private_names.keras_names import schedule_of
 
 EXPONENTIAL_END = 0.01
 """Where an exponential schedule ends, as a share of the highest rate, unless the plan says otherwise."""
@@ -114,19 +110,3 @@ def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int
             rates = [highest * plan.rate_drop_factor**number for number in range(len(drops) + 1)]
             return schedules.PiecewiseConstantDecay(boundaries, rates)
     return schedules.CosineDecay(highest, steps, alpha=plan.final_rate or 0.0)
-
-
-@contextmanager
-def portable_schedule(optimizer: keras.Optimizer | None) -> Iterator[None]:
-    """Replace a :class:`JoinedSchedule`, which a saved model would need this package to load, by its present rate."""
-    inner = inner_optimizer(optimizer)
-    schedule = None if inner is None else schedule_of(inner)
-    if not isinstance(schedule, JoinedSchedule):
-        yield
-        return
-    rate = float(schedule(inner.iterations))
-    inner.learning_rate = schedules.PolynomialDecay(rate, 1, end_learning_rate=rate)
-    try:
-        yield
-    finally:
-        inner.learning_rate = schedule
