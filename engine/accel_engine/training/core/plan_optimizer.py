@@ -90,7 +90,9 @@ def plan_optimizer(
 
 
 def _class_of(plan: Plan) -> type[keras.Optimizer]:
-    return type(keras.optimizers.get("adam" if plan.optimizer == "auto" else plan.optimizer))
+    """Keras' class; ``keras.optimizers.get`` does not know all of them by name."""
+    name = "adam" if plan.optimizer == "auto" else plan.optimizer
+    return next(kind for kind_name, kind in vars(keras.optimizers).items() if kind_name.lower() == name)
 
 
 def _changes(plan: Plan, replicas: int) -> dict[str, Any]:
