@@ -37,6 +37,7 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
         ({"time_limit": "soon"}, "time_limit", "1h30m"),
         ({"metrics": ("acuracy",)}, "metrics", "did you mean accuracy"),
         ({"ema_momentum": 1.0}, "ema_momentum", "below 1"),
+        ({"ema_momentum": 0.9, "strategy": "central-storage"}, "ema_momentum", "--strategy mirrored"),
         ({"optimizer": "adm"}, "optimizer", "did you mean adam"),
     ],
 )
