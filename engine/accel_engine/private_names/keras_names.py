@@ -43,6 +43,12 @@ def loss_takes_logits(loss: Any) -> bool:
     return bool(getattr(loss, "from_logits", False) or options.get("from_logits", False))
 
 
+def compiled_metrics(model: Any) -> tuple[Any, Any]:
+    """The metrics and weighted metrics that a model was compiled with, to compile it again with another loss."""
+    compiled = getattr(model, "_compile_metrics", None)
+    return getattr(compiled, "_user_metrics", None), getattr(compiled, "_user_weighted_metrics", None)
+
+
 def unseeded_state() -> tuple[keras.Variable, ...]:
     """The state of the global random generator, which this creates if no layer has used it yet.
 

@@ -22,7 +22,7 @@ MAX_TO_KEEP = 3
 """Checkpoints kept per run; older ones are deleted."""
 
 
-_NEWER = ("unseeded", "position")
+_NEWER = ("unseeded", "position", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -51,6 +51,9 @@ class Checkpoints:
             # Keras lists the state of random layers as model variables; tf.train.Checkpoint does not find it.
             "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
             "unseeded": [variable.value for variable in assembly.unseeded],
+            "augmentation": [variable.value for variable in assembly.augmentation.states]
+            if assembly.augmentation
+            else [],
             "step": self._step,
             "layout": self._epoch_layout,
             "planned_rate": self._planned_rate,

@@ -28,6 +28,7 @@ from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive, own_metrics
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
+from accel_engine.training.core.mixed_targets import take_mixed_targets
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, choose_loss, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
@@ -81,6 +82,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         _check_custom_step(resolved)
     outputs = output_specs(model, data)
     notes += _compile(model, resolved, outputs, dataset)
+    notes += take_mixed_targets(model, outputs, dataset, plan)
     task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
     check_outputs(task, outputs, dataset, plan.model)
     notes += filter(None, [task.note])
