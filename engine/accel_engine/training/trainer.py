@@ -154,6 +154,9 @@ class Trainer:
         self._batches = training_batches(assembly)
         self._opened.callback(self._batches.close)
         self._saver = RunSaver(assembly, self._reporter, self._batches)
+        epochs, done = self._batches.restore(self._reporter.step)
+        if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
+            assembly.freezing.end()
         self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
         problem = ""
         self._validation = None
@@ -210,6 +213,8 @@ class Trainer:
         if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
             self._validate()
         while reporter.epochs < self._plan.epochs:
+            if self._assembly.freezing.is_due(reporter.epochs + 1):
+                self._unfreeze()
             reporter.enter_phase(Phase.TRAINING)
             self._command_handler.handle()
             self._train_epoch(done)
@@ -250,6 +255,13 @@ class Trainer:
         flops = self._meter.count_flops(graph)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
         self._autotuner.report_cached()
+
+    def _unfreeze(self) -> None:
+        """Let the frozen layers train, with a loop that is traced again."""
+        epoch = self._reporter.epochs + 1
+        message = f"epoch {epoch}: {self._assembly.freezing.end()}"
+        self._reporter.emit(Warned, message=message, severity="information")
+        self._choose_loop()
 
     @property
     def _rate(self) -> float:

@@ -192,7 +192,7 @@ def test_masks_move_with_their_images(gym: Gym, models: str, tmp_path: Path) -> 
     (tmp_path / "same.py").write_text(
         "import keras\n\ndef build():\n"
         "    inputs = keras.Input((16, 16, 3))\n"
-        "    kernel = keras.layers.Conv2D(3, 1, kernel_initializer='identity', use_bias=False)\n"
+        "    kernel = keras.layers.Dense(3, kernel_initializer='identity', use_bias=False)\n"
         "    model = keras.Model(inputs, keras.layers.Softmax()(kernel(inputs * 50.0)))\n"
         "    model.compile(keras.optimizers.SGD(1e-9), 'sparse_categorical_crossentropy')\n"
         "    return model\n"

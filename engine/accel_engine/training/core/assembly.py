@@ -24,6 +24,7 @@ from accel_engine.training.core import device_visibility
 from accel_engine.training.core.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
+from accel_engine.training.core.freezing import Freezing
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
@@ -50,6 +51,7 @@ class Assembly:
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
+        freezing: The frozen layers of the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
         names: Names of the recorded series.
         notes: Warnings for the user.
@@ -67,6 +69,7 @@ class Assembly:
     has_custom_train_step: bool
     scaling: Scaling
     augmentation: Augmentation | None
+    freezing: Freezing
     devices: tuple[str, ...]
     names: SeriesNames
     notes: tuple[str, ...]
@@ -253,6 +256,7 @@ def assemble(
         has_custom_train_step=custom_step,
         scaling=compiled.scaling,
         augmentation=augmentation,
+        freezing=compiled.freezing,
         devices=devices,
         names=names,
         notes=(*notes, *compiled.notes),

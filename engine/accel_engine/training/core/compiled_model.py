@@ -26,6 +26,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.training.core.freezing import Freezing, freeze
 from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive, own_metrics
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.mixed_targets import take_mixed_targets
@@ -46,6 +47,7 @@ class CompiledModel:
         scaling: How raw examples are scaled before it.
         task: What it learns.
         outputs: The specs of its outputs; ``None`` if it cannot be called.
+        freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
         notes: Warnings for the user.
     """
@@ -54,6 +56,7 @@ class CompiledModel:
     scaling: Scaling
     task: Task
     outputs: Structure
+    freezing: Freezing
     has_custom_train_step: bool
     notes: tuple[str, ...]
 
@@ -108,11 +111,12 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
+    freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
-        model.optimizer.build(model.trainable_variables)
-    return CompiledModel(model, scaling, task, outputs, custom_step, tuple(notes))
+        model.optimizer.build(list(freezing.variables))
+    return CompiledModel(model, scaling, task, outputs, freezing, custom_step, tuple(notes))
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:
