@@ -82,9 +82,7 @@ def plain_losses(plan: Plan, chained: list[keras.Layer], loss: keras.losses.Loss
     units = 1 if isinstance(loss, keras.losses.BinaryCrossentropy) else dataset.classes
     keras.utils.set_random_seed(plan.seed)
     activation = "sigmoid" if units == 1 else "softmax"
-    model = keras.Sequential(
-        [keras.Input(dataset.shape), layers.Flatten(), layers.Dense(units, activation=activation)]
-    )
+    model = keras.Sequential([keras.Input(dataset.shape), layers.Flatten(), layers.Dense(units, activation=activation)])
     optimizer = keras.optimizers.SGD(plan.learning_rate)
     losses = []
     for epoch in range(plan.epochs):

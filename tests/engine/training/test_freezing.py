@@ -1,7 +1,5 @@
 """Frozen layers train as with Keras' own ``trainable``, and start to train at their epoch, also in a continued run."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -58,9 +56,7 @@ def fit_losses(plan: Plan) -> list[float]:
         if epoch + 1 == plan.unfreeze_epoch:
             model.get_layer("backbone").trainable = True
         model.compile(optimizer, "sparse_categorical_crossentropy")
-        for order in epoch_orders(
-            count_steps(plan, len(dataset.train), 1), len(dataset.train), plan.seed, epoch
-        ):
+        for order in epoch_orders(count_steps(plan, len(dataset.train), 1), len(dataset.train), plan.seed, epoch):
             for rows in order[:, 0]:
                 x = dataset.train.inputs[rows] * np.float32(1 / 255)
                 losses.append(float(model.train_on_batch(x, dataset.train.targets[rows])))

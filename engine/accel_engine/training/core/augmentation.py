@@ -128,7 +128,8 @@ class Augmentation:
         flat = tf.reshape(targets, [tf.shape(targets)[0], -1])
         mixed = self._apply({"images": batch.inputs, "labels": flat})
         return batch._replace(
-            inputs=_like(mixed["images"], batch.inputs), targets=_like(tf.reshape(mixed["labels"], tf.shape(targets)), targets)
+            inputs=_like(mixed["images"], batch.inputs),
+            targets=_like(tf.reshape(mixed["labels"], tf.shape(targets)), targets),
         )
 
     def _with_masks(self, batch: Batch) -> Batch:

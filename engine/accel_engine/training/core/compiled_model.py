@@ -20,13 +20,16 @@ from accel_engine.keras_support.optimizers import optimizer_name, read_rate, set
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import ModelEntry
+from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.models.traits import returns_logits
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.training.build_options import build_options
 from accel_engine.training.core.freezing import Freezing, freeze
+from accel_engine.training.core.initial_weights import load_initial_weights
 from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive, own_metrics
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.mixed_targets import take_mixed_targets
@@ -76,8 +79,11 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     plan, layers = resolved.plan, trained.layers if trained else None
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
     data = describe_data(dataset, plan.task)
-    model = build(plan.model, data, lambda model: not changed_layer(model, layers))
+    options = build_options(plan, starts=trained is None)
+    model = build(plan.model, data, lambda model: not changed_layer(model, layers), options)
     notes = _check_layers(model, resolved, trained)
+    notes += [UNSAFE_NOTE] if options.unsafe else []
+    notes += load_initial_weights(model, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)

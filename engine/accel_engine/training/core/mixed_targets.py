@@ -14,7 +14,7 @@ from accel_engine.plan.augmentation import MIXING, mixes_targets, parts_of
 from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits
 
 
-class MixedBinaryAccuracy(keras.metrics.BinaryAccuracy):
+class MixedBinaryAccuracy(keras.metrics.BinaryAccuracy):  # type: ignore[misc]
     """Binary accuracy, also for mixed targets: one above 0.5 counts as 1."""
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -53,10 +53,14 @@ def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset,
         raise PlanError("augmentation", names, reason, FieldValue("loss", "categorical_crossentropy"))
     metrics, weighted = compiled_metrics(model)
     if sparse := [each for each in flatten([metrics, weighted]) if "sparse" in loss_name(each).lower()]:
-        reason = f"{part} mixes labels, which the model's metric {loss_name(sparse[0])} does not take: compile it without"
+        reason = (
+            f"{part} mixes labels, which the model's metric {loss_name(sparse[0])} does not take: compile it without"
+        )
         raise PlanError("augmentation", names, reason)
     vectors = keras.losses.CategoricalCrossentropy(from_logits=loss_takes_logits(loss))
     model.compile(optimizer=model.optimizer, loss=vectors, metrics=metrics, weighted_metrics=weighted)
     if isinstance(models.find(plan.model), models.ModelEntry):
         return []
-    return [f"{part} mixes labels, which are given to categorical_crossentropy instead of {name}; its values are the same"]
+    return [
+        f"{part} mixes labels, which are given to categorical_crossentropy instead of {name}; its values are the same"
+    ]
