@@ -40,6 +40,8 @@ def tuning_errors(
 
 def _augmentation_errors(plan: PlanFields, strategy: StrategyEntry, data: DatasetEntry) -> Iterator[PlanError]:
     names, task = plan.augmentation, data.task if plan.task == "auto" else plan.task
+    if task == "auto" and data.classes:
+        task = "classification"
     if strategy.name == "central-storage" and names:
         reason = "central-storage cannot update the state of random layers on several devices: use the strategy "
         yield PlanError("augmentation", names, reason, FieldValue("strategy", "mirrored"))
