@@ -28,7 +28,6 @@ CHANGEABLE = frozenset(
         "time_limit",
         "checkpoint_every",
         "keep_checkpoints",
-        "unfreeze_epoch",
         "gradient_norm",
         "tensorboard",
         "force",
@@ -70,9 +69,6 @@ def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
             for field in (field for field in DEFAULTS if field in CHANGEABLE):
                 words += [", or change only " if len(words) == 1 else ", ", FieldValue(field)]
             raise PlanError(name, value, *words)
-        if name == "unfreeze_epoch" and (value is None) != (trained is None):
-            reason = "decides which weights the optimizer of the run's checkpoint has a state of: "
-            raise PlanError(name, value, reason, "it may change, but not be added or left out; start a new run")
 
 
 def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
