@@ -44,12 +44,14 @@ class Validated(Event):
         step: Steps taken in the whole run.
         metrics: Means over the validation examples, including ``loss``.
         seconds: Duration.
+        by_command: Whether a command asked for it, at a step where the plan has none.
     """
 
     epoch: int
     step: int
     metrics: dict[str, float]
     seconds: float
+    by_command: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +63,14 @@ class CheckpointSaved(Event):
         step: Steps taken in the whole run.
         path: Path relative to the run's directory.
         seconds: Duration.
+        best: Whether the monitored metric is at its best at this step.
     """
 
     epoch: int
     step: int
     path: str
     seconds: float
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,3 +29,8 @@ def loss_name(loss: Loss) -> str:
 def is_keras_defined(thing: Any) -> bool:
     """Whether a function, or the class of an object, is defined by Keras."""
     return str(getattr(thing, "__module__", "")).startswith("keras.")
+
+
+def is_of_keras(loss: Loss) -> bool:
+    """Whether a loss is one of Keras', by name or not, rather than a custom one."""
+    return isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss))

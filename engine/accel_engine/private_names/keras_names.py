@@ -39,6 +39,17 @@ def iterations_of(optimizer: Any) -> Any:
     return getattr(optimizer, "_iterations", optimizer.iterations)
 
 
+def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
+    """The weights of a model with the moving averages of its optimizer; empty without ``use_ema``.
+
+    Publicly, an optimizer only replaces the weights by their averages.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    averages = getattr(optimizer, "_model_variables_moving_average", ())
+    variables = getattr(optimizer, "_trainable_variables", ())
+    return [(variable, average) for variable, average in zip(variables, averages, strict=True) if average is not None]
+
+
 def loss_takes_logits(loss: Any) -> bool:
     """Whether a loss expects logits. The wrapper of a loss function hides its arguments."""
     options = getattr(loss, "_fn_kwargs", {})

@@ -166,7 +166,7 @@ def summarize(directory: Path) -> RunSummary:
                 steps=database.chunk_from_end()[1],
                 metrics=metrics,
                 monitor=monitor,
-                best=_best(database, monitor, metrics),
+                best=_best(database, monitor, metrics, info.plan_values.get("monitor_mode")),
                 seconds=sum(map(_seconds, database.engines())),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
@@ -206,9 +206,9 @@ def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) ->
     return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
 
 
-def _best(database: Database, monitor: str, metrics: Mapping[str, float]) -> float | None:
+def _best(database: Database, monitor: str, metrics: Mapping[str, float], mode: str | None) -> float | None:
     """The best value of a metric over all epochs."""
-    lower = is_better_lower(monitor)
+    lower = mode == "min" if mode in ("min", "max") else is_better_lower(monitor)
     if lower is None:
         return None
     name = monitor.removeprefix(VALIDATION_PREFIX)

@@ -80,9 +80,10 @@ def check_epochs(info: RunInfo, plan: Plan, trained: float) -> None:
         trained: Epochs trained at the last checkpoint, as a fraction.
 
     Raises:
-        PlanError: The run has trained as many epochs, or more.
+        PlanError: The run has trained as many epochs, or more. One that stopped early may go on to its last epoch.
     """
-    if info.status is Status.FINISHED and plan.epochs <= info.plan_values["epochs"]:
+    stopped_early = trained < info.plan_values["epochs"]
+    if info.status is Status.FINISHED and not stopped_early and plan.epochs <= info.plan_values["epochs"]:
         raise PlanError("epochs", plan.epochs, "already trained; increase ", FieldValue("epochs"), " to continue")
     if trained > plan.epochs:
         reached = math.ceil(trained)

@@ -56,7 +56,12 @@ def trained_model(directory: Path) -> Path | None:
     return model if model.is_file() else None
 
 
+def checkpoint_steps(directory: Path) -> list[int]:
+    """The steps of a run's checkpoints, in increasing order."""
+    steps = (path.stem.removeprefix("step-") for path in (directory / CHECKPOINTS).glob("step-*.index"))
+    return sorted(int(step) for step in steps if step.isdigit())
+
+
 def latest_checkpoint(directory: Path) -> int:
     """The step of a run's last checkpoint; 0 if it has none."""
-    steps = (path.stem.removeprefix("step-") for path in (directory / CHECKPOINTS).glob("step-*.index"))
-    return max((int(step) for step in steps if step.isdigit()), default=0)
+    return max(checkpoint_steps(directory), default=0)

@@ -13,6 +13,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import (
     DevicesFound,
     EpochEnded,
+    ModelBuilt,
     Outcome,
     Phase,
     RunEnded,
@@ -33,6 +34,7 @@ from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means
+from accel_engine.training.core.metric_states import MetricStates
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.strategy_builders import reduction_over_workers
@@ -41,6 +43,7 @@ from accel_engine.training.distributed.worker_sync import SharedCommands, Worker
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.progress.milestones import EndTraining, Milestones
 from accel_engine.training.reporting.error_explanation import explain_error
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.model_summary import learning_rate_of, summarize
@@ -73,6 +76,7 @@ class Trainer:
     _batches: Batches
     _saver: RunSaver
     _command_handler: CommandHandler
+    _milestones: Milestones
     _loop: Loop
     _autotuner: AutoTuner
     _validation: Validation | None
@@ -114,8 +118,11 @@ class Trainer:
         try:
             self._prepare()
             self._train_epochs()
-            self._saver.save_model()
-            self._wait_for_workers()
+            self._finish()
+        except EndTraining as end:
+            self._saver.save_checkpoint()
+            self._finish()
+            return self.ended(end.outcome, str(end))
         except StopRequested as stop:
             if not stop.now:
                 self._wait_for_workers()
@@ -157,14 +164,17 @@ class Trainer:
         epochs, done = self._batches.restore(self._reporter.step)
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
-        self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, self._validate)
+        validate = partial(self._validate, by_command=True)
+        self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, validate)
         problem = ""
         self._validation = None
         if self._plan.validation != "off" and assembly.dataset.validation is not None:
             validation = Validation(assembly, memory)
             problem = validation.problem()
             self._validation = validation if not problem else None
-        self._report_assembly(names, can_validate=not problem)
+        built = self._report_assembly(names, can_validate=not problem)
+        self._milestones = Milestones(self._plan, built.monitor, self._measured(), self._reporter, self._agree)
+        self._saver.best_step = self._milestones.best_step
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")
         self._command_handler.handle()
@@ -197,8 +207,16 @@ class Trainer:
         """The chief's number, for all workers to use."""
         return self._sync.broadcast(number) if self._sync else number
 
+    def _agree(self, flag: bool) -> bool:
+        """The chief's decision, for all workers to follow."""
+        return bool(self._broadcast(int(flag)))
+
     def _commands(self) -> CommandSource:
         return SharedCommands(self._mailbox, self._sync) if self._sync else self._mailbox
+
+    def _finish(self) -> None:
+        self._saver.save_model()
+        self._wait_for_workers()
 
     def _wait_for_workers(self) -> None:
         """Wait for the other workers, so that none takes an earlier end for a lost connection."""
@@ -210,9 +228,13 @@ class Trainer:
         reporter.epochs, done = batches.restore(reporter.step)
         sizes = self._assembly.step_counts.step_sizes(0, done)
         self._means.add(*self._run.read_steps(reporter.step - done, reporter.step), sizes)
-        if reporter.epochs >= self._plan.epochs:  # its engine exited between the last checkpoint and the end
+        # its engine may have exited between a checkpoint and the validation, or the end
+        if reporter.epochs >= self._plan.epochs or self._milestones.validation_is_missing(
+            None if done else reporter.epochs
+        ):
             self._validate()
         while reporter.epochs < self._plan.epochs:
+            self._milestones.raise_if_over()
             if self._assembly.freezing.is_due(reporter.epochs + 1):
                 self._unfreeze()
             reporter.enter_phase(Phase.TRAINING)
@@ -225,13 +247,17 @@ class Trainer:
         for segment in self._batches.segments(self._reporter.epochs, done, self._loop):
             position = 0
             while position < segment.steps:
-                for chunk in self._loop.run(segment, position):
+                ahead = self._milestones.steps_until_next
+                last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+                for chunk in self._loop.run(segment, position, last):
                     self._record(chunk)
                     self._batches.count(chunk.count)
                     position += chunk.count
                     # At the end of an epoch, EpochEnded comes before any command.
                     if not self._batches.epoch_ended and self._loop.is_idle:
                         self._command_handler.handle()
+                        if self._milestones.within_epochs:
+                            self._reach_milestones(None)
                     if self._meter:
                         self._meter.update_peak(self._timed_seconds, self._rate)
                     is_whole = segment.examples == self._assembly.step_counts.global_batch
@@ -272,16 +298,34 @@ class Trainer:
         reporter, means = self._reporter, self._means
         reporter.epochs += 1
         self._metrics |= means.value
-        reporter.emit(EpochEnded, epoch=reporter.epochs, step=reporter.step, metrics=means.value, seconds=means.seconds)
+        ended = EpochEnded(
+            time=clock.now(),
+            epoch=reporter.epochs,
+            step=reporter.step,
+            metrics=means.value,
+            seconds=means.seconds,
+        )
+        self._write_observed(ended)
         self._means = Means()
         self._command_handler.handle()
-        last = reporter.epochs == self._plan.epochs
-        if last or self._plan.validation == "epoch":
-            self._validate()
-        if last or self._broadcast(self._saver.is_due):
-            self._saver.save_checkpoint()
+        self._reach_milestones(reporter.epochs)
 
-    def _validate(self) -> bool:
+    def _reach_milestones(self, epoch: int | None) -> None:
+        """Validate, save a checkpoint and end the run, as far as it is due.
+
+        Args:
+            epoch: Epochs taken, if the last one has just ended.
+        """
+        milestones = self._milestones
+        if milestones.validation_is_due(epoch):
+            self._validate()
+        if milestones.checkpoint_is_due(epoch, lambda: self._saver.is_due):
+            self._saver.save_checkpoint()
+        if epoch is None:
+            milestones.raise_if_over()
+            self._reporter.resume_phase(Phase.TRAINING)
+
+    def _validate(self, *, by_command: bool = False) -> bool:
         """Validate the model; returns whether there is validation data."""
         if self._validation is None:
             return False
@@ -293,9 +337,22 @@ class Trainer:
         seconds = time.perf_counter() - began
         for item in self._validation.report():
             self._run.write_diagnostics(item, reporter.step)
-        reporter.emit(Validated, epoch=reporter.epochs, step=reporter.step, metrics=metrics, seconds=seconds)
+        validated = Validated(
+            time=clock.now(),
+            epoch=reporter.epochs,
+            step=reporter.step,
+            metrics=metrics,
+            seconds=seconds,
+            by_command=by_command,
+        )
+        self._write_observed(validated)
         self._report_name_remarks()
         return True
+
+    def _write_observed(self, event: EpochEnded | Validated) -> None:
+        self._run.write_event(event)
+        self._milestones.observe(event)
+        self._saver.best_step = self._milestones.best_step
 
     def _report_name_remarks(self) -> None:
         for remark in self._assembly.names.take_notes():
@@ -322,7 +379,14 @@ class Trainer:
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
 
-    def _report_assembly(self, names: tuple[str, ...], *, can_validate: bool) -> None:
+    def _measured(self) -> tuple[str, ...]:
+        """Names of the metrics, also of those that only validation measures; empty for a custom ``train_step``."""
+        assembly = self._assembly
+        if assembly.has_custom_train_step:
+            return ()
+        return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names).series)
+
+    def _report_assembly(self, names: tuple[str, ...], *, can_validate: bool) -> ModelBuilt:
         assembly = self._assembly
         if assembly.coordinated:
             devices = device_visibility.describe_worker_devices()
@@ -337,7 +401,8 @@ class Trainer:
             strategy=type(assembly.strategy).__name__,
             address=self._resolved.remote_tpu,
         )
-        self._run.write_event(summarize(assembly, can_validate=can_validate))
+        built = summarize(assembly, can_validate=can_validate)
+        self._run.write_event(built)
         if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
             self._run.write_diagnostics(input_spec, self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
@@ -346,3 +411,4 @@ class Trainer:
             self._reporter.emit(Warned, message=note, severity="information")
         for note in assembly.notes:
             self._reporter.emit(Warned, message=note)
+        return built

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from accel_engine import events
 from accel_engine.events import Event, Outcome, Phase
+from accel_engine.plan import DEFAULTS
 from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_tui.formatting import numbers
@@ -55,7 +56,9 @@ def format_event(event: Event, state: RunState) -> str:
         case events.Validated():
             own = state.epoch if _is_validated(state) and state.epoch and state.epoch.epoch == event.epoch else None
             trained = f"{means(own.metrics)}  " if own else ""
-            return f"{epoch_of(event.epoch, state)}  {trained}validation {means(event.metrics)}"
+            ends_epoch = state.epoch is not None and state.epoch.step == event.step
+            when = epoch_of(event.epoch, state) if own or ends_epoch else f"step {event.step:,}"
+            return f"{when}  {trained}validation {means(event.metrics)}"
         case events.LearningRateChanged():
             schedule = f", then {event.schedule}" if event.schedule else ""
             return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
@@ -83,6 +86,9 @@ def format_event(event: Event, state: RunState) -> str:
     return ""
 
 
+_EVERY_EPOCH = DEFAULTS["validation_every"]
+
+
 def epoch_of(epoch: int, state: RunState) -> str:
     """``epoch 3/10``."""
     if state.built is None:
@@ -99,8 +105,9 @@ def means(metrics: Mapping[str, float]) -> str:
 
 def _is_validated(state: RunState) -> bool:
     """Whether a validation follows each epoch; its line then shows both."""
-    mode = state.started.plan.get("validation") if state.started else None
-    return mode == "epoch" and bool(state.built and state.built.validation_examples)
+    plan = state.started.plan if state.started else {}
+    each = plan.get("validation") == "epoch" and plan.get("validation_every", _EVERY_EPOCH) == _EVERY_EPOCH
+    return each and bool(state.built and state.built.validation_examples)
 
 
 def _format_end(event: events.RunEnded, state: RunState) -> str:
@@ -109,5 +116,7 @@ def _format_end(event: events.RunEnded, state: RunState) -> str:
     duration = numbers.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
     flops = numbers.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))
+    if event.reason and event.outcome is not Outcome.FAILED and " requested by " not in event.reason:
+        line += f"\n{event.reason}"
     model = state.info and trained_model(state.info.directory)
     return f"{line}\ntrained model: {shell_command([str(model)])}" if model else line

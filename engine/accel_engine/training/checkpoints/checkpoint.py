@@ -13,14 +13,10 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.compiled_model import rate_factor
-
-MAX_TO_KEEP = 3
-"""Checkpoints kept per run; older ones are deleted."""
-
+from accel_engine.training.core.plan_optimizer import rate_factor
 
 _NEWER = ("unseeded", "position", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
@@ -63,16 +59,34 @@ class Checkpoints:
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
         self._options = tf.train.CheckpointOptions(here)
         self._directory = directory / CHECKPOINTS
-        self._manager = tf.train.CheckpointManager(
-            tf.train.Checkpoint(**self._parts), str(self._directory), max_to_keep=MAX_TO_KEEP, checkpoint_name="step"
-        )
+        self._checkpoint = tf.train.Checkpoint(**self._parts)
 
     def save(self, step: int) -> str:
         """Write the checkpoint of a step; returns its path relative to the run's directory."""
         self._step.assign(step)
         self._position.assign(self._batches.position)
-        self._manager.save(checkpoint_number=step, options=self._options)
+        self._checkpoint.write(str(self._directory / f"step-{step}"), self._options)
         return f"{CHECKPOINTS}/step-{step}"
+
+    def prune(self, best: int | None) -> None:
+        """Delete all checkpoints but the newest ones, as many as the plan keeps, and the one of the best step."""
+        steps = checkpoint_steps(self._directory.parent)
+        for step in {*steps[: -self._assembly.plan.keep_checkpoints]} - {best}:
+            for file in (*self._directory.glob(f"step-{step}.data-*"), self._directory / f"step-{step}.index"):
+                file.unlink(missing_ok=True)
+
+    def restore_weights(self, step: int) -> None:
+        """Restore only the weights of a step, and their moving averages.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        parts = {name: part for name, part in self._parts.items() if name in ("model", "optimizer")}
+        try:
+            status = tf.train.Checkpoint(**parts).read(str(self._directory / f"step-{step}"), self._options)
+            status.expect_partial().assert_existing_objects_matched()
+        except (AssertionError, ValueError, tf.errors.OpError) as error:
+            raise RunError(f"the checkpoint of step {step} cannot be read: {error}") from error
 
     def restore(self, step: int) -> None:
         """Restore the checkpoint of a step.
@@ -87,7 +101,7 @@ class Checkpoints:
             path = str(self._directory / f"step-{step}")
             written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
             parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
-            restored = tf.train.Checkpoint(**parts).restore(path, self._options)
+            restored = tf.train.Checkpoint(**parts).read(path, self._options)
             restored.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
@@ -99,7 +113,7 @@ class Checkpoints:
             )
         self._batches.position = self._position.numpy().tolist()
         rate = self._assembly.plan.learning_rate
-        if rate is not None and rate != float(self._planned_rate):
+        if rate is not None and rate != float(self._planned_rate) and self._assembly.has_constant_rate:
             factor = rate_factor(self._assembly.plan, self._assembly.replicas)
             self._assembly.model.optimizer.learning_rate = rate * factor
             self._planned_rate.assign(rate)

@@ -15,15 +15,15 @@ from accel_engine.errors import RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import ModelEntry
 from accel_engine.models.build import build, output_specs
-from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_options import build_options
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.metric_states import call_model
+from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
-from accel_engine.training.core.task import Task, choose_loss, custom_task, find_task, probabilities_of
+from accel_engine.training.core.task import Task, custom_task, find_task, probabilities_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
@@ -86,13 +86,15 @@ def restore_model(
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
     outputs = output_specs(model, description)
     if not model.compiled:
-        model.compile(loss=choose_loss(outputs, data, plan.task, logits=returns_logits(model)))
+        model.compile(loss=loss_of_uncompiled(model, outputs, data, plan))
     own_step = has_custom_train_step(model)
+    if not own_step:
+        change_loss(model, outputs, data, plan)
     task = custom_task(model, outputs, data) if own_step else find_task(model, outputs, data, plan.task)
     restored = RestoredModel(model, task, outputs, scaler(scale(model), data))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
-        status = tf.train.Checkpoint(model=model).restore(str(checkpoint))
+        status = tf.train.Checkpoint(model=model).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]

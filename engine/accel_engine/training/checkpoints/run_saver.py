@@ -7,8 +7,9 @@ import keras
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
-from accel_engine.run.run_paths import MODEL
+from accel_engine.run.run_paths import MODEL, checkpoint_steps
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
+from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -25,6 +26,9 @@ class RunSaver:
         reporter: The run's step and phase.
         batches: The position in the data.
 
+    Attributes:
+        best_step: The step at which the monitored metric is at its best, whose checkpoint is kept; ``None`` if unknown.
+
     Raises:
         RunError: The checkpoint cannot be read, or does not fit the model or the data.
     """
@@ -37,6 +41,7 @@ class RunSaver:
             self._checkpoints.restore(reporter.step)
         self._saved = self._current
         self._due = -math.inf
+        self.best_step: int | None = None
 
     @property
     def is_due(self) -> bool:
@@ -54,13 +59,36 @@ class RunSaver:
         self._saved = self._current
         ended = time.perf_counter()
         seconds = ended - began
+        self._checkpoints.prune(self.best_step)
         self._due = ended + seconds / MAX_CHECKPOINT_TIME_SHARE
-        reporter.emit(CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds)
+        is_best = reporter.step == self.best_step
+        reporter.emit(
+            CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds, best=is_best
+        )
 
     def save_model(self) -> None:
-        """Write ``model.keras`` atomically; only the chief does."""
+        """Write ``model.keras`` atomically, at the end of training; only the chief does.
+
+        With ``restore_best``, the weights are those of the best step, and with ``ema_momentum`` their averages.
+        """
         if not self._assembly.chief:
             return
+        self._restore_best()
+        with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
+            self._save_model()
+
+    def _restore_best(self) -> None:
+        best, reporter = self.best_step, self._reporter
+        if self._assembly.plan.restore_best == "off" or best in (None, reporter.step):
+            return
+        if best not in checkpoint_steps(reporter.run.directory):
+            message = f"the checkpoint of the best step, {best:,}, is missing: the model has the last weights"
+            reporter.emit(Warned, message=message)
+            return
+        self._checkpoints.restore_weights(best)
+        reporter.emit(Warned, message=f"the model has the weights of its best step, {best:,}", severity="information")
+
+    def _save_model(self) -> None:
         # One name for all processes, so that a killed one does not leave a large file for good.
         temporary, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
         try:

@@ -12,11 +12,11 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
-from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
+from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import unseeded_state
+from accel_engine.private_names.keras_names import averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -91,6 +91,12 @@ class Assembly:
         """The processes that train together; ``None`` for a single process."""
         return self.resolved.cluster
 
+    def averaged_weights(self) -> list[tuple[keras.Variable, tf.Tensor]]:
+        """The weights of the model with the averages to validate instead, in a graph; empty without averages."""
+        if self.plan.ema_momentum is None:
+            return []
+        return [(variable, tf.convert_to_tensor(average.value)) for variable, average in averages_of(self.model)]
+
     def prepare(self, raw: Batch) -> Batch:
         """What the model and its loss take, from raw examples; in the graph of a step."""
         inputs = self.scaled(raw.inputs)
@@ -160,6 +166,11 @@ class Assembly:
         return optimizer_of_steps(self.model, custom_step=self.has_custom_train_step)
 
     @property
+    def has_constant_rate(self) -> bool:
+        """Whether the learning rate is a variable, which can be set, rather than a schedule."""
+        return self.optimizer is not None and has_constant_rate(self.optimizer)
+
+    @property
     def learning_rate(self) -> float | None:
         """The learning rate of the next step; ``None`` where it is unknown."""
         return None if self.optimizer is None else rounded_rate(float(read_rate(self.optimizer)))
@@ -224,8 +235,7 @@ def assemble(
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
-        model, custom_step = compiled.model, compiled.has_custom_train_step
-        metrics = () if custom_step else compiled.task.metrics(model)
+        model, custom_step, metrics = compiled.model, compiled.has_custom_train_step, compiled.metrics
         augmentation = choose_augmentation(
             plan, dataset, compiled.task, compiled.scaling.factor, custom_step=custom_step
         )

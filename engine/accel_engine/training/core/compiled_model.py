@@ -1,6 +1,7 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,25 +17,34 @@ from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
-from accel_engine.keras_support.optimizers import optimizer_name, read_rate, set_rate
+from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
-from accel_engine.models.traits import returns_logits
 from accel_engine.models.user_code import reason
-from accel_engine.plan import Plan
+from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_options import build_options
 from accel_engine.training.core.freezing import Freezing, freeze
 from accel_engine.training.core.initial_weights import load_initial_weights
-from accel_engine.training.core.metric_states import call_model, compute_loss, not_additive, own_metrics
+from accel_engine.training.core.metric_states import (
+    call_model,
+    compute_loss,
+    metrics_of,
+    not_additive,
+    own_metrics,
+    update_metrics,
+)
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.mixed_targets import take_mixed_targets
+from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
+from accel_engine.training.core.plan_metrics import plan_metrics
+from accel_engine.training.core.plan_optimizer import plan_optimizer
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import Task, check_outputs, choose_loss, custom_task, find_task
+from accel_engine.training.core.task import Task, check_outputs, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 _MOST_TRIED = 10**7
@@ -50,6 +60,7 @@ class CompiledModel:
         scaling: How raw examples are scaled before it.
         task: What it learns.
         outputs: The specs of its outputs; ``None`` if it cannot be called.
+        metrics: What is measured besides the model's own metrics.
         freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
         notes: Warnings for the user.
@@ -59,6 +70,7 @@ class CompiledModel:
     scaling: Scaling
     task: Task
     outputs: Structure
+    metrics: tuple[keras.Metric, ...]
     freezing: Freezing
     has_custom_train_step: bool
     notes: tuple[str, ...]
@@ -88,19 +100,21 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)
     if custom_step:
-        _check_custom_step(resolved)
+        _check_custom_step(model, resolved)
     outputs = output_specs(model, data)
-    notes += _compile(model, resolved, outputs, dataset)
+    notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
     task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
     check_outputs(task, outputs, dataset, plan.model)
     notes += filter(None, [task.note])
+    metrics: tuple[keras.Metric, ...] = ()
     if not custom_step:
+        metrics = task.metrics(model)
+        metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
-        _build_metrics(model, task, outputs, dataset, batch)
+        _build_metrics(model, task, outputs, dataset, batch, metrics)
         notes += _check_metrics(model, task, outputs, dataset)
     _check_micro_batches(model, plan, custom_step)
-    notes += _scale_rate(model, plan, replicas)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
         notes.append(
             f"the gradients of {replicas} replicas are added: as in fit, the model's compute_loss must "
@@ -117,12 +131,14 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
+    if resolved.strategy.name == "central-storage" and plan.ema_momentum is not None:
+        raise PlanError("ema_momentum", plan.ema_momentum, "central-storage does not support it: use mirrored")
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
-    return CompiledModel(model, scaling, task, outputs, freezing, custom_step, tuple(notes))
+    return CompiledModel(model, scaling, task, outputs, metrics, freezing, custom_step, tuple(notes))
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:
@@ -147,18 +163,31 @@ def _moments(examples: Examples) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(values.mean(axis=0).tolist()), tuple(variance.tolist())
 
 
-def rate_factor(plan: Plan, replicas: int) -> float:
-    """The factor by which a plan scales its learning rate for a number of replicas."""
-    factors: dict[str, float] = {"none": 1.0, "linear": replicas, "square-root": math.sqrt(replicas)}
-    return factors[plan.rate_scaling]
+_OF_OUR_STEP = (
+    "gradient_norm",
+    "loss",
+    "label_smoothing",
+    "metrics",
+    "clip_norm",
+    "global_clip_norm",
+    "clip_value",
+    "ema_momentum",
+)
+"""Fields of a plan that the model's own ``train_step`` would ignore."""
+
+_OF_THE_OPTIMIZER = ("schedule", "optimizer", "weight_decay", "momentum")
+"""Fields of a plan that need a single optimizer."""
 
 
-def _check_custom_step(resolved: ResolvedPlan) -> None:
+def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
     """Raise if a custom ``train_step`` cannot do what the plan says."""
-    name = resolved.plan.model
-    if resolved.plan.gradient_norm == "on":
-        reason = f"model {name} computes gradients in a custom train_step, where they cannot be read: use off"
-        raise PlanError("gradient_norm", "on", reason)
+    plan, name = resolved.plan, resolved.plan.model
+    for field in _OF_OUR_STEP:
+        if (value := getattr(plan, field)) != DEFAULTS[field]:
+            raise PlanError(field, value, f"model {name} has a custom train_step, which decides this itself")
+    for field in _OF_THE_OPTIMIZER if optimizer_of_steps(model, custom_step=True) is None else ():
+        if (value := getattr(plan, field)) != DEFAULTS[field]:
+            raise PlanError(field, value, f"model {name} has a custom train_step with optimizers of its own")
     if resolved.coordinated:
         raise ModelError(
             f"model {name} has a custom train_step, whose metrics all workers would share: "
@@ -166,7 +195,14 @@ def _check_custom_step(resolved: ResolvedPlan) -> None:
         )
 
 
-def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
+def _build_metrics(
+    model: keras.Model,
+    task: Task,
+    outputs: Structure,
+    dataset: Dataset,
+    batch: int,
+    metrics: Sequence[keras.Metric],
+) -> None:
     """Create the variables of the model's losses and metrics.
 
     Raises:
@@ -182,6 +218,7 @@ def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: 
                 model.compute_metrics(inputs, encoded, outputs, None)
                 return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
         model.compute_metrics(inputs, encoded, outputs, None)
+        update_metrics(metrics, encoded, outputs)
         return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
 
     def spec_of(each: Any, first: int) -> tf.TensorSpec:
@@ -247,22 +284,31 @@ def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:
         step.get_concrete_function(parts if len(parts) > 1 else parts[0])
 
 
-def _compile(model: keras.Model, resolved: ResolvedPlan, outputs: Structure, dataset: Dataset) -> list[str]:
+def _compile(
+    model: keras.Model, resolved: ResolvedPlan, outputs: Structure, dataset: Dataset, *, custom_step: bool
+) -> list[str]:
     """Compile an uncompiled model; a compiled one keeps what the plan does not override."""
     plan, entry, notes = resolved.plan, resolved.model, list[str]()
+    optimizer, optimizer_notes = plan_optimizer(
+        plan,
+        model,
+        default_rate=entry.learning_rate if isinstance(entry, ModelEntry) else None,
+        replicas=resolved.step_counts.replicas if resolved.step_counts else 1,
+        total_steps=resolved.step_counts.total_steps if resolved.step_counts else 0,
+    )
     if not model.compiled:
-        loss = choose_loss(outputs, dataset, plan.task, logits=returns_logits(model))
-        model.compile(optimizer=_optimizer(plan), loss=loss)
-        if isinstance(entry, ModelEntry):
-            if plan.learning_rate is None and plan.optimizer in ("auto", "adam"):
-                model.optimizer.learning_rate = entry.learning_rate
-        else:
+        loss = loss_of_uncompiled(model, outputs, dataset, plan)
+        model.compile(optimizer=optimizer, loss=loss)
+        if not isinstance(entry, ModelEntry):
             notes.append(f"the model is not compiled: using {loss.name} and {optimizer_name(model.optimizer)}")
-    elif plan.optimizer != "auto":
-        notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {optimizer_name(model.optimizer)}")
-        model.optimizer = _optimizer(plan)
-    elif plan.learning_rate is not None and (problem := set_rate(model.optimizer, plan.learning_rate)):
-        raise PlanError("learning_rate", plan.learning_rate, problem)
+    else:
+        if plan.optimizer != "auto":
+            before = optimizer_name(model.optimizer)
+            notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {before}")
+        if optimizer is not model.optimizer:
+            model.optimizer = optimizer
+        notes += [] if custom_step else change_loss(model, outputs, dataset, plan)
+    notes += optimizer_notes
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
@@ -297,22 +343,3 @@ def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> N
     else:
         return
     raise PlanError("micro_batches", plan.micro_batches, f"{reason}; leave it empty")
-
-
-def _scale_rate(model: keras.Model, plan: Plan, replicas: int) -> list[str]:
-    """Scale the learning rate by the number of replicas, as the plan says; returns a note."""
-    factor = rate_factor(plan, replicas)
-    if factor == 1:
-        return []
-    before = float(read_rate(model.optimizer))
-    if before and (problem := set_rate(model.optimizer, before * factor)):
-        raise PlanError("rate_scaling", plan.rate_scaling, problem)
-    return [f"the learning rate {before:g} is multiplied by {factor:.3g} for {replicas} replicas"]
-
-
-def _optimizer(plan: Plan) -> keras.optimizers.Optimizer:
-    name = "adam" if plan.optimizer == "auto" else plan.optimizer
-    settings = {} if plan.learning_rate is None else {"learning_rate": plan.learning_rate}
-    optimizer = keras.optimizers.get({"class_name": name, "config": settings})
-    # float16 gradients underflow unless the loss is scaled up; bfloat16 has the range of float32.
-    return keras.optimizers.LossScaleOptimizer(optimizer) if plan.policy == "mixed_float16" else optimizer

@@ -127,18 +127,20 @@ class Loop:
         """Number of steps of the next chunk."""
         return self._size.steps
 
-    def run(self, segment: Segment, first: int = 0) -> Iterator[ChunkResult]:
+    def run(self, segment: Segment, first: int = 0, last: int | None = None) -> Iterator[ChunkResult]:
         """Run the steps of a segment; yields after each chunk.
 
         Args:
             segment: The steps.
             first: The step to start with.
+            last: The step before which to end; that after the last one by default.
         """
+        end = segment.steps if last is None else last
         source = self._feed.open(segment.order, first)
         chunk = self._chunk_for(source)
         done = first
-        while done < segment.steps:
-            count = self._sync_count(min(self._size.steps, segment.steps - done))
+        while done < end:
+            count = self._sync_count(min(self._size.steps, end - done))
             started, begin = clock.now(), time.perf_counter()
             values: npt.NDArray[np.float32] = chunk(source, tf.constant(done), tf.constant(count)).numpy()
             seconds = time.perf_counter() - begin

@@ -37,13 +37,14 @@ class MetricStates:
         self._model = model
         self._extra = extra
         self._names = names
-        large = [metric for metric in _leaves(model) if limit is not None and _size(metric.variables) > limit]
+        every_metric = [*metrics_of(model), *extra]
+        large = [metric for metric in every_metric if limit is not None and _size(metric.variables) > limit]
         self.left_out = tuple(metric.name for metric in large)
         hidden = {id(variable) for metric in large for variable in metric.variables}
         every = [*model.metrics_variables, *(variable for metric in extra for variable in metric.variables)]
         self._all = every
         self._variables = [variable for variable in every if id(variable) not in hidden]
-        self._hidden_names = _names_of(model, large)
+        self._hidden_names = _names_of(model, large) | {metric.name for metric in extra if metric in large}
 
     @property
     def width(self) -> int:
@@ -60,28 +61,35 @@ class MetricStates:
         """Names of the metrics' series."""
         return tuple(self.results(self.unpack(tf.zeros([self.width]))))
 
-    def measure(self, batch: Batch, outputs: Structure, *, training: bool) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def measure(
+        self,
+        batch: Batch,
+        outputs: Structure,
+        *,
+        training: bool,
+        weights: Sequence[tuple[keras.Variable, tf.Tensor]] = (),
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """The loss of a batch and the states of its metrics.
 
         Args:
             batch: Inputs, targets and weights as the loss takes them.
             outputs: The model's outputs.
             training: Whether it is a training step.
+            weights: Other values of the model's weights, for regularization.
 
         Returns:
             The loss of :func:`compute_loss`, divided by the number of replicas as Keras does it, and float32 tensors
             to be summed.
         """
         model = self._model
-        zeros = [(variable, tf.zeros(variable.shape, variable.dtype)) for variable in self._all]
-        known = {id(variable) for variable in self._all}
+        given = [*((variable, tf.zeros(variable.shape, variable.dtype)) for variable in self._all), *weights]
+        known = {id(variable) for variable, _ in given}
         outside = None if keeps_losses(model) else compute_loss(model, batch, outputs, training=training)
         shared = batch._replace(weights=_share_masks(batch.weights, outputs))
-        with kept_losses(model), keras.StatelessScope(state_mapping=zeros) as scope:
+        with kept_losses(model), keras.StatelessScope(state_mapping=given) as scope:
             loss = compute_loss(model, shared, outputs, training=training) if outside is None else outside
             model.compute_metrics(*batch[:2], outputs, batch.weights)
-            for metric in self._extra:
-                metric.update_state(_with_units(batch.targets, outputs), outputs)
+            update_metrics(self._extra, batch.targets, outputs)
             states = [tf.cast(scope.get_current_value(variable), tf.float32) for variable in self._variables]
         for variable in model.variables:  # changed by a custom compute_loss or compute_metrics
             if id(variable) not in known and (value := scope.get_current_value(variable)) is not None:
@@ -142,9 +150,15 @@ def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Stru
     return model(inputs, training=training) if takes else model(inputs)
 
 
+def update_metrics(metrics: Sequence[keras.Metric], targets: tf.Tensor, outputs: tf.Tensor) -> None:
+    """Add a batch to metrics of a single output that are not part of the model."""
+    for metric in metrics:
+        metric.update_state(_with_units(targets, outputs), outputs)
+
+
 def own_metrics(model: keras.Model) -> list[keras.Metric]:
     """The metrics of a compiled model whose classes are not Keras' own."""
-    return [metric for metric in _leaves(model) if not is_keras_defined(type(metric).update_state)]
+    return [metric for metric in metrics_of(model) if not is_keras_defined(type(metric).update_state)]
 
 
 def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[str]:
@@ -200,7 +214,8 @@ def _share_masks(weights: Structure, outputs: Structure) -> Structure:
     return share * (tf.ones([tf.shape(mask)[0], 1]) if weights is None else tf.cast(weights, tf.float32))
 
 
-def _leaves(model: keras.Model) -> list[keras.Metric]:
+def metrics_of(model: keras.Model) -> list[keras.Metric]:
+    """The metrics of a compiled model, one by one."""
     return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
 
 

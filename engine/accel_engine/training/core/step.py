@@ -12,6 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
+from accel_engine.training.core.plan_optimizer import clips_sums
 
 GRADIENT_NORM = "gradient_norm"
 
@@ -29,6 +30,7 @@ class Step:
         self._micro_batches = micro_batches
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
         self._replicas = assembly.strategy.num_replicas_in_sync
+        self._clips_sums = clips_sums(assembly.plan, self._replicas)
 
     def run(self, raw: Batch) -> list[tf.Tensor]:
         """Update the weights by a replica's batch.
@@ -41,6 +43,8 @@ class Step:
         """
         gradients, measured = self._gradients(raw)
         model = self._assembly.model
+        if self._clips_sums:
+            gradients = mean_of_replicas(gradients)
         if self._assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
             measured.insert(0, global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0))))
         model.optimizer.apply(gradients, model.trainable_variables)
@@ -138,6 +142,19 @@ def main_loss(series: dict[str, Any]) -> Any:
     if not losses:
         raise ModelError(f"the model's train_step returns {', '.join(series)} but no loss")
     return sum(losses[1:], losses[0])
+
+
+def mean_of_replicas(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None]) -> list[tf.Tensor | None]:
+    """The mean over replicas of each gradient, which is the same on all of them.
+
+    The optimizer clips it to ``1 / replicas`` of the plan's limit and adds it up over replicas: as if the sum of the
+    gradients was clipped to the limit.
+    """
+    context = tf.distribute.get_replica_context()
+    # Rows of an embedding that occur more than once in a batch are summed first.
+    dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
+    means = iter(context.all_reduce(tf.distribute.ReduceOp.MEAN, dense))
+    return [None if gradient is None else next(means) for gradient in gradients]
 
 
 def global_norm(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None], scale: tf.Tensor) -> tf.Tensor:

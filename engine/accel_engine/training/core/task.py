@@ -13,7 +13,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
-from accel_engine.keras_support.losses import Loss, is_keras_defined, loss_name, single_loss
+from accel_engine.keras_support.losses import Loss, is_of_keras, loss_name, single_loss
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.training.core.mixed_targets import MixedBinaryAccuracy
 
@@ -25,6 +25,7 @@ UNCHANGED, ONE_HOT, SPARSE, COLUMN, INPUTS = "unchanged", "one-hot", "sparse", "
 or the scaled inputs are the targets."""
 
 _CLASSIFYING = ("crossentropy", "focal", "hinge")
+_LABEL_RANKS = {"sequence": 2, "segmentation": 3}
 _BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 
 
@@ -55,7 +56,8 @@ class Task:
         if self.encoding == INPUTS:
             return inputs
         if self.encoding == ONE_HOT:
-            return tf.one_hot(tf.reshape(targets, [-1]), self.classes)
+            rank = _LABEL_RANKS.get(self.name, 1)
+            return tf.one_hot(tf.reshape(targets, tf.shape(targets)[:rank]), self.classes)
         if self.encoding == SPARSE:
             return tf.argmax(targets, axis=-1, output_type=tf.int32)
         if self.encoding == COLUMN:
@@ -98,7 +100,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
         return Task("reconstruction", INPUTS, note=note)
     if len(leaves) > 1 or isinstance(loss, list | dict):
         return Task(SEVERAL_OUTPUTS)
-    if targets is None and _is_of_keras(loss):
+    if targets is None and is_of_keras(loss):
         raise PlanError("task", chosen, "the data has no targets, which the model's loss needs; use reconstruction")
     output = leaves[0]
     name = chosen if chosen != "auto" else _name(loss, output, targets, dataset)
@@ -108,7 +110,8 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     logits = loss_takes_logits(loss)
     binary = units == 1
     classes = dataset.classes or (2 if binary else units)
-    encoding = _encoding(loss, output, targets) if name == "classification" and dataset.classes else UNCHANGED
+    by_class = dataset.classes if name == "classification" else name != "multi-label" and units > 1
+    encoding = _encoding(loss, output, targets) if by_class else UNCHANGED
     form = {ONE_HOT: "one-hot vectors", SPARSE: "class indices"}.get(encoding)
     note = f"labels are given to {loss_name(loss)} as {form}" if form and encoding == SPARSE else ""
     has_class_axis = isinstance(targets, ArraySpec) and units > 1 and targets.shape == tuple(output.shape[1:])
@@ -129,36 +132,6 @@ def custom_task(model: keras.Model, outputs: Structure, dataset: Dataset) -> Tas
     if loss is None or len(leaves) != 1 or not dataset.class_names or len(leaves[0].shape) != 2:
         return Task("custom")
     return Task("custom", _encoding(loss, leaves[0], dataset.spec.targets), dataset.classes)
-
-
-def choose_loss(outputs: Structure, dataset: Dataset, chosen: str, *, logits: bool) -> Any:
-    """Choose the loss of a model that is not compiled, by its task.
-
-    Args:
-        outputs: The specs of its outputs.
-        dataset: The data.
-        chosen: The plan's ``task``.
-        logits: Whether the outputs are logits rather than probabilities.
-
-    Raises:
-        ModelError: There is no such loss: it depends on what the model is for.
-    """
-    leaves, targets = flatten(outputs), dataset.spec.targets
-    task = dataset.task if chosen == "auto" else chosen
-    if len(leaves) != 1:
-        raise ModelError(f"the model has {len(leaves)} outputs and is not compiled: compile it with a loss for each")
-    if task == "reconstruction" or (task == "auto" and targets is None and _like_inputs(leaves, dataset)):
-        return keras.losses.MeanSquaredError()
-    if task == "regression":
-        return keras.losses.MeanSquaredError()
-    units = int(leaves[0].shape[-1] or 1)
-    if task == "multi-label" or (task in ("classification", "segmentation") and units == 1):
-        return keras.losses.BinaryCrossentropy(from_logits=logits)
-    if task in ("classification", "sequence", "segmentation"):
-        if _are_labels(targets, leaves[0]):
-            return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
-        return keras.losses.CategoricalCrossentropy(from_logits=logits)
-    raise ModelError("the model is not compiled, and the data does not tell the task: compile it, or set --task")
 
 
 def check_outputs(task: Task, outputs: Structure, dataset: Dataset, model_name: str) -> None:
@@ -203,7 +176,7 @@ def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
                 several = int(output.shape[-1] or 1) > 1 and dataset.task != "classification"
                 return "multi-label" if several else "classification"
         return _BY_RANK.get(rank, "custom")
-    if not _is_of_keras(loss):
+    if not is_of_keras(loss):
         # A custom loss: the data tells what it may be for.
         fits = dataset.task == "classification" and rank == 2 and int(output.shape[-1] or 0) >= dataset.classes
         return "classification" if fits else "custom" if dataset.task in ("auto", "classification") else dataset.task
@@ -216,7 +189,7 @@ def _encoding(loss: Loss, output: Any, targets: Structure) -> str:
     """How class labels of a single target are encoded for a loss."""
     if not isinstance(targets, ArraySpec):
         return UNCHANGED
-    labels = _are_labels(targets, output)
+    labels = are_labels(targets, output)
     if labels and output.shape[-1] == 1:
         return COLUMN  # some metrics, such as F1Score, compare arrays of one shape only
     if labels and _takes_one_hot(loss):
@@ -228,15 +201,10 @@ def _takes_one_hot(loss: Loss) -> bool:
     loss = single_loss(loss)
     if loss is None or "sparse" in loss_name(loss):
         return False
-    return _is_of_keras(loss)
+    return is_of_keras(loss)
 
 
-def _is_of_keras(loss: Loss) -> bool:
-    """Whether a loss is one of Keras', by name or not, rather than a custom one."""
-    return isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss))
-
-
-def _are_labels(targets: Structure, output: Any) -> bool:
+def are_labels(targets: Structure, output: Any) -> bool:
     """Whether targets are class indices: integers, without the axis of classes that the output has."""
     if not isinstance(targets, ArraySpec) or "int" not in targets.dtype:
         return False
@@ -246,11 +214,11 @@ def _are_labels(targets: Structure, output: Any) -> bool:
 
 def _is_autoencoder(loss: Loss, outputs: list[Any], dataset: Dataset) -> bool:
     """Whether a model learns its inputs: there is nothing else that its outputs could be compared with."""
-    if not _like_inputs(outputs, dataset) or "categorical" in loss_name(loss):
+    if not is_like_inputs(outputs, dataset) or "categorical" in loss_name(loss):
         return False
     targets = dataset.spec.targets
     return targets is None or (
-        _is_of_keras(loss) and bool(dataset.class_names) and len(flatten(targets)[0].shape) + 1 < len(outputs[0].shape)
+        is_of_keras(loss) and bool(dataset.class_names) and len(flatten(targets)[0].shape) + 1 < len(outputs[0].shape)
     )
 
 
@@ -258,7 +226,7 @@ def _floats(targets: Structure) -> bool:
     return isinstance(targets, ArraySpec) and targets.dtype.startswith("float")
 
 
-def _like_inputs(outputs: list[Any], dataset: Dataset) -> bool:
+def is_like_inputs(outputs: list[Any], dataset: Dataset) -> bool:
     """Whether the single output has the shape of the single input."""
     inputs = dataset.spec.inputs
     return len(outputs) == 1 and isinstance(inputs, ArraySpec) and tuple(outputs[0].shape[1:]) == inputs.shape

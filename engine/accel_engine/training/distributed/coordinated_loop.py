@@ -65,15 +65,16 @@ class CoordinatedLoop(Loop):
         """Trace the graph of a dispatch ahead of the first chunk, and return it."""
         return self._dispatch_for(segment.order).graph
 
-    def run(self, segment: Segment, first: int = 0) -> Iterator[ChunkResult]:
+    def run(self, segment: Segment, first: int = 0, last: int | None = None) -> Iterator[ChunkResult]:
         """Run the steps of a segment; yields after each chunk, while workers may be running later ones.
 
         Args:
             segment: The steps; its order is that of row numbers, int32 ``[steps, 1, batch]``.
             first: The step to start with.
+            last: The step before which to end; that after the last one by default.
         """
-        order: npt.NDArray[np.int32] = segment.order
-        position, last = first, 0.0
+        order: npt.NDArray[np.int32] = segment.order[:last]
+        position, ended = first, 0.0
         while position < len(order) or self._pending:
             while position < len(order) and self._may_schedule:
                 rows = order[position : position + self._size.steps]
@@ -82,8 +83,8 @@ class CoordinatedLoop(Loop):
             chunk = self._pending.popleft()
             values = np.concatenate([self._workers.fetch(result) for result in chunk.results])
             # It began when it was scheduled, or when the chunk before it ended.
-            began, last = max(last, chunk.scheduled_at), time.perf_counter()
-            seconds = last - began
+            began, ended = max(ended, chunk.scheduled_at), time.perf_counter()
+            seconds = ended - began
             self._size.update(chunk.count, seconds)
             yield ChunkResult(chunk.count, clock.now() - seconds, seconds, self._named(values), segment.examples)
 

@@ -7,6 +7,7 @@ holds all of them.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +141,7 @@ class Validation:
         assembly = self._assembly
 
         def call(inputs: Structure) -> Structure:
-            return call_model(assembly.model, assembly.scaled(inputs), training=False)
+            return _call(assembly.model, assembly.scaled(inputs), assembly.averaged_weights())
 
         if assembly.coordinated:
             return call(inputs)
@@ -222,8 +223,9 @@ class Validation:
         batch = assembly.prepare(self._feed.examples(*arguments))
         if self._custom:
             return self._custom_batch(batch)
-        outputs = call_model(model, batch.inputs, training=False)
-        loss, states = self._states.measure(batch, outputs, training=False)
+        weights = assembly.averaged_weights()
+        outputs = _call(model, batch.inputs, weights)
+        loss, states = self._states.measure(batch, outputs, training=False, weights=weights)
         every = tf.ones([tf.shape(flatten(batch)[0])[0]])
         count = tf.reduce_sum(every)
         # Keras divides the whole loss by the number of replicas.
@@ -252,6 +254,12 @@ class Validation:
         """Metrics by series name."""
         values = self._assembly.names.scalars(keras.tree.map_structure(np.asarray, dict(results)))
         return {name: float(value) for name, value in values.items()}
+
+
+def _call(model: keras.Model, inputs: Structure, weights: list[tuple[keras.Variable, tf.Tensor]]) -> Structure:
+    """Call a model with some weights replaced."""
+    with keras.StatelessScope(state_mapping=weights) if weights else nullcontext():
+        return call_model(model, inputs, training=False)
 
 
 def _with_loss(metrics: dict[str, float]) -> dict[str, float]:

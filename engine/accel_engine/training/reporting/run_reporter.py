@@ -31,6 +31,11 @@ class RunReporter:
         self.phase = phase
         self.emit(PhaseChanged, phase=phase, detail=detail)
 
+    def resume_phase(self, phase: Phase) -> None:
+        """Enter a phase again, if another one has interrupted it."""
+        if self.phase is not phase:
+            self.enter_phase(phase)
+
     def answer_command(self, command: Command, *, obeyed: bool, answer: str) -> None:
         """Write the answer to a command and emit ``CommandAnswered``."""
         self.run.answer(command, obeyed=obeyed, answer=answer)

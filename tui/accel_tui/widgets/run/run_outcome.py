@@ -75,8 +75,8 @@ class RunOutcome(RunText):
         took = numbers.time_taken("in", ended.seconds, state.earlier_seconds, state.resumed_at)
         lines = [Content.assemble((head, "bold"), ", ".join((took, *speeds)))]
         if ended.reason:
-            stopped = ended.outcome is Outcome.STOPPED
-            lines.append(Content(ended.reason[:1].upper() + ended.reason[1:] if stopped else ended.reason))
+            failed = ended.outcome is Outcome.FAILED
+            lines.append(Content(ended.reason if failed else ended.reason[:1].upper() + ended.reason[1:]))
         if ended.hint:
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:

@@ -1,0 +1,116 @@
+"""Chooses the loss of a model: the plan's, the compiled model's, or the one that fits its task."""
+
+from typing import Any
+
+import keras
+
+from accel_engine.data.dataset import Dataset
+from accel_engine.data.structure import Structure, flatten
+from accel_engine.errors import ModelError, PlanError
+from accel_engine.keras_support.losses import is_of_keras, loss_name, single_loss
+from accel_engine.models.traits import returns_logits
+from accel_engine.plan import Plan
+from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits
+from accel_engine.training.core.task import are_labels, is_like_inputs
+
+LOSSES: dict[str, type[keras.losses.Loss]] = {
+    "categorical_crossentropy": keras.losses.CategoricalCrossentropy,
+    "binary_crossentropy": keras.losses.BinaryCrossentropy,
+    "categorical_focal_crossentropy": keras.losses.CategoricalFocalCrossentropy,
+    "binary_focal_crossentropy": keras.losses.BinaryFocalCrossentropy,
+    "categorical_hinge": keras.losses.CategoricalHinge,
+    "hinge": keras.losses.Hinge,
+    "squared_hinge": keras.losses.SquaredHinge,
+    "dice": keras.losses.Dice,
+    "mean_squared_error": keras.losses.MeanSquaredError,
+    "mean_absolute_error": keras.losses.MeanAbsoluteError,
+    "mean_absolute_percentage_error": keras.losses.MeanAbsolutePercentageError,
+    "mean_squared_logarithmic_error": keras.losses.MeanSquaredLogarithmicError,
+    "huber": keras.losses.Huber,
+    "log_cosh": keras.losses.LogCosh,
+    "cosine_similarity": keras.losses.CosineSimilarity,
+    "poisson": keras.losses.Poisson,
+    "kl_divergence": keras.losses.KLDivergence,
+}
+"""Keras' losses by the names of :data:`accel_engine.plan.fields.LOSSES`."""
+
+_SMOOTHED = ("categorical_crossentropy", "binary_crossentropy")
+
+
+def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> keras.losses.Loss:
+    """The loss of a model that is not compiled: the plan's, or the one of its task.
+
+    Args:
+        model: The model.
+        outputs: The specs of its outputs.
+        dataset: The data.
+        plan: The plan.
+
+    Raises:
+        ModelError: There is no such loss: it depends on what the model is for.
+        PlanError: The loss of the task has no label smoothing.
+    """
+    leaves = flatten(outputs)
+    if len(leaves) != 1:
+        raise ModelError(f"the model has {len(leaves)} outputs and is not compiled: compile it with a loss for each")
+    name = plan.loss if plan.loss != "auto" else _name_of_task(leaves, dataset, plan.task)
+    return _make(name, plan, leaves[0], dataset, logits=returns_logits(model))
+
+
+def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:
+    """Give a compiled model the loss and the label smoothing of a plan; returns notes for the user.
+
+    Raises:
+        PlanError: The model has several outputs, or its loss has no label smoothing.
+    """
+    if plan.loss == "auto" and not plan.label_smoothing:
+        return []
+    field, value = ("loss", plan.loss) if plan.loss != "auto" else ("label_smoothing", plan.label_smoothing)
+    loss, leaves = single_loss(model.loss), flatten(outputs)
+    if len(leaves) != 1 or isinstance(loss, list | dict):
+        raise PlanError(field, value, "the model has several outputs: compile it with their losses")
+    before = loss_name(loss)
+    logits = loss_takes_logits(loss) if loss is not None and is_of_keras(loss) else returns_logits(model)
+    name = plan.loss if plan.loss != "auto" else before.removeprefix("sparse_")
+    if plan.loss == "auto" and (name not in _SMOOTHED or not is_of_keras(loss)):
+        raise PlanError(field, value, f"the model's loss {before} has none; use {' or '.join(_SMOOTHED)}")
+    metrics, weighted = compiled_metrics(model)
+    new = _make(name, plan, leaves[0], dataset, logits=logits)
+    if "sparse" not in new.name and (sparse := [each for each in flatten([metrics, weighted]) if _is_sparse(each)]):
+        reason = f"encodes labels as vectors, which the model's metric {loss_name(sparse[0])} does not take"
+        raise PlanError(field, value, reason)
+    model.compile(optimizer=model.optimizer, loss=new, metrics=metrics, weighted_metrics=weighted)
+    return [f"the plan's loss {plan.loss} replaces the model's {before}"] if plan.loss != "auto" else []
+
+
+def _make(name: str, plan: Plan, output: Any, dataset: Dataset, *, logits: bool) -> keras.losses.Loss:
+    if name == "categorical_crossentropy" and not plan.label_smoothing and are_labels(dataset.spec.targets, output):
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
+    options: dict[str, Any] = {"from_logits": logits} if "crossentropy" in name else {}
+    if plan.label_smoothing:
+        if name not in _SMOOTHED:
+            reason = f"the loss {name} has none; it is of {' and '.join(_SMOOTHED)}"
+            raise PlanError("label_smoothing", plan.label_smoothing, reason)
+        options["label_smoothing"] = plan.label_smoothing
+    return LOSSES[name](**options)
+
+
+def _name_of_task(leaves: list[Any], dataset: Dataset, chosen: str) -> str:
+    targets = dataset.spec.targets
+    task = dataset.task if chosen == "auto" else chosen
+    if task in ("reconstruction", "regression"):
+        return "mean_squared_error"
+    if task == "auto" and targets is None and is_like_inputs(leaves, dataset):
+        return "mean_squared_error"
+    units = int(leaves[0].shape[-1] or 1)
+    if task == "multi-label" or (task in ("classification", "segmentation") and units == 1):
+        return "binary_crossentropy"
+    if task in ("classification", "sequence", "segmentation"):
+        return "categorical_crossentropy"
+    raise ModelError(
+        "the model is not compiled, and the data does not tell the task: compile it, or set --task or --loss"
+    )
+
+
+def _is_sparse(metric: Any) -> bool:
+    return "sparse" in loss_name(metric).lower()

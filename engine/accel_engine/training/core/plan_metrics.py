@@ -1,0 +1,128 @@
+"""The metrics that a plan names, for the task of its model."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine.data.structure import Structure, flatten
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.training.core.task import Task, probabilities_of
+
+TOP_K = 5
+"""The number of classes of ``top_k_categorical_accuracy``, as in Keras."""
+
+_NUMERIC = {
+    "mean_absolute_error": keras.metrics.MeanAbsoluteError,
+    "mean_squared_error": keras.metrics.MeanSquaredError,
+    "root_mean_squared_error": keras.metrics.RootMeanSquaredError,
+    "mean_absolute_percentage_error": keras.metrics.MeanAbsolutePercentageError,
+    "cosine_similarity": keras.metrics.CosineSimilarity,
+}
+_CLASSIFYING = ("classification", "multi-label", "sequence", "segmentation")
+
+
+class _OfRows(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
+    """A metric of numbers, whose examples are rows of values."""
+
+    def __init__(self, inner: keras.metrics.Metric) -> None:
+        super().__init__(name=inner.name)
+        self._inner = inner
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add a batch."""
+        del sample_weight
+        width = y_pred.shape[-1] if y_pred.shape.rank > 1 else 1
+        self._inner.update_state(*(tf.reshape(tf.cast(each, tf.float32), [-1, width]) for each in (y_true, y_pred)))
+
+    def result(self) -> Any:
+        """The inner metric's result."""
+        return self._inner.result()
+
+
+class _OfClasses(_OfRows):
+    """A metric of the probabilities of classes, whose labels are encoded as vectors.
+
+    Args:
+        inner: The metric; it takes arrays ``[examples, classes]``, or ``[examples, 1]`` for a single output.
+        task: How labels and outputs are encoded.
+        classes: Number of outputs.
+    """
+
+    def __init__(self, inner: keras.metrics.Metric, task: Task, classes: int) -> None:
+        super().__init__(inner)
+        self._task, self._classes = task, classes
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add a batch."""
+        del sample_weight
+        task, classes = self._task, self._classes
+        if task.binary:
+            shown = tf.sigmoid(tf.cast(y_pred, tf.float32)) if task.logits else tf.cast(y_pred, tf.float32)
+        else:
+            shown = probabilities_of(y_pred, task)
+        if task.one_hot or task.name == "multi-label" or task.binary:
+            labels = tf.cast(y_true, tf.float32)
+        else:
+            labels = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), classes)
+        self._inner.update_state(tf.reshape(labels, [-1, classes]), tf.reshape(shown, [-1, classes]))
+
+
+def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[keras.Metric, ...]) -> tuple[Any, ...]:
+    """The metrics of a plan, besides those that are measured anyway.
+
+    Precision, recall and AUC of several classes count each class of each example, as Keras does; F1 is the mean over
+    classes.
+
+    Args:
+        plan: The plan.
+        task: The model's task.
+        outputs: The specs of its outputs.
+        measured: The metrics that are measured anyway.
+
+    Raises:
+        PlanError: A metric does not fit the task.
+    """
+    leaves = flatten(outputs) if outputs is not None else []
+    if plan.metrics and (len(leaves) != 1 or task.name == "custom"):
+        raise PlanError(
+            "metrics", plan.metrics, "the model has several outputs or its own loss: compile it with metrics"
+        )
+    known = {metric.name for metric in measured}
+    return tuple(_make(name, plan, task, leaves[0]) for name in plan.metrics if name not in known)
+
+
+def _make(name: str, plan: Plan, task: Task, output: Any) -> keras.Metric:
+    is_numeric = task.name in ("regression", "reconstruction")
+    if name in _NUMERIC and (is_numeric or task.name == "multi-label"):
+        return _NUMERIC[name]()
+    if name == "r2_score" and task.name == "regression":
+        return _OfRows(keras.metrics.R2Score(name=name))
+    if task.name not in _CLASSIFYING or name in _NUMERIC or name == "r2_score":
+        raise PlanError("metrics", plan.metrics, f"{name} is not a metric of {task.name}")
+    units = int(output.shape[-1] or 1)
+    match name:
+        case "auc":
+            several = units > 1
+            return _OfClasses(
+                keras.metrics.AUC(name=name, multi_label=several, num_labels=units if several else None), task, units
+            )
+        case "precision" | "recall":
+            kind = keras.metrics.Precision if name == "precision" else keras.metrics.Recall
+            return _OfClasses(kind(name=name), task, units)
+        case "f1_score":
+            single = task.binary or task.name == "multi-label"
+            metric = keras.metrics.F1Score(average="macro", threshold=0.5 if single else None, name=name)
+            return _OfClasses(metric, task, units)
+        case "mean_io_u" if task.binary:
+            return _OfClasses(keras.metrics.BinaryIoU(name=name), task, units)
+        case "mean_io_u" if task.name != "multi-label":
+            metric = keras.metrics.OneHotMeanIoU(num_classes=units, sparse_y_pred=False, name=name)
+            return _OfClasses(metric, task, units)
+        case "top_k_categorical_accuracy" if task.name == "classification" and units > TOP_K:
+            return _OfClasses(keras.metrics.TopKCategoricalAccuracy(TOP_K, name=name), task, units)
+        case "top_k_categorical_accuracy":
+            reason = f"{name} counts the {TOP_K} most probable of the classes; there are {max(units, 2)}"
+            raise PlanError("metrics", plan.metrics, reason)
+    raise PlanError("metrics", plan.metrics, f"{name} is not a metric of {task.name}")

@@ -1,0 +1,112 @@
+"""Builds a plan's learning-rate schedule from Keras' own schedules."""
+
+from typing import Any
+
+import keras
+from keras.optimizers import schedules
+
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.plan import Plan
+from accel_engine.plan.recipe_checks import parse_drop
+
+EXPONENTIAL_END = 0.01
+"""Where an exponential schedule ends, as a share of the highest rate, unless the plan says otherwise."""
+
+ONE_CYCLE_WARMUP = 0.3
+"""Share of the steps in which a one-cycle schedule rises, unless the plan says otherwise; as in fastai and PyTorch."""
+
+ONE_CYCLE_START = 1 / 25
+"""Where a one-cycle schedule starts, as a share of its highest rate; as in fastai and PyTorch."""
+
+
+class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras has no types
+    """Follows one schedule for some steps, and then another one from its beginning.
+
+    Args:
+        first: The first schedule.
+        steps: Its number of steps.
+        second: The second schedule.
+    """
+
+    def __init__(
+        self, first: schedules.LearningRateSchedule, steps: int, second: schedules.LearningRateSchedule
+    ) -> None:
+        self.first, self.steps, self.second = first, steps, second
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of a step."""
+        step = keras.ops.cast(step, "float32")
+        return keras.ops.where(
+            step < self.steps, self.first(step), self.second(keras.ops.maximum(step - self.steps, 0))
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, for Keras."""
+        return {"first": self.first, "steps": self.steps, "second": self.second}
+
+
+def make_schedule(plan: Plan, highest: float, total_steps: int) -> schedules.LearningRateSchedule | float:
+    """The learning rate of a plan with a ``schedule`` of its own.
+
+    Args:
+        plan: The plan.
+        highest: The highest learning rate, after the warm-up.
+        total_steps: Steps of all epochs; 0 if they are unknown.
+
+    Returns:
+        A schedule, or ``highest`` if the rate is constant.
+
+    Raises:
+        PlanError: The schedule depends on the number of steps, which is unknown, or has more steps of warm-up.
+    """
+    by_share = [each for each in plan.rate_drops if each.endswith("%")] if plan.schedule == "steps" else []
+    needs_total = plan.schedule not in ("constant", "steps") or by_share or 0 < plan.warmup < 1
+    if needs_total and not total_steps:
+        reason = "depends on the number of steps, which is unknown for this stream: set "
+        raise PlanError("schedule", plan.schedule, reason, FieldValue("steps_per_epoch"))
+    warmup = _warmup_steps(plan, total_steps)
+    if total_steps and warmup >= total_steps:
+        raise PlanError("warmup", plan.warmup, f"must be below the {total_steps} steps of the run")
+    return _schedule(plan, highest, total_steps, warmup)
+
+
+def _warmup_steps(plan: Plan, total_steps: int) -> int:
+    share = ONE_CYCLE_WARMUP if plan.schedule == "one-cycle" and not plan.warmup else plan.warmup
+    return round(share * total_steps) if share < 1 else int(share)
+
+
+def _schedule(plan: Plan, highest: float, total_steps: int, warmup: int) -> schedules.LearningRateSchedule | float:
+    left = total_steps - warmup
+    if plan.schedule == "one-cycle":
+        start = highest * ONE_CYCLE_START
+        # Up along a cosine: Keras' formula takes an alpha above 1.
+        rise = schedules.CosineDecay(start, max(warmup, 1), alpha=1 / ONE_CYCLE_START)
+        return JoinedSchedule(rise, warmup, schedules.CosineDecay(highest, left, alpha=plan.final_rate or 0.0))
+    if plan.schedule == "cosine" and warmup:
+        return schedules.CosineDecay(
+            0.0, left, alpha=plan.final_rate or 0.0, warmup_target=highest, warmup_steps=warmup
+        )
+    rise = schedules.PolynomialDecay(0.0, max(warmup, 1), end_learning_rate=highest, power=1.0)
+    if plan.schedule == "constant":
+        return rise if warmup else highest
+    after = _decay(plan, highest, left, warmup, total_steps)
+    return JoinedSchedule(rise, warmup, after) if warmup else after
+
+
+def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int) -> schedules.LearningRateSchedule:
+    """What follows the warm-up."""
+    match plan.schedule:
+        case "linear":
+            return schedules.PolynomialDecay(highest, steps, end_learning_rate=highest * (plan.final_rate or 0.0))
+        case "exponential":
+            return schedules.ExponentialDecay(highest, steps, plan.final_rate or EXPONENTIAL_END)
+        case "steps":
+            drops = [(number * total_steps if share else number) for number, share in map(parse_drop, plan.rate_drops)]
+            # Keras keeps the rate up to and including a boundary, in steps from 0.
+            boundaries = [round(drop) - warmup - 1 for drop in drops]
+            if boundaries[0] < 0:
+                reason = f"must be after the warm-up of {warmup} steps"
+                raise PlanError("rate_drops", plan.rate_drops, reason)
+            rates = [highest * plan.rate_drop_factor**number for number in range(len(drops) + 1)]
+            return schedules.PiecewiseConstantDecay(boundaries, rates)
+    return schedules.CosineDecay(highest, steps, alpha=plan.final_rate or 0.0)

@@ -1,0 +1,1 @@
+"""What follows from a run's progress: validations, checkpoints, early stopping."""

@@ -1,0 +1,140 @@
+"""Decides what a run does between two chunks of steps: validate, save a checkpoint, end early."""
+
+from collections.abc import Callable
+from contextlib import closing
+
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.events import Event, Outcome, Validated
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.training.progress.early_stopping import EarlyStopping
+from accel_engine.training.progress.timetable import Timetable
+from accel_engine.training.reporting.run_reporter import RunReporter
+
+
+class EndTraining(Exception):  # noqa: N818 (an end, not an error)
+    """Raised in the training thread, between two chunks, to end the run before its last epoch.
+
+    Attributes:
+        outcome: How the run ends.
+    """
+
+    def __init__(self, outcome: Outcome, reason: str) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+
+
+class Milestones:
+    """Decides what is due after some steps, and follows the monitored metric.
+
+    Args:
+        plan: The plan.
+        monitor: The metric that counts, with ``validation_`` before one of validation.
+        measured: Names of the metrics of validation, without a prefix; empty if they are unknown.
+        reporter: The run's step; if it continues, its events are read.
+        agree: Returns the chief's decision, for all workers to follow.
+
+    Raises:
+        PlanError: The monitored metric is not measured, or whether lower values are better is unknown.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        monitor: str,
+        measured: tuple[str, ...],
+        reporter: RunReporter,
+        agree: Callable[[bool], bool] = bool,
+    ) -> None:
+        self._plan = plan
+        self._reporter = reporter
+        self._agree = agree
+        self._timetable = Timetable(plan)
+        self._stopping = _follow(plan, monitor, measured)
+        self._validated_steps: set[int] = set()
+        if reporter.step:
+            with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
+                events = reader.poll().events
+            self._stopping.replay(events, reporter.step)
+            self._validated_steps = {event.step for event in events if isinstance(event, Validated)}
+
+    @property
+    def best_step(self) -> int | None:
+        """The step at which the monitored metric is at its best; ``None`` if unknown."""
+        return self._stopping.best_step
+
+    @property
+    def steps_until_next(self) -> int | None:
+        """Steps until something is due within an epoch; ``None`` if nothing will be."""
+        return self._timetable.steps_until_next(self._reporter.step)
+
+    @property
+    def within_epochs(self) -> bool:
+        """Whether something may be due within an epoch."""
+        return self._timetable.by_clock or self.steps_until_next is not None
+
+    def observe(self, event: Event) -> None:
+        """Take an event into account that the run has just written."""
+        self._stopping.observe(event)
+
+    def validation_is_missing(self, epoch: int | None) -> bool:
+        """Whether the step that a run continues from has not been validated, although the plan says so."""
+        step = self._reporter.step
+        return step > 0 and step not in self._validated_steps and self._timetable.validation.is_due(step, epoch)
+
+    def validation_is_due(self, epoch: int | None) -> bool:
+        """Whether to validate now.
+
+        Args:
+            epoch: Epochs taken, if the last one has just ended.
+        """
+        recurring = self._timetable.validation
+        if epoch == self._plan.epochs:
+            return self._plan.validation != "off"
+        is_due = recurring.is_due(self._reporter.step, epoch)
+        is_due = self._agree(is_due) if recurring.by_clock else is_due
+        if is_due:
+            recurring.done()
+        return is_due
+
+    def checkpoint_is_due(self, epoch: int | None, can_afford: Callable[[], bool]) -> bool:
+        """Whether to save a checkpoint now, after a validation if there was one.
+
+        Args:
+            epoch: Epochs taken, if the last one has just ended.
+            can_afford: Whether saving keeps within its share of the time.
+        """
+        recurring, step = self._timetable.checkpoint, self._reporter.step
+        if epoch == self._plan.epochs or (self._plan.restore_best == "on" and self.best_step == step):
+            return True
+        if self._timetable.saves_every_epoch:
+            return epoch is not None and self._agree(can_afford())
+        is_due = recurring.is_due(step, epoch)
+        is_due = self._agree(is_due) if recurring.by_clock else is_due
+        if is_due:
+            recurring.done()
+        return is_due
+
+    def raise_if_over(self) -> None:
+        """End the run if the metric has not improved for too long, or the time limit is reached.
+
+        Raises:
+            EndTraining: It is so.
+        """
+        if self._stopping.should_stop:
+            raise EndTraining(Outcome.FINISHED, self._stopping.reason)
+        if self._plan.time_limit and self._agree(self._timetable.is_over):
+            raise EndTraining(Outcome.STOPPED, f"the time limit of {self._plan.time_limit} is reached")
+
+
+def _follow(plan: Plan, monitor: str, measured: tuple[str, ...]) -> EarlyStopping:
+    matters = plan.patience is not None or plan.restore_best == "on"
+    name = monitor.removeprefix(VALIDATION_PREFIX)
+    if matters and measured and name not in measured:
+        raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(measured)}")
+    lower = is_better_lower(monitor) if plan.monitor_mode == "auto" else plan.monitor_mode == "min"
+    if lower is None and matters:
+        words = f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")
+        raise PlanError("monitor_mode", plan.monitor_mode, *words)
+    return EarlyStopping(monitor, lower=bool(lower), min_delta=plan.min_delta, patience=plan.patience)

@@ -1,0 +1,89 @@
+"""When a run validates, saves a checkpoint and ends, as its plan says."""
+
+import math
+import time
+from collections.abc import Callable
+
+from accel_engine.plan import Plan
+from accel_engine.plan.interval import Interval, parse_duration, parse_interval
+
+
+class Recurring:
+    """Something that a run does at intervals of epochs, steps or minutes.
+
+    Args:
+        interval: The interval; ``None`` for never.
+        now: A monotonic clock, in seconds.
+    """
+
+    def __init__(self, interval: Interval | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._interval = interval
+        self._now = now
+        self._last = now()
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the interval is a time, so that workers have to agree on it."""
+        return self._interval is not None and self._interval.unit == "minutes"
+
+    def steps_until(self, step: int) -> int | None:
+        """Steps until it is due, from a number of steps taken; ``None`` if they do not decide."""
+        if self._interval is None or self._interval.unit != "steps":
+            return None
+        return self._interval.count - step % self._interval.count
+
+    def is_due(self, step: int, epoch: int | None) -> bool:
+        """Whether it is due after some steps.
+
+        Args:
+            step: Steps taken.
+            epoch: Epochs taken, if the last one has just ended.
+        """
+        if self._interval is None:
+            return False
+        count = self._interval.count
+        match self._interval.unit:
+            case "epochs":
+                return epoch is not None and epoch % count == 0
+            case "steps":
+                return step > 0 and step % count == 0
+        return self._now() - self._last >= 60 * count
+
+    def done(self) -> None:
+        """Start to count the time anew."""
+        self._last = self._now()
+
+
+class Timetable:
+    """The intervals of a plan.
+
+    Args:
+        plan: The plan.
+        now: A monotonic clock, in seconds.
+    """
+
+    def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
+        during = plan.validation == "epoch"
+        self.validation = Recurring(parse_interval("validation_every", plan.validation_every) if during else None, now)
+        automatic = plan.checkpoint_every == "auto"
+        every = None if automatic else parse_interval("checkpoint_every", plan.checkpoint_every)
+        self.checkpoint = Recurring(every, now)
+        self.saves_every_epoch = automatic
+        """Whether checkpoints are due after each epoch, as far as their time allows."""
+        self._now = now
+        self._end = now() + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the clock decides on anything, so that workers have to agree."""
+        return self._end < math.inf or self.validation.by_clock or self.checkpoint.by_clock
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit is reached."""
+        return self._now() >= self._end
+
+    def steps_until_next(self, step: int) -> int | None:
+        """Steps until a validation or a checkpoint is due within an epoch; ``None`` if none will be."""
+        found = [each.steps_until(step) for each in (self.validation, self.checkpoint)]
+        return min((steps for steps in found if steps is not None), default=None)
