@@ -57,6 +57,15 @@ class UserFunction:
         with self.explained():
             return _function(_module(self), self)
 
+    def load_module(self) -> ModuleType:
+        """Import the module alone.
+
+        Raises:
+            AccelError: It does not exist, or the import raises; of type :attr:`error`.
+        """
+        with self.explained():
+            return _module(self)
+
     def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
         """Call the function with those arguments that it has as parameters.
 

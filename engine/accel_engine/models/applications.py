@@ -26,6 +26,7 @@ def _family(
             minimum_size=minimum_size,
             preprocesses=preprocesses,
             learning_rate=learning_rate,
+            imagenet=True,
         )
         for name, millions in sizes.items()
     )

@@ -2,7 +2,6 @@
 
 import pkgutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -12,13 +11,23 @@ from accel_engine import models
 from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models import ModelEntry, UserModel
+from accel_engine.models import ModelEntry
+from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import shape_text
+from accel_engine.models.pretrained_application import build_pretrained
+from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 
+DEFAULTS = BuildOptions()
 
-def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], bool] = lambda _: True) -> keras.Model:
+
+def build(
+    spec: str,
+    data: DataDescription,
+    is_trained: Callable[[keras.Model], bool] = lambda _: True,
+    options: BuildOptions = DEFAULTS,
+) -> keras.Model:
     """Build a model for some data.
 
     A custom function is called with those of :data:`~accel_engine.models.user_code.ARGUMENTS` that it has as
@@ -30,6 +39,7 @@ def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], 
         data: The data.
         is_trained: Whether a model is the one that a run was trained with. The first matching version of a catalogue
             model is built, by default the newest.
+        options: How it is built.
 
     Returns:
         A model with weights, unless it has its own ``train_step`` and cannot be called; one of the catalogue is
@@ -41,8 +51,8 @@ def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], 
     """
     found = models.find(spec)
     if isinstance(found, ModelEntry):
-        return _build_entry(found, data, is_trained)
-    model = _load(found) if found.kind == "saved" else call(found, _arguments(data))
+        return _build_entry(found, data, is_trained, options)
+    model = load_saved(found.target, options) if found.kind == "saved" else call(found, _arguments(data))
     if not isinstance(model, keras.Model):
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
     _check_input(model, found.name, data)
@@ -69,7 +79,9 @@ def output_specs(model: keras.Model, data: DataDescription) -> Structure:
         raise
 
 
-def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool]) -> keras.Model:
+def _build_entry(
+    entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool], options: BuildOptions
+) -> keras.Model:
     if data.task == "auto" and not data.classes and data.has_integer_targets:
         raise ModelError(
             f"model {entry.name} needs the number of classes: return class_names with the data, such as "
@@ -83,6 +95,8 @@ def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[
         arguments |= {"mean": data.target_mean, "variance": data.target_variance}
     elif data.task == "multi-label":
         arguments |= {"activation": "sigmoid"}
+    if options.pretrained:
+        return build_pretrained(entry.name, data.shape or (), data.classes, download=options.download)
     model: keras.Model = pkgutil.resolve_name(entry.builder)(**arguments)
     earlier = (pkgutil.resolve_name(builder)(**arguments) for builder in entry.earlier)
     return model if is_trained(model) else next(filter(is_trained, earlier), model)
@@ -97,13 +111,6 @@ def _arguments(data: DataDescription) -> dict[str, Any]:
     element_spec = tuple(specs) if data.targets is not None else specs[0]
     values = data.shape, data.classes, data.classes, data.class_names, data.vocabulary, element_spec
     return dict(zip(ARGUMENTS, values, strict=True))
-
-
-def _load(model: UserModel) -> Any:
-    try:
-        return keras.models.load_model(Path(model.target).expanduser())
-    except Exception as error:
-        raise ModelError(f"cannot load {model.target}: {reason(error)}") from error
 
 
 def _check_input(model: keras.Model, name: str, data: DataDescription) -> None:

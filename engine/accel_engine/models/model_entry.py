@@ -27,6 +27,7 @@ class ModelEntry:
         earlier: Builders of earlier versions, newest first, for runs that were trained with them.
         tasks: The tasks that it can be built for; those other than classification need a builder that takes an
             ``activation``.
+        imagenet: Whether Keras has ImageNet weights for it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelEntry:
     learning_rate: float = 1e-3
     earlier: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ("classification",)
+    imagenet: bool = False
 
     @property
     def takes(self) -> str:

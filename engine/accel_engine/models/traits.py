@@ -17,6 +17,7 @@ _SHAPING = (
     layers.Resizing,
     layers.CenterCrop,
     layers.ZeroPadding2D,
+    layers.Concatenate,
     layers.RandomCrop,
     layers.RandomFlip,
     layers.RandomRotation,

@@ -14,6 +14,7 @@ from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.recipe_checks import contradictions
+from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.text import shell_command
 
 
@@ -118,6 +119,9 @@ class Plan(PlanFields):
         if self.validation_data and (held_out := data.find(self.validation_data)).path is not None:
             function = f":{held_out.function.rpartition(':')[2]}" if held_out.function else ""
             changes["validation_data"] = str(held_out.path.expanduser().absolute()) + function
+        for name in ("custom_objects", "initial_weights"):
+            if (path := getattr(self, name)).endswith((".py", *WEIGHT_FILES)):
+                changes[name] = str(Path(path).expanduser().absolute())
         return self.replace(**changes)
 
     def command(self, always: Container[str] = ()) -> str:

@@ -22,6 +22,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.recipe_fit import misfits
+from accel_engine.plan.tuning_checks import tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -88,6 +89,8 @@ class ResolvedPlan:
             and (mismatch := model.mismatch(data.shape, task, data.classes, dtype=data.dtype))
         ):
             errors["model"] = (mismatch,)
+        for error in tuning_errors(self.plan, model, self.strategy, data):
+            errors.setdefault(error.field, error.reason)
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)

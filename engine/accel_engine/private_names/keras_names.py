@@ -1,8 +1,10 @@
 """Private names of Keras. Does not import TensorFlow, as scripts may use another backend."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import keras
 
@@ -72,6 +74,21 @@ def unseeded_state() -> tuple[keras.Variable, ...]:
 
         return (global_seed_generator().state,)
     return ()
+
+
+@contextmanager
+def replaced_get_file(function: Callable[..., Any]) -> Iterator[None]:
+    """Let ``keras.applications`` call a function for a file of weights, with ``get_file`` before its arguments.
+
+    They call the module's, which patching the public ``keras.utils.get_file`` does not change. Without the private
+    name, Keras downloads the weights as ever.
+    """
+    with ExitStack() as patches:
+        with suppress(ImportError):
+            from keras.src.utils import file_utils
+
+            patches.enter_context(patch.object(file_utils, "get_file", partial(function, file_utils.get_file)))
+        yield
 
 
 @contextmanager

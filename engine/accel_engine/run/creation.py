@@ -15,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run.connection import DATABASE, explained, initialize, writing
+from accel_engine.run.initial_weights import with_found_weights
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
@@ -33,8 +34,9 @@ def create(plan: Plan) -> Path:
 
     Raises:
         RunError: The directory of runs cannot be written.
+        PlanError: The plan's initial weights do not exist.
     """
-    plan = plan.absolute()
+    plan = with_found_weights(plan.absolute())
     directory = _new_directory(plan.title)
     _initialize_run(directory, plan.to_json())
     return directory

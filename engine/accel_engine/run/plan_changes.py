@@ -28,7 +28,6 @@ CHANGEABLE = frozenset(
         "time_limit",
         "checkpoint_every",
         "keep_checkpoints",
-        "unfreeze_epoch",
         "gradient_norm",
         "tensorboard",
         "force",

@@ -204,6 +204,8 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
         plan.optimizer,
         plan.gradient_norm,
         plan.cpu_kernels,
+        plan.augmentation,
+        len(assembly.model.trainable_variables),
         plan.strategy,
         assembly.devices,
         hardware,
@@ -216,7 +218,7 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
 @contextmanager
 def _restored_state(assembly: Assembly) -> Iterator[None]:
     """Restore the model, the optimizer and the random state at the end of the ``with`` block."""
-    variables = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.unseeded]
+    variables = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states]
     with assembly.strategy.scope():
         before = [variable.numpy() for variable in variables]  # on the host: the device may lack memory for a copy
         try:

@@ -161,6 +161,9 @@ class Trainer:
         self._batches = training_batches(assembly)
         self._opened.callback(self._batches.close)
         self._saver = RunSaver(assembly, self._reporter, self._batches)
+        epochs, done = self._batches.restore(self._reporter.step)
+        if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
+            assembly.freezing.end()
         validate = partial(self._validate, by_command=True)
         self._command_handler = CommandHandler(self._commands(), assembly, self._reporter, self._saver, validate)
         problem = ""
@@ -232,6 +235,8 @@ class Trainer:
             self._validate()
         while reporter.epochs < self._plan.epochs:
             self._milestones.raise_if_over()
+            if self._assembly.freezing.is_due(reporter.epochs + 1):
+                self._unfreeze()
             reporter.enter_phase(Phase.TRAINING)
             self._command_handler.handle()
             self._train_epoch(done)
@@ -276,6 +281,13 @@ class Trainer:
         flops = self._meter.count_flops(graph)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
         self._autotuner.report_cached()
+
+    def _unfreeze(self) -> None:
+        """Let the frozen layers train, with a loop that is traced again."""
+        epoch = self._reporter.epochs + 1
+        message = f"epoch {epoch}: {self._assembly.freezing.end()}"
+        self._reporter.emit(Warned, message=message, severity="information")
+        self._choose_loop()
 
     @property
     def _rate(self) -> float:

@@ -99,6 +99,10 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
         ("no-such-plan.toml", "no-such-plan.toml"),
         ("--resume last", "no runs yet"),
         ("plan.toml --resume last", "leave PLAN.toml out"),
+        ("--from last", "must be imagenet, a run, FILE.keras or FILE.weights.h5: no runs yet"),
+        ("--from last --initial-weights imagenet", "exclude each other"),
+        ("--initial-weights none.keras", "initial_weights = 'none.keras': no such file"),
+        ("--custom-objects layers.py", "only for a model in a FILE.keras"),
     ],
 )
 def test_a_wrong_plan_is_told_before_there_is_a_run(engines, run_command, words, said):
@@ -244,6 +248,13 @@ def test_a_run_is_continued_from_its_checkpoint_with_a_changed_plan(engines, run
     assert lines[0]["first_step"] == 4
     assert [line["first_step"] for line in lines if line["event"] == "steps"] == [4]
     assert len(list_runs()) == 1
+
+
+def test_a_run_starts_from_the_weights_of_another(engines, run_command):
+    assert run_command("train --epochs 1 --json").status == 0
+    checkpoint(engines.started[0], 4)
+    assert run_command("train --epochs 1 --from last --json").status == 0
+    assert plan_of(engines.started[1]).initial_weights == str(engines.started[0])
 
 
 @pytest.mark.parametrize("words", ["continue", "train --resume"])

@@ -123,7 +123,7 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "validation_data": lambda: (),
     "class_weight": lambda: (("balanced", "by the number of examples"),),
     "names": _checks,
-    **dict.fromkeys(("run", "runs", "resume"), _runs),
+    **dict.fromkeys(("run", "runs", "resume", "start_from"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
 

@@ -57,8 +57,17 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
+@click.option("--from", "start_from", metavar="RUN", help="Start from a run's weights; same as --initial-weights RUN.")
 @output_options
-def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:
+def train(
+    plan_file: Path | None,
+    resume: str | None,
+    start_from: str | None,
+    as_json: bool,
+    plain: bool,
+    detach: bool,
+    **flags: Any,
+) -> int:
     """Train a model and show its progress.
 
     The plan is read from PLAN.toml (or .json); options override it. Without a file, your settings
@@ -69,6 +78,10 @@ def train(plan_file: Path | None, resume: str | None, as_json: bool, plain: bool
     'accel-tui watch last' shows it again.
     """
     refuse_two_outputs(as_json, plain, detach)
+    if start_from is not None:
+        if flags.get("initial_weights") is not None:
+            raise click.UsageError("--from and --initial-weights exclude each other")
+        flags["initial_weights"] = start_from
     if resume is not None and plan_file is not None:
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if resume is not None:

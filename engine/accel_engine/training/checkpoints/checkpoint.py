@@ -20,7 +20,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.plan_optimizer import rate_factor
 
-_NEWER = ("unseeded", "position", "averages")
+_NEWER = ("unseeded", "position", "averages", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -51,6 +51,9 @@ class Checkpoints:
             "unseeded": [variable.value for variable in assembly.unseeded],
             # The optimizer has them too: they are stored once, and can be restored without it.
             "averages": {index: average.value for index, _, average in indexed_averages(model)},
+            "augmentation": [variable.value for variable in assembly.augmentation.states]
+            if assembly.augmentation
+            else [],
             "step": self._step,
             "layout": self._epoch_layout,
             "planned_rate": self._planned_rate,

@@ -18,6 +18,7 @@ from accel_engine.models.build import build, output_specs
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.training.build_options import build_options
 from accel_engine.training.checkpoints.checkpoint import restore_averages
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.metric_states import call_model
@@ -80,7 +81,7 @@ def restore_model(
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
     description = describe_data(data, plan.task)
-    model = build(plan.model, description, lambda model: not changed_layer(model, layers))
+    model = build(plan.model, description, lambda model: not changed_layer(model, layers), build_options(plan))
     change = changed_layer(model, layers)
     if change and isinstance(models.find(plan.model), ModelEntry):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")

@@ -21,8 +21,10 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
+from accel_engine.training.core.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
+from accel_engine.training.core.freezing import Freezing
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
@@ -48,6 +50,8 @@ class Assembly:
         metrics: What is measured besides the model's own metrics.
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
+        augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
+        freezing: The frozen layers of the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
         names: Names of the recorded series.
         notes: Warnings for the user.
@@ -64,6 +68,8 @@ class Assembly:
     metrics: tuple[keras.Metric, ...]
     has_custom_train_step: bool
     scaling: Scaling
+    augmentation: Augmentation | None
+    freezing: Freezing
     devices: tuple[str, ...]
     names: SeriesNames
     notes: tuple[str, ...]
@@ -95,6 +101,15 @@ class Assembly:
         """What the model and its loss take, from raw examples; in the graph of a step."""
         inputs = self.scaled(raw.inputs)
         return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
+
+    def prepare_training(self, raw: Batch) -> Batch:
+        """The same for a training step, with augmented examples; not in XLA, which cannot compile all augmentations."""
+        return self.augmentation(self.prepare(raw)) if self.augmentation else self.prepare(raw)
+
+    @property
+    def random_states(self) -> tuple[keras.Variable, ...]:
+        """The state of random generators that are no part of the model."""
+        return (*self.unseeded, *(self.augmentation.states if self.augmentation else ()))
 
     def scaled(self, inputs: Structure) -> Structure:
         """What the model takes, from raw inputs; in a graph."""
@@ -221,6 +236,9 @@ def assemble(
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
         model, custom_step, metrics = compiled.model, compiled.has_custom_train_step, compiled.metrics
+        augmentation = choose_augmentation(
+            plan, dataset, compiled.task, compiled.scaling.factor, custom_step=custom_step
+        )
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     if not custom_step and (left_out := MetricStates(model, metrics, names, MAX_STATE).left_out):
         notes.append(f"measured at validation only, as they would slow every step: {', '.join(left_out)}")
@@ -247,6 +265,8 @@ def assemble(
         metrics=metrics,
         has_custom_train_step=custom_step,
         scaling=compiled.scaling,
+        augmentation=augmentation,
+        freezing=compiled.freezing,
         devices=devices,
         names=names,
         notes=(*notes, *compiled.notes),

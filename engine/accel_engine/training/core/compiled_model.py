@@ -21,11 +21,15 @@ from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_s
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import ModelEntry
+from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.models.user_code import reason
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, kept_losses
 from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.training.build_options import build_options
+from accel_engine.training.core.freezing import Freezing, freeze
+from accel_engine.training.core.initial_weights import load_initial_weights
 from accel_engine.training.core.metric_states import (
     call_model,
     compute_loss,
@@ -35,6 +39,7 @@ from accel_engine.training.core.metric_states import (
     update_metrics,
 )
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
+from accel_engine.training.core.mixed_targets import take_mixed_targets
 from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.plan_metrics import plan_metrics
 from accel_engine.training.core.plan_optimizer import plan_optimizer
@@ -56,6 +61,7 @@ class CompiledModel:
         task: What it learns.
         outputs: The specs of its outputs; ``None`` if it cannot be called.
         metrics: What is measured besides the model's own metrics.
+        freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
         notes: Warnings for the user.
     """
@@ -65,6 +71,7 @@ class CompiledModel:
     task: Task
     outputs: Structure
     metrics: tuple[keras.Metric, ...]
+    freezing: Freezing
     has_custom_train_step: bool
     notes: tuple[str, ...]
 
@@ -84,8 +91,11 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     plan, layers = resolved.plan, trained.layers if trained else None
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
     data = describe_data(dataset, plan.task)
-    model = build(plan.model, data, lambda model: not changed_layer(model, layers))
+    options = build_options(plan, starts=trained is None)
+    model = build(plan.model, data, lambda model: not changed_layer(model, layers), options)
     notes = _check_layers(model, resolved, trained)
+    notes += [UNSAFE_NOTE] if options.unsafe else []
+    notes += load_initial_weights(model, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)
@@ -93,6 +103,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         _check_custom_step(model, resolved)
     outputs = output_specs(model, data)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
+    notes += take_mixed_targets(model, outputs, dataset, plan)
     task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
     check_outputs(task, outputs, dataset, plan.model)
     notes += filter(None, [task.note])
@@ -121,11 +132,12 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
+    freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
-        model.optimizer.build(model.trainable_variables)
-    return CompiledModel(model, scaling, task, outputs, metrics, custom_step, tuple(notes))
+        model.optimizer.build(list(freezing.variables))
+    return CompiledModel(model, scaling, task, outputs, metrics, freezing, custom_step, tuple(notes))
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:

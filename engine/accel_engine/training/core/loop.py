@@ -216,7 +216,8 @@ class Loop:
         return pack(sums) if self._sums_over_workers else self._series_of(sums)
 
     def _replica_step(self, *arguments: Any) -> Any:
-        return self._run_step(self._feed.examples(*arguments))
+        examples = self._feed.examples(*arguments)
+        return self._run_step(self._assembly.prepare_training(examples) if self._assembly.augmentation else examples)
 
     def _run_alone(self, batch: Batch) -> tf.Tensor:
         return self._series_of(self._step.run(batch))

@@ -35,6 +35,9 @@ class Step:
     def run(self, raw: Batch) -> list[tf.Tensor]:
         """Update the weights by a replica's batch.
 
+        Args:
+            raw: Raw examples; with an augmentation, what :meth:`Assembly.prepare_training` made of them.
+
         Returns:
             float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series`.
         """
@@ -74,7 +77,8 @@ class Step:
     def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
         """The gradients, and the loss with the states of the metrics."""
         model = self._assembly.model
-        batch = self._assembly.prepare(raw)
+        # An augmented batch is prepared before XLA compiles the step: see prepare_training.
+        batch = raw if self._assembly.augmentation else self._assembly.prepare(raw)
         with tf.GradientTape() as tape:
             outputs = call_model(model, batch.inputs, training=True)
             # Keras divides it, regularization included, by the number of replicas, over which gradients are summed.

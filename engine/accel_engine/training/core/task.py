@@ -15,6 +15,7 @@ from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import Loss, is_of_keras, loss_name, single_loss
 from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.training.core.mixed_targets import MixedBinaryAccuracy
 
 SEVERAL_OUTPUTS = "several outputs"
 """The task of a model with more than one output and a loss for each."""
@@ -69,7 +70,7 @@ class Task:
         if any(name == "accuracy" for name in _metric_names(model)):
             return ()
         if self.name == "multi-label" or self.binary:
-            return (accuracy.BinaryAccuracy("accuracy", threshold=0.0 if self.logits else 0.5),)
+            return (MixedBinaryAccuracy("accuracy", threshold=0.0 if self.logits else 0.5),)
         if self.name not in ("classification", "sequence", "segmentation"):
             return ()
         kind = accuracy.CategoricalAccuracy if self.one_hot else accuracy.SparseCategoricalAccuracy

@@ -49,6 +49,10 @@ _OPAQUE = {
 """Operations that may contain products which cannot be counted in the graph."""
 
 
+UNCOUNTED = "not.of.the.model"
+"""Name scope of operations that are no part of the model, such as those of an augmentation."""
+
+
 class _Uncountable(Exception):  # noqa: N818 (an answer, not an error)
     """The operations cannot be counted; why."""
 
@@ -100,6 +104,8 @@ def _count_graph(
     for operation, used in _needed(graph, outputs).items():
         kind = operation.type
         name = f"{within}{operation.name}"
+        if UNCOUNTED in name:
+            continue
         if measure := _COUNTERS.get(kind):
             total[name] += measure(operation)
         elif names := _CALLS.get(kind):

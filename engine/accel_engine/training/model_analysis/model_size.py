@@ -19,6 +19,7 @@ from accel_engine.models.build import build
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
+from accel_engine.training.build_options import build_options
 
 
 def measure_model(plan: Plan) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def measure_model(plan: Plan) -> dict[str, Any]:
     description = _describe(entry, plan)
     try:
         with tf.Graph().as_default():
-            model = build(plan.model, description)
+            model = build(plan.model, description, options=build_options(plan))
             return {
                 "parameters": model.count_params(),
                 "trainable": parameter_count(model.trainable_weights),

@@ -1,0 +1,72 @@
+"""Loads a model from a ``.keras`` file, with the user's custom objects."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from accel_engine.errors import ModelError
+from accel_engine.models.build_options import BuildOptions
+from accel_engine.user_code import UserFunction, reason
+
+_UNKNOWN_CLASS = "Could not locate"
+_LAMBDA = ("safe_mode", "unsafe_deserialization")
+"""Parts of Keras' messages on classes that it does not know, and on lambda layers."""
+
+UNSAFE_NOTE = (
+    "the model's file may contain lambda layers, whose code runs with all your rights (--unsafe-load on): "
+    "load only files that you trust as you would trust a program"
+)
+"""A warning for the user of :attr:`BuildOptions.unsafe`."""
+
+
+def load_saved(path: str, options: BuildOptions) -> Any:
+    """Load a model.
+
+    Args:
+        path: The ``.keras`` file.
+        options: The custom objects, and whether lambda layers are loaded.
+
+    Raises:
+        ModelError: It cannot be loaded.
+    """
+    objects = custom_objects(options.custom_objects) if options.custom_objects else None
+    try:
+        return keras.models.load_model(Path(path).expanduser(), custom_objects=objects, safe_mode=not options.unsafe)
+    except Exception as error:
+        raise ModelError(f"cannot load {path}: {reason(error)}{_advice(error, options)}") from error
+
+
+def custom_objects(path: str) -> dict[str, Any]:
+    """Import a Python file and return its public classes and functions, but for Keras' own, by name.
+
+    Raises:
+        ModelError: The file cannot be imported, or has none.
+    """
+    module = UserFunction(path, "", f"custom objects in {Path(path).name}", ModelError).load_module()
+    found = {
+        name: value
+        for name, value in vars(module).items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and not name.startswith("_")
+        and not str(value.__module__).startswith("keras.")
+    }
+    if not found:
+        raise ModelError(f"{path} has no class and no function for a saved model")
+    return found
+
+
+def _advice(error: Exception, options: BuildOptions) -> str:
+    """What may help against an error."""
+    text = str(error)
+    if any(part in text for part in _LAMBDA) and not options.unsafe:
+        return (
+            ". A lambda layer is code in the file, which could do anything that you may do. "
+            "If you trust the file as you would trust a program, add --unsafe-load on"
+        )
+    if _UNKNOWN_CLASS in text:
+        if options.custom_objects:
+            return f". {Path(options.custom_objects).name} does not define it"
+        return ". If it is a custom class or function, add --custom-objects FILE.py with the file that defines it"
+    return ""

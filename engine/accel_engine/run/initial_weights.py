@@ -1,0 +1,33 @@
+"""Finds the run whose weights another run starts from."""
+
+from pathlib import Path
+
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.plan import Plan
+from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
+from accel_engine.run.listing import find
+from accel_engine.run.run_paths import latest_checkpoint, trained_model
+
+
+def with_found_weights(plan: Plan) -> Plan:
+    """A plan whose ``initial_weights`` are those of a run's directory, if they name a run.
+
+    Raises:
+        PlanError: There is no such run, or it has no weights.
+    """
+    source = plan.initial_weights
+    if not source or source == IMAGENET:
+        return plan
+    if source.endswith(WEIGHT_FILES):
+        if not Path(source).expanduser().is_file():
+            raise PlanError("initial_weights", source, "no such file")
+        return plan
+    try:
+        directory = find(source)
+    except UsageError as error:
+        reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
+        raise PlanError("initial_weights", source, reason) from error
+    if not latest_checkpoint(directory) and trained_model(directory) is None:
+        reason = f"run {directory.name} has no weights yet: it has written neither a checkpoint nor model.keras"
+        raise PlanError("initial_weights", source, reason)
+    return plan.replace(initial_weights=str(directory.absolute()))

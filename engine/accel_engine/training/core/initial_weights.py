@@ -1,0 +1,146 @@
+"""Loads the initial weights of a run from a file or from another run."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from accel_engine.errors import PlanError
+from accel_engine.keras_support.model_structure import walk
+from accel_engine.models.pretrained_application import HEAD
+from accel_engine.models.user_code import reason
+from accel_engine.plan import Plan
+from accel_engine.plan.tuning_checks import IMAGENET
+from accel_engine.private_names.keras_names import all_layers
+from accel_engine.private_names.tensorflow_names import trackable_children
+from accel_engine.run import RunReader
+from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint, trained_model
+
+_LISTED = 4
+"""Number of new layers that a note names."""
+
+
+def load_initial_weights(model: keras.Model, plan: Plan) -> list[str]:
+    """Load the initial weights that a plan names; returns notes for the user.
+
+    From a run they are those of its newest checkpoint, if all of them fit. Otherwise, and from a file, each layer takes
+    its weights as ``load_weights(..., skip_mismatch=True)`` does: those at the same place in the model, of the same
+    shapes. If the run has an exponential moving average of its weights, or restored its best ones, which only its
+    ``model.keras`` has, they are taken from there.
+
+    Args:
+        model: Built. Weights from ImageNet it has already.
+        plan: The plan, with an absolute path.
+
+    Raises:
+        PlanError: They cannot be read, or none of them fits.
+    """
+    source = plan.initial_weights
+    if not source:
+        return []
+    if source == IMAGENET:
+        gray = "; the images' one channel is repeated to three" if model.input_shape[-1] == 1 else ""
+        taken = [weight for layer in model.layers if layer.name != HEAD for weight in layer.weights]
+        return [_note(model, {id(weight) for weight in taken}, "ImageNet") + gray]
+    path = Path(source)
+    if path.is_dir():
+        return _from_run(model, plan, path)
+    return [_from_file(model, plan, path, path.name)]
+
+
+def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
+    with closing(RunReader(directory)) as reader:
+        values = reader.info().plan_values
+    saved, step = trained_model(directory), latest_checkpoint(directory)
+    chosen = values.get("ema_momentum") is not None or values.get("restore_best") == "on"
+    if step and not (chosen and saved) and _restore(model, directory / CHECKPOINTS / f"step-{step}"):
+        weights = {id(weight) for weight in model.weights}
+        return [_note(model, weights, f"step {step} of run {directory.name}")]
+    if saved is None:
+        reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
+        raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
+    return [_from_file(model, plan, saved, f"model.keras of run {directory.name}")]
+
+
+def _restore(model: keras.Model, checkpoint: Path) -> bool:
+    """Load the weights of a checkpoint; returns whether all of them fit."""
+    # Not the model itself: its optimizer would take the state that it had, whenever that is created.
+    weights, children = tf.Module(), trackable_children(model)
+    for name, child in children.items():
+        if name != "optimizer":
+            setattr(weights, name, child)
+    before = [(weight, weight.numpy()) for weight in model.weights]
+    try:
+        status = tf.train.Checkpoint(model=weights).restore(str(checkpoint))
+        status.expect_partial().assert_existing_objects_matched()
+    except (AssertionError, ValueError, tf.errors.OpError):
+        for weight, value in before:
+            weight.assign(value)
+        return False
+    return bool(children)
+
+
+def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> str:
+    """Load the weights of a file that fit; returns a note."""
+    with _marked(model) as taken:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # names the layers that do not fit, as the note does
+                model.load_weights(str(path), skip_mismatch=True)
+        except Exception as error:
+            raise PlanError("initial_weights", plan.initial_weights, f"cannot be read: {reason(error)}") from error
+    if not taken:
+        words = f"no layer of model {plan.model} has weights of the same shapes at the same place as in {title}"
+        raise PlanError("initial_weights", plan.initial_weights, words)
+    return _note(model, taken, title)
+
+
+@contextmanager
+def _marked(model: keras.Model) -> Iterator[set[int]]:
+    """Find out which weights are loaded inside the ``with`` block, which Keras does not tell; yields their ids.
+
+    They are NaN until they are loaded. A layer of which not all were loaded gets back those that it had. Other
+    variables, such as an optimizer's, keep their values.
+    """
+    weights = [weight for weight in model.weights if "float" in str(weight.dtype)]
+    before = {id(weight): weight.numpy() for weight in weights}
+    state = model.optimizer.variables if model.compiled and model.optimizer is not None else []
+    others = [variable for variable in (*model.variables, *state) if id(variable) not in before]
+    kept = [(variable, variable.numpy()) for variable in others]
+    for weight in weights:
+        weight.assign(np.full(weight.shape, np.nan))
+    taken: set[int] = set()
+    try:
+        yield taken
+    finally:
+        loaded = {id(weight) for weight in weights if not np.isnan(weight.numpy().astype(np.float32)).all()}
+        for layer in all_layers(model):
+            own = {id(weight) for weight in layer.weights}
+            if len(list(all_layers(layer))) == 1 and not own <= loaded | (own - before.keys()):
+                loaded -= own
+        for weight in weights:
+            if id(weight) not in loaded:
+                weight.assign(before[id(weight)])
+        for variable, value in kept:
+            variable.assign(value)
+        taken |= loaded
+
+
+def _note(model: keras.Model, taken: set[int], title: str) -> str:
+    """How many of the weights were taken, and which layers start anew."""
+    weights = model.weights
+    count = sum(id(weight) in taken for weight in weights)
+    layers = [layer for layer, _ in walk(model) if not isinstance(layer, keras.Model)]
+    new = [layer for layer in dict.fromkeys(layers) if any(id(weight) not in taken for weight in layer.weights)]
+    shown = ", ".join(map(_described, new[:_LISTED])) + (f" and {len(new) - _LISTED} more" if new[_LISTED:] else "")
+    return f"initial weights from {title}: {count} of {len(weights)} weights" + (f"; new: {shown}" if new else "")
+
+
+def _described(layer: Any) -> str:
+    size = next((size for name in ("units", "filters") if isinstance(size := getattr(layer, name, None), int)), None)
+    return layer.name if size is None else f"{layer.name} ({size} outputs)"

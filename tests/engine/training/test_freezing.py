@@ -1,0 +1,123 @@
+"""Frozen layers train as with Keras' own ``trainable``, and start to train at their epoch, also in a continued run."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from accel_engine import data
+from accel_engine.events import ModelBuilt, Outcome, Warned
+from accel_engine.plan import Plan
+from accel_engine.plan.estimate import count_steps
+from accel_engine.run.diagnostics import read
+from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.freezing import freeze, head_of
+
+from .conftest import Gym
+
+MODELS = """
+import keras
+from keras import layers
+
+def backbone():
+    inputs = keras.Input((8, 8, 1))
+    hidden = layers.BatchNormalization(name="norm")(layers.Dense(16, name="hidden")(layers.Flatten()(inputs)))
+    return keras.Model(inputs, hidden, name="backbone")
+
+def build():
+    inputs = keras.Input((8, 8, 1))
+    return keras.Model(inputs, layers.Dense(10, activation="softmax", name="head")(backbone()(inputs)))
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("frozen") / "models.py"
+    path.write_text(MODELS)
+    return f"{path}:build"
+
+
+def built() -> keras.Model:
+    code: dict[str, object] = {}
+    exec(MODELS, code)
+    return code["build"]()
+
+
+def fit_losses(plan: Plan) -> list[float]:
+    """The losses of ``train_on_batch``: of a frozen model, compiled again with its old optimizer once it trains."""
+    dataset = data.load(plan.data, plan.data_options)
+    keras.utils.set_random_seed(plan.seed)
+    model = built()
+    optimizer = keras.optimizers.Adam(plan.learning_rate)
+    optimizer.build(model.trainable_variables)
+    model.get_layer("backbone").trainable = False
+    losses = []
+    for epoch in range(plan.epochs):
+        if epoch + 1 == plan.unfreeze_epoch:
+            model.get_layer("backbone").trainable = True
+        model.compile(optimizer, "sparse_categorical_crossentropy")
+        for order in epoch_orders(count_steps(plan, len(dataset.train), 1), len(dataset.train), plan.seed, epoch):
+            for rows in order[:, 0]:
+                x = dataset.train.inputs[rows] * np.float32(1 / 255)
+                losses.append(float(model.train_on_batch(x, dataset.train.targets[rows])))
+                model.reset_metrics()
+    return losses
+
+
+def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym, model: str) -> None:
+    plan = Plan(
+        model=model,
+        epochs=3,
+        batch_size=256,
+        optimizer="adam",
+        learning_rate=0.01,
+        steps_per_epoch=3,
+        freeze=("backbone",),
+        unfreeze_epoch=2,
+        validation="off",
+        checkpoint_every="1 epoch",
+    )
+
+    whole = gym.train(plan)
+
+    assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
+    np.testing.assert_allclose(whole.series["loss"], fit_losses(plan), atol=1e-5)
+    assert whole.only(ModelBuilt).trainable == 16 * 10 + 10
+    (thawed,) = [warned for warned in whole.all(Warned) if "start to train" in warned.message]
+    assert thawed.message == "epoch 2: the frozen layers start to train, with 1,072 weights: backbone"
+    table = {layer.name: layer.trainable for layer in read(whole.directory).layers.layers}
+    assert table == {"backbone": 1072, "flatten": 0, "hidden": 1040, "norm": 32, "head": 170}
+    for steps in (2, 5):
+        stopped = gym.train(plan, at={steps: [("stop",)]})
+        assert stopped.ended.steps < 9
+        resumed = gym.train(plan, run=stopped.directory)
+        np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+        assert resumed.all(ModelBuilt)[-1].trainable == (170 if steps == 2 else 1242)
+
+
+def test_the_head_is_the_last_layer_with_weights() -> None:
+    model = built()
+    plan = Plan(freeze=("all-but-head",))
+
+    frozen = freeze(model, plan)
+
+    assert head_of(model).name == "head"
+    assert [variable.path for variable in model.trainable_variables] == ["head/kernel", "head/bias"]
+    assert [variable.path for variable in frozen.variables] == ["head/kernel", "head/bias"]
+    nested = keras.Sequential([keras.Input((8, 8, 1)), built(), layers.Softmax()])
+    freeze(nested, plan)
+    assert [variable.path for variable in nested.trainable_variables] == ["head/kernel", "head/bias"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("bakbone", "no layer is named 'bakbone'; did you mean backbone?"),
+        ("*", "freezes all layers that have weights"),
+    ],
+)
+def test_wrong_names_are_refused(gym: Gym, model: str, names: str, words: str) -> None:
+    refused = gym.train(Plan(model=model, freeze=(names,), epochs=1))
+
+    assert refused.ended.outcome is Outcome.FAILED
+    assert words in refused.ended.reason

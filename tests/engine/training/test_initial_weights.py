@@ -1,0 +1,112 @@
+"""Runs start from the weights of other runs and of files, and continue without them."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.events import Outcome, Warned
+from accel_engine.plan import Plan
+from accel_engine.run import create
+from accel_engine.run.run_paths import MODEL
+
+from .conftest import Gym, Trained
+
+PLAN = Plan(model="mlp", data="synthetic:8x8x1:10:256", batch_size=64, epochs=1, validation="off", seed=3)
+
+
+def notes(trained: Trained) -> list[str]:
+    return [warned.message for warned in trained.all(Warned) if "initial weights" in warned.message]
+
+
+def test_a_run_starts_from_the_checkpoint_of_another_and_not_from_its_optimizer(gym: Gym) -> None:
+    source = gym.train(PLAN)
+    (source.directory / MODEL).unlink()
+    plan = PLAN.replace(initial_weights=str(source.directory), seed=9, optimizer="sgd", learning_rate=1e-9)
+
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert notes(trained) == [f"initial weights from step 4 of run {source.directory.name}: 4 of 4 weights"]
+    ours = keras.models.load_model(trained.directory / MODEL).get_weights()
+    copy = gym.train(PLAN)  # the same run again, whose model.keras is there
+    theirs = keras.models.load_model(copy.directory / MODEL)
+    for weight, same in zip(ours, theirs.get_weights(), strict=True):
+        np.testing.assert_allclose(weight, same, atol=1e-6)
+    killed = gym.train(plan.replace(epochs=2, learning_rate=0.1), at={6: [("stop",)]})
+    whole = gym.train(plan.replace(epochs=2, learning_rate=0.1))
+    resumed = gym.train(plan.replace(epochs=2, learning_rate=0.1), run=killed.directory)
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+
+
+def test_layers_that_fit_are_taken_and_the_others_start_anew(gym: Gym, tmp_path: Path) -> None:
+    source = gym.train(PLAN)
+    other = PLAN.replace(data="synthetic:8x8x1:7:256", optimizer="sgd", learning_rate=1e-9)
+
+    from_run = gym.train(other.replace(initial_weights=str(source.directory)))
+
+    name = source.directory.name
+    (note,) = notes(from_run)
+    assert note.startswith(f"initial weights from model.keras of run {name}: 2 of 4 weights; new: dense")
+    assert note.endswith(" (7 outputs)")
+    model = keras.models.load_model(source.directory / MODEL)
+    model.save_weights(tmp_path / "mine.weights.h5")
+    from_file = gym.train(other.replace(initial_weights=str(tmp_path / "mine.weights.h5")))
+    assert notes(from_file)[0].startswith("initial weights from mine.weights.h5: 2 of 4 weights; new: dense")
+    trained = keras.models.load_model(from_file.directory / MODEL)
+    np.testing.assert_allclose(trained.layers[1].get_weights()[0], model.layers[1].get_weights()[0], atol=1e-6)
+
+    nothing = gym.train(PLAN.replace(data="synthetic:4x4x1:7:256", initial_weights=str(source.directory)))
+    assert nothing.ended.outcome is Outcome.FAILED
+    assert "no layer of model mlp has weights of the same shapes" in nothing.ended.reason
+
+
+def test_imagenet_weights_are_loaded_once_and_only_the_head_trains(
+    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = keras.applications.MobileNetV3Small(
+        include_top=False, weights=None, input_shape=(32, 32, 3), pooling="avg"
+    )
+    source.save_weights(tmp_path / "small.weights.h5")
+    with monkeypatch.context() as online:
+        online.setattr("keras.src.utils.file_utils.get_file", lambda *_, **__: str(tmp_path / "small.weights.h5"))
+        plan = PLAN.replace(
+            model="MobileNetV3Small",
+            data="synthetic:32x32x1:10:64",
+            batch_size=32,
+            initial_weights="imagenet",
+            freeze=("all-but-head",),
+            epochs=2,
+        )
+        stopped = gym.train(plan, at={2: [("stop",)]})
+    assert stopped.ended.outcome is Outcome.STOPPED, stopped.ended.reason
+    (note,) = notes(stopped)
+    assert note == (
+        "initial weights from ImageNet: 206 of 208 weights; new: logits (10 outputs); "
+        "the images' one channel is repeated to three"
+    )
+
+    def offline(*_: Any, **__: Any) -> str:
+        raise OSError("no network")
+
+    monkeypatch.setattr("keras.src.utils.file_utils.get_file", offline)
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
+    model = keras.models.load_model(resumed.directory / MODEL)
+    for ours, theirs in zip(model.get_layer("MobileNetV3Small").get_weights(), source.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert "copy it to" in gym.train(plan).ended.reason
+
+
+def test_what_does_not_exist_is_refused_before_a_run_is_created(gym: Gym, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"no such file"):
+        create(PLAN.replace(initial_weights=str(tmp_path / "none.keras")))
+    with pytest.raises(PlanError, match=r"must be imagenet, a run, FILE\.keras or FILE\.weights\.h5: no runs yet"):
+        create(PLAN.replace(initial_weights="nothing"))
+    empty = create(PLAN)
+    with pytest.raises(PlanError, match=r"has written neither a checkpoint nor model\.keras"):
+        create(PLAN.replace(initial_weights=empty.name))
