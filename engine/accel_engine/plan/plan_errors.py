@@ -1,6 +1,6 @@
 """All errors of a plan's fields at once: of a plan file, of the user settings, of the form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
@@ -19,13 +19,14 @@ class InvalidPlanError(UsageError):
         super().__init__("\n".join([f"the plan has {len(errors)} errors", *errors]) if errors[1:] else errors[0])
 
 
-def valid_part(values: Mapping[str, Any]) -> tuple[Plan, dict[str, PlanError]]:
+def valid_part(values: Mapping[str, Any], *, invalid: Container[str] = ()) -> tuple[Plan, dict[str, PlanError]]:
     """Make a plan of the valid fields; the others have their defaults.
 
     A field that contradicts an invalid one is left out without an error of its own: it may be right once the other is.
 
     Args:
         values: Values by name.
+        invalid: Further fields, which are known to be invalid.
 
     Returns:
         The plan, and the error of each invalid or unknown field.
@@ -44,6 +45,6 @@ def valid_part(values: Mapping[str, Any]) -> tuple[Plan, dict[str, PlanError]]:
             return Plan(**valid), errors
         except PlanError as error:
             others = {part.field for part in error.reason if isinstance(part, FieldValue)}
-            if not others & errors.keys():
+            if not any(other in errors or other in invalid for other in others):
                 errors[error.field] = error
             valid.pop(error.field, None)
