@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_engine.plan import GROUPS, Plan
+from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.plan import form
@@ -91,4 +91,7 @@ def _value(name: str, filled: ResolvedPlan) -> str:
 
 
 def _text(name: str, filled: ResolvedPlan) -> str:
-    return form.to_text(getattr(filled.plan, name)) or form.placeholder(name, filled)
+    value = getattr(filled.plan, name)
+    if SPECS[name].is_share and value and value < 1:
+        return f"{100 * value:.4g}%"
+    return form.to_text(value) or form.placeholder(name, filled)

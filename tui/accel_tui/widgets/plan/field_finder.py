@@ -154,6 +154,7 @@ class FieldFinder(Widget):
             or [Option(Content.styled(f" no field matches {text!r}", "$text-disabled"), disabled=True)]
         )
         self.listed.highlighted = 0 if found and found[0].is_relevant else None
+        self.post_message(self.Selected())
 
     def _row(self, found: FoundField) -> Content:
         text, is_changed = self._values.get(found.name, ("", False))
