@@ -92,10 +92,7 @@ def test_a_switch_needs_no_value(engines, run_command, tmp_path):
         (f"--restore-best=on -- {file}", "on", "on"),
         (f"{file} --name --restore-best", "off", "on"),  # the name of the run
     ):
-        assert (
-            run_command(f"train {words} --detach" if "--" not in words.split() else f"train --detach {words}").status
-            == 0
-        )
+        assert run_command(f"train --plain {words}").status == 0
         made = plan_of(engines.started[-1])
         assert (made.model, made.restore_best, made.shuffle) == ("mlp", restore_best, shuffle)
 

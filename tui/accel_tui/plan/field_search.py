@@ -42,8 +42,11 @@ def find_fields(text: str, relevant: Container[str]) -> tuple[FoundField, ...]:
 
 
 def _rank(name: str, words: list[str]) -> int | None:
-    """How well a field matches, 0 for best; ``None`` if a word does not match."""
-    ranks = [next((rank for rank, text in enumerate(_texts(name)) if word in text), None) for word in words]
+    """How well a field matches, 0 for best, parts of words last; ``None`` if a word does not match."""
+    texts = tuple(f" {text}" for text in _texts(name))
+    starts, anywhere = enumerate(texts), enumerate(texts, len(texts))
+    places = (*((rank, text, " ") for rank, text in starts), *((rank, text, "") for rank, text in anywhere))
+    ranks = [next((rank for rank, text, before in places if before + word in text), None) for word in words]
     known = [rank for rank in ranks if rank is not None]
     return sum(known) if len(known) == len(ranks) else None
 

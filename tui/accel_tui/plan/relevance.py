@@ -227,7 +227,7 @@ _NEEDS: Mapping[str, str] = {
     "momentum": f"needs the optimizer {' or '.join(WITH_MOMENTUM)}",
     "nesterov": "needs the optimizer sgd with momentum",
     "warmup": "needs a schedule",
-    "final_rate": f"needs the schedule {', '.join(DECAYING[:-1])} or {DECAYING[-1]}",
+    "final_rate": "needs a schedule other than constant and steps",
     **dict.fromkeys(("rate_drops", "rate_drop_factor"), "needs the schedule steps"),
     "augmentation": "of images",
     "unfreeze_epoch": "needs frozen layers",
