@@ -201,10 +201,9 @@ class NewRunScreen(DirtyRegionScreen):
 
     @on(FieldFinder.Chosen)
     def _found(self, event: FieldFinder.Chosen) -> None:
-        event.finder.close()
         self.query_one("#body").display = True
         if event.field:
-            self.form.go_to(event.field)
+            self.form.go_to(event.field)  # it may have to be mounted first; until then, the finder takes the keys
         else:
             self.action_leave()
 
@@ -240,7 +239,11 @@ class NewRunScreen(DirtyRegionScreen):
             cast("RunsTable", table).refresh_runs()
 
     def watch_focused(self) -> None:
-        """Show the help text of the focused field."""
+        """Show the help text of the focused field, and close the finder when the focus has left it."""
+        finder = self.query_one(FieldFinder)
+        if finder.is_open and self.focused is not None and finder not in self.focused.ancestors:
+            finder.close()
+            self.query_one("#body").display = True
         self._show_hint()
 
     @on(Picker.Opened)

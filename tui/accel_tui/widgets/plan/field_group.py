@@ -187,7 +187,7 @@ class FieldGroup(Widget):
                 self.mount(self.fields[name], after=before)
             if field := self.fields.get(name):
                 if not is_shown and field.has_focus_within:
-                    (shown.picker.input if isinstance(shown, Field) else shown).focus()
+                    shown.take_focus() if isinstance(shown, Field) else shown.focus()
                 field.display = is_shown
                 before = field
                 shown = field if is_shown else shown

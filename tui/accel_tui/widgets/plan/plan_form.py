@@ -155,7 +155,7 @@ class PlanForm(Widget):
         """Focus a field; a folded group is opened."""
         if group := group_of(name):
             self._open((group,))
-        next(field for field in self.fields if field.field == name).picker.input.focus()
+        next(field for field in self.fields if field.field == name).take_focus()
 
     def watch_inventory(self) -> None:
         """Update what is possible."""
