@@ -277,6 +277,7 @@ class NewRunScreen(DirtyRegionScreen):
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
         self._update(event.filled)
+        self._show_hint()  # a group's differs with its fields
 
     @on(SummaryPanel.DataSurveyed)
     def _update_survey(self, event: SummaryPanel.DataSurveyed) -> None:

@@ -90,13 +90,6 @@ class Field(Widget):
         """Set the tooltip."""
         self.tooltip = SPECS[self.field].doc
 
-    def take_focus(self) -> None:
-        """Focus the input, once it is mounted."""
-        if self.picker.input.is_mounted:
-            self.picker.input.focus()
-        else:
-            self.call_after_refresh(self.take_focus)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Resetting needs another value than the default."""
         del parameters

@@ -41,6 +41,9 @@ class GroupHeader(Widget, can_focus=True):
         Binding("enter,space", "toggle", "Open/close", id="group.toggle", tooltip="Show or hide the group's fields"),
         Binding("right", "open", id="group.open", tooltip="Show the group's fields"),
         Binding("left", "close", id="group.close", tooltip="Hide the group's fields"),
+        # Not those of the screen, before which the scrolling of the form comes.
+        Binding("down", "app.focus_next", id="group.down", show=False, tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="group.up", show=False, tooltip="Previous field"),
         Binding("f7", "reset", "Default", id="field.reset", tooltip="Reset the group's fields to their defaults"),
     ]
 
@@ -187,7 +190,7 @@ class FieldGroup(Widget):
                 self.mount(self.fields[name], after=before)
             if field := self.fields.get(name):
                 if not is_shown and field.has_focus_within:
-                    shown.take_focus() if isinstance(shown, Field) else shown.focus()
+                    (shown.picker.input if isinstance(shown, Field) else shown).focus()
                 field.display = is_shown
                 before = field
                 shown = field if is_shown else shown

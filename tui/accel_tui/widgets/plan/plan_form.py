@@ -75,6 +75,7 @@ class PlanForm(Widget):
         super().__init__()
         self.defaults = defaults or Plan()
         self._texts = {name: form.to_text(getattr(self.defaults, name)) for name in SPECS}
+        self._wanted: Field | None = None  # to be focused once it is mounted
         self._first = {name: self._make_field(name) for names in FIRST.values() for name in names}
         self._groups = {
             group: FieldGroup(group, fields_of(group), self._make_field) for column in COLUMNS for group in column
@@ -155,7 +156,8 @@ class PlanForm(Widget):
         """Focus a field; a folded group is opened."""
         if group := group_of(name):
             self._open((group,))
-        next(field for field in self.fields if field.field == name).take_focus()
+        self._wanted = next(field for field in self.fields if field.field == name)
+        self._focus_wanted()
 
     def watch_inventory(self) -> None:
         """Update what is possible."""
@@ -208,6 +210,13 @@ class PlanForm(Widget):
                 if field.field in texts:
                     field.picker.value = texts[field.field]
         self._look()
+
+    def _focus_wanted(self) -> None:
+        if self._wanted and self._wanted.picker.input.is_mounted:
+            self._wanted.picker.input.focus()
+            self._wanted = None
+        elif self._wanted:
+            self._wanted.call_after_refresh(self._focus_wanted)
 
     def _open(self, groups: Sequence[str]) -> None:
         """Open folded groups."""
