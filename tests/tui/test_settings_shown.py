@@ -88,7 +88,7 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     app = SettledApp(user.load())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
-        await pilot.press("t", "ctrl+p", *"save")
+        await pilot.press("t", "ctrl+p", *"save t")
         await shows(pilot, "Save theme")
         await pilot.press("enter")
         await until(pilot, lambda: user.load().theme == "accel-light", "the line")

@@ -38,7 +38,9 @@ class GroupHeader(Widget, can_focus=True):
 
     BINDING_GROUP_TITLE = "On a group"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,space", "toggle", "Open/close", id="group.toggle", tooltip="Show or hide the group's fields"),
+        Binding(
+            "enter,space", "open_or_close", "Open/close", id="group.toggle", tooltip="Show or hide the group's fields"
+        ),
         Binding("right", "open", id="group.open", tooltip="Show the group's fields"),
         Binding("left", "close", id="group.close", tooltip="Hide the group's fields"),
         # Not those of the screen, before which the scrolling of the form comes.
@@ -120,7 +122,7 @@ class GroupHeader(Widget, can_focus=True):
         if self.has_focus:
             self.refresh_bindings()
 
-    def action_toggle(self) -> None:
+    def action_open_or_close(self) -> None:
         """Open or close the group."""
         self.post_message(self.Toggled(self, is_open=not self.is_open))
 
@@ -138,7 +140,7 @@ class GroupHeader(Widget, can_focus=True):
 
     def on_click(self) -> None:
         """Open or close the group."""
-        self.action_toggle()
+        self.action_open_or_close()
 
 
 class FieldGroup(Widget):

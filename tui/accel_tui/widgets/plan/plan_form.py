@@ -233,9 +233,9 @@ class PlanForm(Widget):
         relevant = {name for name in ORDER if is_relevant(name, filled, self._known_devices)}
         for name, field in self._first.items():
             field.display = name in relevant
-        for group in self._groups.values():
-            names = [name for name in group.names if name in relevant]
-            group.update(names, summarize(names, filled, self.defaults))
+        for box in self._groups.values():
+            names = [name for name in box.names if name in relevant]
+            box.update(names, summarize(names, filled, self.defaults))
         for field in self.shown:
             name = field.field
             field.error = form.word(filled.errors.get(name, ()))
