@@ -35,7 +35,7 @@ def optimizer_of_steps(model: keras.Model, *, custom_step: bool) -> keras.Optimi
         ``None`` where it is ambiguous: a GAN's ``train_step`` uses optimizers other than ``model.optimizer``, which
         Keras creates even if it is unused.
     """
-    compiled = model.optimizer
+    compiled = getattr(model, "optimizer", None)  # missing before a model is compiled
     others = (each for each in _optimizers(vars(model)) if each is not compiled)
     return None if custom_step and any(others) else compiled
 

@@ -49,11 +49,11 @@ class FieldSpec:
         noun = {int: "an integer", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
         if self.minimum is not None and self.maximum is not None:
             bounds = f" from {self.minimum} to {self.maximum}"
-        elif self.minimum is not None:
-            bounds = f" of at least {self.minimum}"
         elif self.below is not None:
             lower = f"of at least {self.minimum}" if self.above is None else f"above {self.above}"
             bounds = f" {lower} and below {self.below}"
+        elif self.minimum is not None:
+            bounds = f" of at least {self.minimum}"
         else:
             bounds = f" above {self.above}" if self.above is not None else ""
         return f"{noun}{bounds}" + (f", or {AUTO}" if self.optional else "")

@@ -40,6 +40,9 @@ def _optimizer_errors(plan: PlanFields) -> Iterator[PlanError]:
         chosen = "the optimizer of the model" if plan.optimizer == "auto" else plan.optimizer
         reason = f"is of {' and '.join(WITH_MOMENTUM)}, not of {chosen}: use "
         yield PlanError("momentum", plan.momentum, reason, FieldValue("optimizer", "sgd"))
+    if plan.ema_momentum is not None and plan.strategy == "central-storage":
+        reason = "central-storage keeps no averages of weights: use "
+        yield PlanError("ema_momentum", plan.ema_momentum, reason, FieldValue("strategy", "mirrored"))
     if plan.nesterov == "on" and (plan.optimizer != "sgd" or not plan.momentum):
         words = "needs ", FieldValue("optimizer", "sgd"), " and ", FieldValue("momentum")
         yield PlanError("nesterov", plan.nesterov, *words)

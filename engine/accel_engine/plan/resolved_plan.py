@@ -21,6 +21,7 @@ from accel_engine.models import ModelEntry, UserModel, user_code
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
+from accel_engine.plan.recipe_fit import misfits
 from accel_engine.plan.tuning_checks import tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -93,6 +94,9 @@ class ResolvedPlan:
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
+        learned = "classification" if task == "auto" and data.classes else task
+        learned = learned if isinstance(model, ModelEntry) else "auto"
+        errors = {**misfits(self.plan, learned, step_counts), **errors}
         return replace(self, data=data, step_counts=step_counts, errors=errors)
 
     def with_step_counts(self, step_counts: StepCounts) -> Self:

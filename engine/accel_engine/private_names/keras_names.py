@@ -45,6 +45,8 @@ def averages_of(model: Any) -> list[tuple[keras.Variable, keras.Variable]]:
     Publicly, an optimizer only replaces the weights by their averages.
     """
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if not getattr(optimizer, "use_ema", False):
+        return []
     averages = getattr(optimizer, "_model_variables_moving_average", ())
     variables = getattr(optimizer, "_trainable_variables", ())
     return [(variable, average) for variable, average in zip(variables, averages, strict=True) if average is not None]

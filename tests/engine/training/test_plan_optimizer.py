@@ -13,6 +13,7 @@ from accel_engine.events import ModelBuilt, Outcome, Validated
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
+from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.epoch_order import epoch_orders
 
@@ -200,3 +201,15 @@ def test_what_does_not_fit_is_refused_before_the_first_step(gym: Gym, fields: di
 
     assert (ended.outcome, ended.steps) == (Outcome.FAILED, 0)
     assert message in ended.reason
+
+
+def test_a_restored_model_has_the_moving_average(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(ema_momentum=0.8, epochs=2, validation="end"))
+    dataset = data.load(PLAN.data, PLAN.data_options)
+    plan = PLAN.replace(ema_momentum=0.8)
+    saved = keras.models.load_model(trained.directory / "model.keras")
+
+    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, 2 * STEPS).model
+
+    for ours, theirs in zip(restored.weights, saved.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -9,16 +9,18 @@ position that was consumed is saved.
 import math
 from pathlib import Path
 
+import keras
 import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
+from accel_engine.private_names.keras_names import averages_of
 from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.plan_optimizer import rate_factor
 
-_NEWER = ("unseeded", "position", "augmentation")
+_NEWER = ("unseeded", "position", "averages", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -47,6 +49,8 @@ class Checkpoints:
             # Keras lists the state of random layers as model variables; tf.train.Checkpoint does not find it.
             "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
             "unseeded": [variable.value for variable in assembly.unseeded],
+            # The optimizer has them too: they are stored once, and can be restored without it.
+            "averages": {index: average.value for index, _, average in indexed_averages(model)},
             "augmentation": [variable.value for variable in assembly.augmentation.states]
             if assembly.augmentation
             else [],
@@ -81,7 +85,7 @@ class Checkpoints:
         Raises:
             RunError: They cannot be read.
         """
-        parts = {name: part for name, part in self._parts.items() if name in ("model", "optimizer")}
+        parts = {name: self._parts[name] for name in ("model", "averages")}
         try:
             status = tf.train.Checkpoint(**parts).read(str(self._directory / f"step-{step}"), self._options)
             status.expect_partial().assert_existing_objects_matched()
@@ -117,6 +121,25 @@ class Checkpoints:
             factor = rate_factor(self._assembly.plan, self._assembly.replicas)
             self._assembly.model.optimizer.learning_rate = rate * factor
             self._planned_rate.assign(rate)
+
+
+def indexed_averages(model: keras.Model) -> list[tuple[str, keras.Variable, keras.Variable]]:
+    """The index of each weight that has a moving average, the weight and the average; empty without ``use_ema``."""
+    indices = {id(variable): str(index) for index, variable in enumerate(model.weights)}
+    return [(indices[id(variable)], variable, average) for variable, average in averages_of(model)]
+
+
+def restore_averages(model: keras.Model, path: str) -> None:
+    """Give a model the moving averages of a checkpoint as its weights.
+
+    Raises:
+        AssertionError: It has none for a weight that has one.
+        ValueError: One has another shape.
+        OpError: It cannot be read.
+    """
+    stored = {name.split("/")[1] for name, _ in tf.train.list_variables(path) if name.startswith("averages/")}
+    weights = {str(index): variable.value for index, variable in enumerate(model.weights) if str(index) in stored}
+    tf.train.Checkpoint(averages=weights).read(path).expect_partial().assert_existing_objects_matched()
 
 
 def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:

@@ -19,6 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_options import build_options
+from accel_engine.training.checkpoints.checkpoint import restore_averages
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
@@ -96,6 +97,8 @@ def restore_model(
     try:
         status = tf.train.Checkpoint(model=model).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
+        if plan.ema_momentum is not None:
+            restore_averages(model, str(checkpoint))
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]
         raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {reason}") from error

@@ -109,10 +109,11 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     notes += filter(None, [task.note])
     metrics: tuple[keras.Metric, ...] = ()
     if not custom_step:
-        metrics = task.metrics(model)
-        metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
-        _build_metrics(model, task, outputs, dataset, batch, metrics)
+        _build_metrics(model, task, outputs, dataset, batch)
+        metrics = task.metrics(model)  # now that the names of the model's own are known
+        metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
+        _build_plan_metrics(metrics, task, outputs, dataset)
         notes += _check_metrics(model, task, outputs, dataset)
     _check_micro_batches(model, plan, custom_step)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
@@ -131,8 +132,6 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
-    if resolved.strategy.name == "central-storage" and plan.ema_momentum is not None:
-        raise PlanError("ema_momentum", plan.ema_momentum, "central-storage does not support it: use mirrored")
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
@@ -195,14 +194,7 @@ def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
         )
 
 
-def _build_metrics(
-    model: keras.Model,
-    task: Task,
-    outputs: Structure,
-    dataset: Dataset,
-    batch: int,
-    metrics: Sequence[keras.Metric],
-) -> None:
+def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
     """Create the variables of the model's losses and metrics.
 
     Raises:
@@ -218,7 +210,6 @@ def _build_metrics(
                 model.compute_metrics(inputs, encoded, outputs, None)
                 return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
         model.compute_metrics(inputs, encoded, outputs, None)
-        update_metrics(metrics, encoded, outputs)
         return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
 
     def spec_of(each: Any, first: int) -> tf.TensorSpec:
@@ -232,6 +223,22 @@ def _build_metrics(
             tf.function(evaluate, autograph=False).get_concrete_function(*specs)
     except Exception as error:
         raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
+
+
+def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: Structure, dataset: Dataset) -> None:
+    """Create the variables of metrics that are not part of the model."""
+    if not metrics:
+        return
+
+    def update(inputs: Structure, targets: Structure, outputs: Structure) -> None:
+        update_metrics(metrics, task.encode(targets, inputs), outputs)
+
+    specs = [
+        keras.tree.map_structure(lambda each, first=first: tf.TensorSpec((2, *each.shape[first:]), each.dtype), part)
+        for part, first in ((dataset.spec.inputs, 0), (dataset.spec.targets, 0), (outputs, 1))
+    ]
+    with keras.StatelessScope():
+        tf.function(update, autograph=False).get_concrete_function(*specs)
 
 
 def _check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:

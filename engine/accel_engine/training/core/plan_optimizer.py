@@ -92,7 +92,8 @@ def plan_optimizer(
 def _class_of(plan: Plan) -> type[keras.Optimizer]:
     """Keras' class; ``keras.optimizers.get`` does not know all of them by name."""
     name = "adam" if plan.optimizer == "auto" else plan.optimizer
-    return next(kind for kind_name, kind in vars(keras.optimizers).items() if kind_name.lower() == name)
+    kinds: dict[str, type[keras.Optimizer]] = {kind.lower(): found for kind, found in vars(keras.optimizers).items()}
+    return kinds[name]
 
 
 def _changes(plan: Plan, replicas: int) -> dict[str, Any]:

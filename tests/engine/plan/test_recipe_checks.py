@@ -1,0 +1,89 @@
+"""Contradictions of the recipe, and what does not fit the task or the steps, are found without TensorFlow."""
+
+from typing import Any
+
+import pytest
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.plan.interval import Interval, parse_duration, parse_interval
+from accel_engine.plan.resolved_plan import resolve
+
+CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"clip_norm": 1, "clip_value": 1}, "clip_value", "leave out --clip-norm"),
+        ({"momentum": 0.9}, "momentum", "use --optimizer sgd"),
+        ({"momentum": 1.0, "optimizer": "sgd"}, "momentum", "below 1"),
+        ({"nesterov": "on", "optimizer": "sgd"}, "nesterov", "--momentum"),
+        ({"warmup": 0.1}, "warmup", "--schedule constant"),
+        ({"warmup": 2.5, "schedule": "linear"}, "warmup", "whole number"),
+        ({"final_rate": 0.1}, "final_rate", "not of auto"),
+        ({"final_rate": 0, "schedule": "exponential"}, "final_rate", "above 0"),
+        ({"schedule": "steps", "rate_drops": ("50%", "20%")}, "rate_drops", "increase"),
+        ({"schedule": "steps", "rate_drops": ("50%", "2000")}, "rate_drops", "increase"),
+        ({"schedule": "steps", "rate_drops": ("x",)}, "rate_drops", "1000,2000"),
+        ({"label_smoothing": 0.1, "loss": "hinge"}, "label_smoothing", "categorical_crossentropy"),
+        ({"unfreeze_epoch": 3}, "unfreeze_epoch", "--freeze"),
+        ({"patience": 2, "validation": "off"}, "patience", "--validation off"),
+        ({"patience": 2, "validation": "end"}, "patience", "--validation end"),
+        ({"restore_best": "on", "validation": "off"}, "restore_best", "--validation off"),
+        ({"validation_every": "2 lightyears"}, "validation_every", "500 steps"),
+        ({"checkpoint_every": "0 steps"}, "checkpoint_every", "500 steps"),
+        ({"time_limit": "soon"}, "time_limit", "1h30m"),
+        ({"metrics": ("acuracy",)}, "metrics", "did you mean accuracy"),
+        ({"ema_momentum": 1.0}, "ema_momentum", "below 1"),
+        ({"ema_momentum": 0.9, "strategy": "central-storage"}, "ema_momentum", "--strategy mirrored"),
+        ({"optimizer": "adm"}, "optimizer", "did you mean adam"),
+    ],
+)
+def test_contradictions_are_refused_with_what_would_be_right(fields: dict[str, Any], field: str, message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        Plan(**fields)
+
+    assert caught.value.field == field
+    assert message in str(caught.value)
+
+
+def test_a_metric_of_training_needs_no_validation() -> None:
+    assert Plan(patience=2, validation="off", monitor="loss").patience == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"warmup": 46, "schedule": "linear", "epochs": 2}, "warmup", "below the 46 steps"),
+        ({"freeze": ("conv*",), "unfreeze_epoch": 11}, "unfreeze_epoch", "one of the 10 epochs"),
+        ({"metrics": ("r2_score",)}, "metrics", "metrics of classification are"),
+        ({"loss": "huber"}, "loss", "not a loss of classification"),
+        ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
+        ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_found_before_the_start(fields: dict[str, Any], field: str, message: str) -> None:
+    errors = resolve(Plan(**fields), CPU).errors
+
+    assert message in "".join(map(str, errors[field]))
+
+
+@pytest.mark.parametrize(
+    ("text", "interval"), [("2 epochs", Interval(2, "epochs")), ("500steps", Interval(500, "steps"))]
+)
+def test_intervals(text: str, interval: Interval) -> None:
+    assert parse_interval("validation_every", text) == interval
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90m", 5400), ("2h", 7200), ("1h30m", 5400), ("1.5h", 5400), ("10s", 10)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration("time_limit", text) == seconds
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("500", 500.0)])
+def test_a_share_may_be_written_in_percent(text: str, share: float) -> None:
+    assert Plan.from_mapping({"schedule": "cosine", "warmup": text}).warmup == pytest.approx(share)

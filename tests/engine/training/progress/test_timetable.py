@@ -1,0 +1,56 @@
+"""What is due after some steps, epochs and minutes."""
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.plan.interval import Interval
+from accel_engine.training.progress.timetable import Recurring, Timetable
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("interval", "due"),
+    [
+        (Interval(1, "epochs"), [(10, 1), (20, 2), (30, 3)]),
+        (Interval(2, "epochs"), [(20, 2)]),
+        (Interval(15, "steps"), [(15, None), (30, 3)]),
+    ],
+)
+def test_what_is_due_by_steps_and_epochs(interval: Interval, due: list[tuple[int, int | None]]) -> None:
+    recurring = Recurring(interval)
+    found = [(step, step // 10 if step % 10 == 0 else None) for step in range(1, 31)]
+    assert [(step, epoch) for step, epoch in found if recurring.is_due(step, epoch)] == due
+
+
+def test_steps_until_the_next_of_several() -> None:
+    timetable = Timetable(Plan(validation_every="4 steps", checkpoint_every="6 steps"))
+    assert [timetable.steps_until_next(step) for step in (0, 1, 4, 5, 6, 11)] == [4, 3, 2, 1, 2, 1]
+    assert Timetable(Plan()).steps_until_next(3) is None
+    assert not Timetable(Plan()).by_clock
+
+
+def test_minutes_and_the_time_limit_go_by_the_clock() -> None:
+    clock = Clock()
+    timetable = Timetable(Plan(validation_every="2 minutes", time_limit="1h30m"), clock)
+    assert timetable.by_clock
+    clock.seconds = 119
+    assert not timetable.validation.is_due(5, None)
+    clock.seconds = 121
+    assert timetable.validation.is_due(5, None)
+    timetable.validation.done()
+    assert not timetable.validation.is_due(5, None)
+    clock.seconds = 5399
+    assert not timetable.is_over
+    clock.seconds = 5400
+    assert timetable.is_over
+
+
+def test_nothing_is_validated_on_the_way_if_only_the_end_counts() -> None:
+    assert not Timetable(Plan(validation="end")).validation.is_due(10, 1)

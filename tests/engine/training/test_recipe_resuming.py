@@ -1,0 +1,152 @@
+"""A run with schedules, averages, early stopping and intervals continues as if it had never been interrupted."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated, Warned, to_stored
+from accel_engine.plan import Plan
+from accel_engine.run.connection import connect
+from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint
+
+from .conftest import Gym, Trained
+
+PLAN = Plan(
+    model="mlp",
+    epochs=4,
+    batch_size=128,
+    optimizer="sgd",
+    momentum=0.9,
+    learning_rate=0.2,
+    weight_decay=0.001,
+    ema_momentum=0.7,
+    global_clip_norm=1.0,
+    schedule="linear",
+    warmup=0.1,
+    label_smoothing=0.1,
+    metrics=("precision",),
+    validation_every="7 steps",
+    checkpoint_every="5 steps",
+    keep_checkpoints=2,
+    restore_best="on",
+    monitor="validation_loss",
+    patience=50,
+)
+"""48 steps, 12 an epoch."""
+
+
+def copied(trained: Trained, directory: Path) -> Path:
+    """A copy of a run, to be continued."""
+    return Path(shutil.copytree(trained.directory, directory / trained.directory.name))
+
+
+def losses(trained: Trained) -> dict[int, float]:
+    """The latest validation at each step."""
+    return {event.step: event.metrics["loss"] for event in trained.all(Validated)}
+
+
+@pytest.mark.parametrize("steps", [14, 24])
+def test_a_run_with_all_of_it_continues_exactly(gym: Gym, random_model: str, steps: int) -> None:
+    plan = PLAN.replace(model=random_model)
+    whole = gym.train_once(plan)
+    stopped = gym.train(plan, at={steps: [("stop_now",)]})
+    assert stopped.ended.outcome is Outcome.STOPPED
+    assert 0 < latest_checkpoint(stopped.directory) < 25
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert len(whole.series["loss"]) == 48
+    for name, values in whole.series.items():
+        np.testing.assert_array_equal(resumed.series[name], values)
+    assert losses(resumed) == losses(whole)
+    saved = [keras.models.load_model(run.directory / "model.keras") for run in (whole, resumed)]
+    for ours, theirs in zip(saved[1].weights, saved[0].weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_it_validates_and_saves_at_its_steps_and_keeps_the_best_checkpoint(gym: Gym, random_model: str) -> None:
+    whole = gym.train_once(PLAN.replace(model=random_model))
+
+    assert [event.step for event in whole.all(Validated)] == [7, 14, 21, 28, 35, 42, 48]
+    best = min(losses(whole), key=lambda step: losses(whole)[step])
+    kept = checkpoint_steps(whole.directory)
+    assert {best, 48} <= {*kept}
+    assert len(kept) <= 3
+    assert {event.step for event in whole.all(CheckpointSaved)} >= {5, 10, 15, 20, 25, 30, 35, 40, 45, 48}
+    assert any(event.best and event.step == best for event in whole.all(CheckpointSaved))
+
+
+def test_a_validation_that_was_missed_between_checkpoint_and_kill_is_made_up(gym: Gym) -> None:
+    plan = PLAN.replace(ema_momentum=None, checkpoint_every="7 steps", restore_best="off")
+    whole = gym.train_once(plan)
+    # A command saves a checkpoint at a step that is to be validated, before it is.
+    stopped = gym.train(plan, at={14: [("stop",)]})
+    assert latest_checkpoint(stopped.directory) == 14
+    assert 14 not in losses(stopped)
+
+    resumed = gym.train(plan, run=stopped.directory)
+
+    assert losses(resumed) == losses(whole)
+
+
+def overfitting(gym: Gym) -> Trained:
+    return gym.train_once(EARLY)
+
+
+EARLY = Plan(model="mlp", epochs=30, batch_size=512, learning_rate=0.3, patience=2, restore_best="on")
+
+
+def test_training_stops_early_and_the_model_has_its_best_weights(gym: Gym) -> None:
+    trained = overfitting(gym)
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert trained.ended.epochs < 30
+    assert trained.ended.reason.startswith("early stopping: no better validation accuracy in 2 validations")
+    accuracies = {event.step: event.metrics["accuracy"] for event in trained.all(Validated)}
+    best = max(accuracies, key=lambda step: accuracies[step])
+    assert trained.ended.steps == [*accuracies][[*accuracies].index(best) + 2]
+    assert any(f"best step, {best}" in event.message for event in trained.all(Warned))
+    model = keras.models.load_model(trained.directory / "model.keras")
+    held_out = data.load("digits", PLAN.data_options).validation
+    assert held_out is not None
+    batch = held_out.take(np.arange(len(held_out)))  # type: ignore[union-attr]
+    outputs = model.predict(np.asarray(batch.inputs, np.float32) / 255, verbose=0)
+    assert np.mean(outputs.argmax(axis=1) == batch.targets) == pytest.approx(accuracies[best])
+
+
+def test_a_run_that_stopped_early_can_be_trained_longer(gym: Gym, tmp_path: Path) -> None:
+    trained = overfitting(gym)
+    copy = copied(trained, tmp_path)
+    with closing(connect(copy)) as database:  # as the supervisor of the engine does
+        event = RunStarted(time=0, run="", name="", plan={}, first_step=36, pid=1, host="", versions={})
+        database.add_event(event.time, event.kind(), to_stored(event))
+
+    resumed = gym.train(EARLY, run=copy)
+
+    assert resumed.ended.outcome is Outcome.FINISHED
+    assert resumed.ended.steps > trained.ended.steps
+
+
+def test_a_run_killed_while_it_stopped_early_stops_at_once(gym: Gym, tmp_path: Path) -> None:
+    trained = overfitting(gym)
+    copy = copied(trained, tmp_path)
+    with closing(connect(copy)) as database:
+        database.execute("DELETE FROM event WHERE kind = 'run_ended'")
+
+    resumed = gym.train(EARLY, run=copy)
+
+    assert (resumed.ended.steps, resumed.ended.reason) == (trained.ended.steps, trained.ended.reason)
+
+
+def test_the_time_limit_stops_a_run_that_can_be_continued(gym: Gym) -> None:
+    plan = Plan(model="mlp", epochs=1000, batch_size=64, time_limit="1s")
+    stopped = gym.train(plan)
+
+    assert (stopped.ended.outcome, stopped.ended.reason) == (Outcome.STOPPED, "the time limit of 1s is reached")
+    assert latest_checkpoint(stopped.directory) == stopped.ended.steps > 0
+    assert (stopped.directory / "model.keras").is_file()
