@@ -76,7 +76,7 @@ def _restore(model: keras.Model, checkpoint: Path) -> bool:
             setattr(weights, name, child)
     before = [(weight, weight.numpy()) for weight in model.weights]
     try:
-        status = tf.train.Checkpoint(model=weights).restore(str(checkpoint))
+        status = tf.train.Checkpoint(model=weights).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError):
         for weight, value in before:
