@@ -407,7 +407,7 @@ class Trainer:
             self._run.write_diagnostics(input_spec, self._reporter.step)
         if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
             self._run.write_event(rate)
-        for note in assembly.dataset.notes:
+        for note in assembly.information:
             self._reporter.emit(Warned, message=note, severity="information")
         for note in assembly.notes:
             self._reporter.emit(Warned, message=note)

@@ -63,6 +63,7 @@ class CompiledModel:
         metrics: What is measured besides the model's own metrics.
         freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
+        information: Notes for the user, such as on the initial weights.
         notes: Warnings for the user.
     """
 
@@ -73,6 +74,7 @@ class CompiledModel:
     metrics: tuple[keras.Metric, ...]
     freezing: Freezing
     has_custom_train_step: bool
+    information: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -95,7 +97,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     model = build(plan.model, data, lambda model: not changed_layer(model, layers), options)
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if options.unsafe else []
-    notes += load_initial_weights(model, plan) if trained is None else []
+    information = load_initial_weights(model, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)
@@ -137,7 +139,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
-    return CompiledModel(model, scaling, task, outputs, metrics, freezing, custom_step, tuple(notes))
+    return CompiledModel(
+        model, scaling, task, outputs, metrics, freezing, custom_step, tuple(information), tuple(notes)
+    )
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:

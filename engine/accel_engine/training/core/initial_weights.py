@@ -60,7 +60,8 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
     chosen = values.get("ema_momentum") is not None or values.get("restore_best") == "on"
     if step and not (chosen and saved) and _restore(model, directory / CHECKPOINTS / f"step-{step}"):
         weights = {id(weight) for weight in model.weights}
-        return [_note(model, weights, f"step {step} of run {directory.name}")]
+        averages = ", not their moving averages" if values.get("ema_momentum") is not None else ""
+        return [_note(model, weights, f"step {step} of run {directory.name}{averages}")]
     if saved is None:
         reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
         raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
