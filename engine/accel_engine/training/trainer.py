@@ -5,15 +5,12 @@ import traceback
 from contextlib import ExitStack
 from functools import partial
 
-import numpy as np
 import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import (
-    DevicesFound,
     EpochEnded,
-    ModelBuilt,
     Outcome,
     Phase,
     RunEnded,
@@ -23,6 +20,7 @@ from accel_engine.events import (
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.writer import RunWriter
+from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.autotuner import AutoTuner
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
@@ -32,22 +30,20 @@ from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
-from accel_engine.training.core.loop import ChunkResult, Loop
-from accel_engine.training.core.means import Means
-from accel_engine.training.core.metric_states import MetricStates
+from accel_engine.training.core.loop import Loop
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.strategy_builders import reduction_over_workers
 from accel_engine.training.distributed.tpu_errors import explain
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync, link_worker_runs
-from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.milestones import EndTraining, Milestones
 from accel_engine.training.reporting.error_explanation import explain_error
 from accel_engine.training.reporting.mfu import MfuMeter
-from accel_engine.training.reporting.model_summary import learning_rate_of, summarize
+from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.training.reporting.step_recorder import StepRecorder
 
 CONNECTION_ERRORS = (
     tf.errors.UnavailableError,
@@ -107,22 +103,16 @@ class Trainer:
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
         self._opened = ExitStack()
-        self._means = Means()
+        self._recorder = StepRecorder(self._reporter)
         self._metrics: dict[str, float] = {}
-        self._warm = False
-        self._timed_steps, self._timed_seconds = 0, 0.0
-        self._diverged = False
 
     def train(self) -> RunEnded:
         """Train until the run finishes, stops or fails, and return the event that ends it."""
         try:
             self._prepare()
-            self._train_epochs()
-            self._finish()
-        except EndTraining as end:
-            self._saver.save_checkpoint()
-            self._finish()
-            return self.ended(end.outcome, str(end))
+            end = self._train_to_end()
+            self._saver.save_model()
+            self._wait_for_workers()
         except StopRequested as stop:
             if not stop.now:
                 self._wait_for_workers()
@@ -133,18 +123,18 @@ class Trainer:
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         finally:
             self._opened.close()
-        return self.ended(Outcome.FINISHED)
+        return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run, with its current metrics."""
-        achieved, mfu = self._meter.achieved(self._rate) if self._meter else (None, None)
+        achieved, mfu = self._meter.achieved(self._recorder.rate) if self._meter else (None, None)
         return RunEnded(
             time=clock.now(),
             outcome=outcome,
             steps=self._reporter.step,
             epochs=self._reporter.epochs,
             seconds=time.monotonic() - self._began,
-            steps_per_second=self._rate,
+            steps_per_second=self._recorder.rate,
             metrics=self._metrics,
             reason=reason,
             hint=hint,
@@ -172,8 +162,11 @@ class Trainer:
             validation = Validation(assembly, memory)
             problem = validation.problem()
             self._validation = validation if not problem else None
-        built = self._report_assembly(names, can_validate=not problem)
-        self._milestones = Milestones(self._plan, built.monitor, self._measured(), self._reporter, self._agree)
+        report = report_assembly(assembly, names, self._inventory, self._reporter, can_validate=not problem)
+        self._hardware = report.hardware
+        self.allocated_memory = AllocatedMemory(report.devices)
+        monitor, measured = report.built.monitor, measured_metrics(assembly)
+        self._milestones = Milestones(self._plan, monitor, measured, self._reporter, self._agree)
         self._saver.best_step = self._milestones.best_step
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")
@@ -214,24 +207,27 @@ class Trainer:
     def _commands(self) -> CommandSource:
         return SharedCommands(self._mailbox, self._sync) if self._sync else self._mailbox
 
-    def _finish(self) -> None:
-        self._saver.save_model()
-        self._wait_for_workers()
-
     def _wait_for_workers(self) -> None:
         """Wait for the other workers, so that none takes an earlier end for a lost connection."""
         if self._sync:
             self._sync.all_gather(0.0)
 
+    def _train_to_end(self) -> EndTraining | None:
+        """Train the epochs that are left; returns what ended the run before the last one."""
+        try:
+            self._train_epochs()
+        except EndTraining as end:
+            self._saver.save_checkpoint()
+            return end
+        return None
+
     def _train_epochs(self) -> None:
         reporter, batches = self._reporter, self._batches
         reporter.epochs, done = batches.restore(reporter.step)
-        sizes = self._assembly.step_counts.step_sizes(0, done)
-        self._means.add(*self._run.read_steps(reporter.step - done, reporter.step), sizes)
-        # its engine may have exited between a checkpoint and the validation, or the end
-        if reporter.epochs >= self._plan.epochs or self._milestones.validation_is_missing(
-            None if done else reporter.epochs
-        ):
+        self._recorder.continue_epoch(done, self._assembly.step_counts.step_sizes(0, done))
+        # Its engine may have exited between a checkpoint and the validation, or the end.
+        missing = self._milestones.validation_is_missing(None if done else reporter.epochs)
+        if reporter.epochs >= self._plan.epochs or missing:
             self._validate()
         while reporter.epochs < self._plan.epochs:
             self._milestones.raise_if_over()
@@ -250,7 +246,7 @@ class Trainer:
                 ahead = self._milestones.steps_until_next
                 last = segment.steps if ahead is None else min(segment.steps, position + ahead)
                 for chunk in self._loop.run(segment, position, last):
-                    self._record(chunk)
+                    self._recorder.record(chunk)
                     self._batches.count(chunk.count)
                     position += chunk.count
                     # At the end of an epoch, EpochEnded comes before any command.
@@ -259,9 +255,9 @@ class Trainer:
                         if self._milestones.within_epochs:
                             self._reach_milestones(None)
                     if self._meter:
-                        self._meter.update_peak(self._timed_seconds, self._rate)
+                        self._meter.update_peak(self._recorder.seconds, self._recorder.rate)
                     is_whole = segment.examples == self._assembly.step_counts.global_batch
-                    if is_whole and self._autotuner.is_due(self._timed_seconds, self._rate):
+                    if is_whole and self._autotuner.is_due(self._recorder.seconds, self._recorder.rate):
                         self._loop = self._autotuner.run_trial(self._loop, segment)
                         break  # continue with the loop chosen
 
@@ -289,13 +285,8 @@ class Trainer:
         self._reporter.emit(Warned, message=message, severity="information")
         self._choose_loop()
 
-    @property
-    def _rate(self) -> float:
-        """Steps per second of training, without the first chunk; 0 until the second."""
-        return self._timed_steps / self._timed_seconds if self._timed_seconds else 0.0
-
     def _end_epoch(self) -> None:
-        reporter, means = self._reporter, self._means
+        reporter, means = self._reporter, self._recorder.end_epoch()
         reporter.epochs += 1
         self._metrics |= means.value
         ended = EpochEnded(
@@ -306,7 +297,6 @@ class Trainer:
             seconds=means.seconds,
         )
         self._write_observed(ended)
-        self._means = Means()
         self._command_handler.handle()
         self._reach_milestones(reporter.epochs)
 
@@ -358,57 +348,7 @@ class Trainer:
         for remark in self._assembly.names.take_notes():
             self._reporter.emit(Warned, message=remark)
 
-    def _record(self, chunk: ChunkResult) -> None:
-        first = self._reporter.step
-        self._reporter.step += chunk.count
-        self._run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
-        self._means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
-        if self._warm:
-            self._timed_steps += chunk.count
-            self._timed_seconds += chunk.seconds
-        self._warm = True
-        diverged = ~np.isfinite(chunk.series["loss"])
-        if diverged.any() and not self._diverged:
-            self._diverged = True
-            step = first + int(np.argmax(diverged))
-            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
-            self._reporter.emit(Warned, message=message)
-
     def _report_progress(self, done: int, total: int) -> None:
         """Show how much of the data is read, as a detail of the phase."""
         shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
         self._reporter.enter_phase(Phase.BUILDING, shown)
-
-    def _measured(self) -> tuple[str, ...]:
-        """Names of the metrics, also of those that only validation measures; empty for a custom ``train_step``."""
-        assembly = self._assembly
-        if assembly.has_custom_train_step:
-            return ()
-        return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names).series)
-
-    def _report_assembly(self, names: tuple[str, ...], *, can_validate: bool) -> ModelBuilt:
-        assembly = self._assembly
-        if assembly.coordinated:
-            devices = device_visibility.describe_worker_devices()
-            self._hardware = device_visibility.worker_hardware_names(self._resolved, self._inventory)
-        else:
-            devices = device_visibility.describe_devices(names, self._inventory)
-            self._hardware = device_visibility.hardware_names(devices, self._inventory)
-        self.allocated_memory = AllocatedMemory(devices)
-        self._reporter.emit(
-            DevicesFound,
-            devices=devices,
-            strategy=type(assembly.strategy).__name__,
-            address=self._resolved.remote_tpu,
-        )
-        built = summarize(assembly, can_validate=can_validate)
-        self._run.write_event(built)
-        if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
-            self._run.write_diagnostics(input_spec, self._reporter.step)
-        if (rate := learning_rate_of(assembly, self._reporter.step)) is not None:
-            self._run.write_event(rate)
-        for note in assembly.information:
-            self._reporter.emit(Warned, message=note, severity="information")
-        for note in assembly.notes:
-            self._reporter.emit(Warned, message=note)
-        return built

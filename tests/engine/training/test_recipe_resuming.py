@@ -1,4 +1,4 @@
-"""A run with schedules, averages, early stopping and intervals continues as if it had never been interrupted."""
+"""A run with a whole recipe continues as if it had never been interrupted."""
 
 import shutil
 from contextlib import closing
@@ -36,6 +36,9 @@ PLAN = Plan(
     restore_best="on",
     monitor="validation_loss",
     patience=50,
+    augmentation=("flip", "crop", "mixup"),
+    freeze=("batch_normalization*",),
+    unfreeze_epoch=3,
 )
 """48 steps, 12 an epoch."""
 
@@ -82,7 +85,7 @@ def test_it_validates_and_saves_at_its_steps_and_keeps_the_best_checkpoint(gym: 
 
 
 def test_a_validation_that_was_missed_between_checkpoint_and_kill_is_made_up(gym: Gym) -> None:
-    plan = PLAN.replace(ema_momentum=None, checkpoint_every="7 steps", restore_best="off")
+    plan = Plan(model="mlp", epochs=2, batch_size=128, validation_every="7 steps")
     whole = gym.train_once(plan)
     # A command saves a checkpoint at a step that is to be validated, before it is.
     stopped = gym.train(plan, at={14: [("stop",)]})

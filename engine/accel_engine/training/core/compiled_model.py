@@ -1,7 +1,5 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
-import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
-from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
@@ -22,21 +20,16 @@ from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
-from accel_engine.models.user_code import reason
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import all_layers, kept_losses
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_options import build_options
 from accel_engine.training.core.freezing import Freezing, freeze
 from accel_engine.training.core.initial_weights import load_initial_weights
+from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
 from accel_engine.training.core.metric_states import (
-    call_model,
-    compute_loss,
     metrics_of,
-    not_additive,
-    own_metrics,
-    update_metrics,
 )
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.mixed_targets import take_mixed_targets
@@ -46,9 +39,6 @@ from accel_engine.training.core.plan_optimizer import plan_optimizer
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
-
-_MOST_TRIED = 10**7
-"""Values of an example up to which the user's own metrics are tried before training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +102,11 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     metrics: tuple[keras.Metric, ...] = ()
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
-        _build_metrics(model, task, outputs, dataset, batch)
+        build_metrics(model, task, outputs, dataset, batch)
         metrics = task.metrics(model)  # now that the names of the model's own are known
         metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
-        _build_plan_metrics(metrics, task, outputs, dataset)
-        notes += _check_metrics(model, task, outputs, dataset)
+        build_plan_metrics(metrics, task, outputs, dataset)
+        notes += check_metrics(model, task, outputs, dataset)
     _check_micro_batches(model, plan, custom_step)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
         notes.append(
@@ -196,80 +186,6 @@ def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
             f"model {name} has a custom train_step, whose metrics all workers would share: "
             "choose another strategy than parameter-server"
         )
-
-
-def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
-    """Create the variables of the model's losses and metrics.
-
-    Raises:
-        ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
-    """
-
-    def evaluate(inputs: Structure, targets: Structure, outputs: Structure) -> tf.Tensor:
-        encoded = task.encode(targets, inputs)
-        if model.loss is None:  # its layers may add the loss when they are called
-            weights = [(variable, tf.convert_to_tensor(variable.value)) for variable in model.trainable_variables]
-            with keras.StatelessScope(state_mapping=weights, collect_losses=True):
-                outputs = call_model(model, inputs, training=True)
-                model.compute_metrics(inputs, encoded, outputs, None)
-                return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
-        model.compute_metrics(inputs, encoded, outputs, None)
-        return compute_loss(model, Batch(inputs, encoded), outputs, training=True)
-
-    def spec_of(each: Any, first: int) -> tf.TensorSpec:
-        return tf.TensorSpec((batch, *each.shape[first:]), each.dtype)
-
-    raw = [map_structure(lambda each: spec_of(each, 0), part) for part in dataset.spec[:2]]
-    specs = *raw, keras.tree.map_structure(lambda each: spec_of(each, 1), outputs)
-    try:
-        # The variables are created after the scope, as they must be outside of a graph.
-        with kept_losses(model), keras.StatelessScope():
-            tf.function(evaluate, autograph=False).get_concrete_function(*specs)
-    except Exception as error:
-        raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
-
-
-def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: Structure, dataset: Dataset) -> None:
-    """Create the variables of metrics that are not part of the model."""
-    if not metrics:
-        return
-
-    def update(inputs: Structure, targets: Structure, outputs: Structure) -> None:
-        update_metrics(metrics, task.encode(targets, inputs), outputs)
-
-    specs = [
-        keras.tree.map_structure(lambda each, first=first: tf.TensorSpec((2, *each.shape[first:]), each.dtype), part)
-        for part, first in ((dataset.spec.inputs, 0), (dataset.spec.targets, 0), (outputs, 1))
-    ]
-    with keras.StatelessScope():
-        tf.function(update, autograph=False).get_concrete_function(*specs)
-
-
-def _check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
-    """A note on metrics whose values over several batches differ from those of ``fit``."""
-    specs = [*flatten(dataset.spec[:2]), *flatten(outputs)]
-    if not own_metrics(model) or sum(math.prod(side or 1 for side in spec.shape) for spec in specs) > _MOST_TRIED:
-        return []
-
-    def ones(spec: Any) -> tf.Tensor:
-        shape = (2, *(side or 1 for side in spec.shape))
-        return tf.zeros(shape, spec.dtype) if spec.dtype == "string" else tf.ones(shape, spec.dtype)
-
-    def any_values(spec: Any) -> tf.Tensor:
-        shape = (2, *(side or 1 for side in spec.shape[1:]))
-        return tf.cast(tf.random.stateless_uniform(shape, (0, 0)), spec.dtype)
-
-    try:
-        inputs, targets = (map_structure(ones, part) for part in dataset.spec[:2])
-        some = keras.tree.map_structure(any_values, outputs)
-        names = not_additive(model, Batch(inputs, task.encode(targets, inputs)), some)
-    except Exception:  # noqa: BLE001 (a metric that cannot take these values)
-        return []
-    return [
-        f"metric {name} does not keep sums that start at zero, and its states are added over batches and replicas: "
-        "only its value of a single batch is right"
-        for name in names
-    ]
 
 
 def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:

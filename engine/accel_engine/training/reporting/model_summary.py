@@ -62,6 +62,13 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
     return LearningRateChanged(time=clock.now(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
 
 
+def measured_metrics(assembly: Assembly) -> tuple[str, ...]:
+    """Names of the metrics, also of those that only validation measures; empty for a custom ``train_step``."""
+    if assembly.has_custom_train_step:
+        return ()
+    return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names).series)
+
+
 def _count(examples: Examples) -> int | None:
     """Number of examples; ``None`` for a stream."""
     return len(examples) if isinstance(examples, Split) else None
