@@ -205,4 +205,5 @@ def _with_channels(masks: tf.Tensor) -> tf.Tensor:
 def _like(changed: tf.Tensor, before: tf.Tensor) -> tf.Tensor:
     """A tensor with the type and the shape, which layers lose, of another one."""
     changed = tf.reshape(changed, tf.shape(before)) if changed.shape.rank != before.shape.rank else changed
+    changed = tf.round(changed) if before.dtype.is_integer else changed
     return tf.ensure_shape(tf.cast(changed, before.dtype), before.shape)

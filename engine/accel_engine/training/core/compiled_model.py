@@ -32,7 +32,7 @@ from accel_engine.training.core.metric_states import (
     metrics_of,
 )
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
-from accel_engine.training.core.mixed_targets import take_mixed_targets
+from accel_engine.training.core.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.plan_metrics import plan_metrics
 from accel_engine.training.core.plan_optimizer import plan_optimizer
@@ -107,6 +107,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
         build_plan_metrics(metrics, task, outputs, dataset)
         notes += check_metrics(model, task, outputs, dataset)
+        notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
     _check_micro_batches(model, plan, custom_step)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
         notes.append(
