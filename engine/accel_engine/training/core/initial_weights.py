@@ -1,5 +1,7 @@
 """Loads the initial weights of a run from a file or from another run."""
 
+import gc
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -76,6 +78,9 @@ def _restore(model: keras.Model, checkpoint: Path) -> bool:
         if name != "optimizer":
             setattr(weights, name, child)
     before = [(weight, weight.numpy()) for weight in model.weights]
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # a warning for each weight that does not fit would say nothing new
     try:
         status = tf.train.Checkpoint(model=weights).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
@@ -83,6 +88,9 @@ def _restore(model: keras.Model, checkpoint: Path) -> bool:
         for weight, value in before:
             weight.assign(value)
         return False
+    finally:
+        gc.collect()  # an unfinished restoration warns when it is deleted
+        logger.setLevel(level)
     return bool(children)
 
 
