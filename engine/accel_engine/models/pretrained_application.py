@@ -100,7 +100,9 @@ def _base(
                 raise
             origin, file = wanted[-1]
             path = Path(os.environ.get("KERAS_HOME") or "~/.keras") / file
+            problem = reason(error)
+            file = "that file" if origin in problem else origin
             raise ModelError(
-                f"the ImageNet weights of {name} cannot be loaded: {reason(error)}. "
-                f"Without a network, download {origin} elsewhere and copy it to {path}"
+                f"the ImageNet weights of {name} cannot be loaded: {problem}. "
+                f"Without a network, download {file} elsewhere and copy it to {path}"
             ) from error

@@ -1,6 +1,7 @@
 """Loads a model from a ``.keras`` file, with the user's custom objects."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from accel_engine.errors import ModelError
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.user_code import UserFunction, reason
 
-_UNKNOWN_CLASS = "Could not locate"
+_UNKNOWN_CLASS = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 _LAMBDA = ("safe_mode", "unsafe_deserialization")
 """Parts of Keras' messages on classes that it does not know, and on lambda layers."""
 
@@ -35,7 +36,7 @@ def load_saved(path: str, options: BuildOptions) -> Any:
     try:
         return keras.models.load_model(Path(path).expanduser(), custom_objects=objects, safe_mode=not options.unsafe)
     except Exception as error:
-        raise ModelError(f"cannot load {path}: {reason(error)}{_advice(error, options)}") from error
+        raise ModelError(f"cannot load {path}: {_explained(error, options)}") from error
 
 
 def custom_objects(path: str) -> dict[str, Any]:
@@ -57,16 +58,17 @@ def custom_objects(path: str) -> dict[str, Any]:
     return found
 
 
-def _advice(error: Exception, options: BuildOptions) -> str:
-    """What may help against an error."""
+def _explained(error: Exception, options: BuildOptions) -> str:
+    """What is wrong with the file, and what may help."""
     text = str(error)
-    if any(part in text for part in _LAMBDA) and not options.unsafe:
+    if not options.unsafe and any(part in text for part in _LAMBDA):
         return (
-            ". A lambda layer is code in the file, which could do anything that you may do. "
+            "it has a lambda layer, which is code in the file that could do anything that you may do. "
             "If you trust the file as you would trust a program, add --unsafe-load on"
         )
-    if _UNKNOWN_CLASS in text:
+    if found := _UNKNOWN_CLASS.search(text):
+        name = f"the class or function {found[1]} is not known"
         if options.custom_objects:
-            return f". {Path(options.custom_objects).name} does not define it"
-        return ". If it is a custom class or function, add --custom-objects FILE.py with the file that defines it"
-    return ""
+            return f"{name}, and {Path(options.custom_objects).name} does not define it"
+        return f"{name}. If it is your own, add --custom-objects FILE.py with the file that defines it"
+    return reason(error)

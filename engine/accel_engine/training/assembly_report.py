@@ -52,7 +52,7 @@ def report_assembly(
         reporter.run.write_diagnostics(input_spec, reporter.step)
     if (rate := learning_rate_of(assembly, reporter.step)) is not None:
         reporter.run.write_event(rate)
-    for note in assembly.dataset.notes:
+    for note in assembly.information:
         reporter.emit(Warned, message=note, severity="information")
     for note in assembly.notes:
         reporter.emit(Warned, message=note)

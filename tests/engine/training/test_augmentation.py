@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import layers
 
 from accel_engine import data
-from accel_engine.events import Outcome, Validated, Warned
+from accel_engine.events import Outcome, Validated, Warned, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.epoch_order import epoch_orders
@@ -122,6 +122,9 @@ def test_steps_equal_those_of_keras_layers_and_continue_exactly(gym: Gym, models
     )
     np.testing.assert_allclose(whole.series["loss"], losses, atol=1e-5)
 
+    # The forward pass and the gradient of the weights, without randaugment's convolutions.
+    assert whole.all(WorkCounted)[-1].flops == 2 * 2 * 16 * 192 * 10
+
     killed = gym.train(plan, at={8: [("stop_now",)]})
     assert killed.ended.steps >= 8
     resumed = gym.train(plan, run=killed.directory)
@@ -139,7 +142,7 @@ def test_mixup_mixes_the_labels_of_two_classes(gym: Gym, models: str) -> None:
         batch_size=32,
         epochs=1,
         micro_batches=2,
-        strategy="default",
+        metrics=("precision",),
     )
 
     trained = gym.train(plan)
@@ -149,14 +152,15 @@ def test_mixup_mixes_the_labels_of_two_classes(gym: Gym, models: str) -> None:
     losses = plain_losses(plan, [layers.MixUp(seed=1)], keras.losses.BinaryCrossentropy(), encode)
     np.testing.assert_allclose(trained.series["loss"], losses, atol=1e-5)
     assert trained.series["accuracy"].max() > 0  # mixed labels count as the class of which they are more
+    assert any("precision has little meaning" in warned.message for warned in trained.all(Warned))
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "xla"])
 def test_replicas_and_xla_augment_too(gym: Gym, models: str, strategy: str) -> None:
     plan = Plan(
-        model=f"{models}:compiled".replace("compiled", "classifier"),
+        model=f"{models}:classifier",
         data="synthetic:8x8x3:10:160",
-        augmentation=("strong",),
+        augmentation=("light", "cutmix"),
         batch_size=16,
         epochs=1,
         validation="off",

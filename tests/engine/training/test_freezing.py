@@ -21,8 +21,8 @@ from keras import layers
 
 def backbone():
     inputs = keras.Input((8, 8, 1))
-    hidden = layers.BatchNormalization(name="norm")(layers.Dense(16, name="hidden")(layers.Flatten()(inputs)))
-    return keras.Model(inputs, hidden, name="backbone")
+    hidden = layers.Dense(16, name="hidden")(layers.Flatten(name="flat")(inputs))
+    return keras.Model(inputs, layers.BatchNormalization(name="norm")(hidden), name="backbone")
 
 def build():
     inputs = keras.Input((8, 8, 1))
@@ -121,3 +121,30 @@ def test_wrong_names_are_refused(gym: Gym, model: str, names: str, words: str) -
 
     assert refused.ended.outcome is Outcome.FAILED
     assert words in refused.ended.reason
+
+
+def test_everything_at_once_continues_exactly(gym: Gym, model: str) -> None:
+    plan = Plan(
+        model=model,
+        epochs=3,
+        batch_size=128,
+        steps_per_epoch=3,
+        augmentation=("light", "cutmix"),
+        freeze=("all-but-head",),
+        unfreeze_epoch=2,
+        ema_momentum=0.9,
+        global_clip_norm=1.0,
+        weight_decay=0.01,
+        schedule="cosine",
+        warmup=2,
+        label_smoothing=0.1,
+    )
+
+    whole = gym.train(plan)
+    killed = gym.train(plan, at={5: [("stop_now",)]})
+    assert killed.ended.steps == 5
+    resumed = gym.train(plan, run=killed.directory)
+
+    assert whole.ended.outcome is resumed.ended.outcome is Outcome.FINISHED, whole.ended.reason
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    assert resumed.ended.metrics == whole.ended.metrics

@@ -54,6 +54,7 @@ class Assembly:
         freezing: The frozen layers of the model.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
         names: Names of the recorded series.
+        information: Notes for the user.
         notes: Warnings for the user.
         unseeded: The state of Keras' global random generator, for layers without a seed; empty where inaccessible.
     """
@@ -72,6 +73,7 @@ class Assembly:
     freezing: Freezing
     devices: tuple[str, ...]
     names: SeriesNames
+    information: tuple[str, ...]
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
 
@@ -269,6 +271,7 @@ def assemble(
         freezing=compiled.freezing,
         devices=devices,
         names=names,
+        information=(*dataset.notes, *compiled.information),
         notes=(*notes, *compiled.notes),
         unseeded=unseeded,
     )

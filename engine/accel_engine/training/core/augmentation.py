@@ -184,9 +184,18 @@ def choose_augmentation(
         raise PlanError("augmentation", names, "the data has images as targets, which would not change with the inputs")
     if task.name == "segmentation" and not (isinstance(spec.targets, ArraySpec) and len(spec.targets.shape) in (2, 3)):
         raise PlanError("augmentation", names, "the data has no masks of shape (height, width)")
+    parts, channels = parts_of(names, task.name), (dataset.shape or (0,))[-1] or 0
+    if "randaugment" in parts and (channels == 1 or task.name == "segmentation") and _fails_without_colors():
+        reason = f"randaugment of Keras {keras.__version__} fails for images with one channel and for masks: "
+        raise PlanError("augmentation", names, reason, "leave it out, or update Keras to 3.15")
     high = 1.0 if largest is None else largest * scale
-    channels = dataset.shape[-1] if dataset.shape else None
-    return Augmentation(parts_of(names, task.name), (0.0, high), channels or 0, task, plan.seed)
+    return Augmentation(parts, (0.0, high), channels, task, plan.seed)
+
+
+def _fails_without_colors() -> bool:
+    """Whether this is one of the versions of Keras whose RandAugment fails for images and masks with one channel."""
+    major, minor = (int(part) for part in keras.__version__.split(".")[:2])
+    return (3, 11) <= (major, minor) < (3, 15)
 
 
 def _with_channels(masks: tf.Tensor) -> tf.Tensor:
@@ -196,4 +205,5 @@ def _with_channels(masks: tf.Tensor) -> tf.Tensor:
 def _like(changed: tf.Tensor, before: tf.Tensor) -> tf.Tensor:
     """A tensor with the type and the shape, which layers lose, of another one."""
     changed = tf.reshape(changed, tf.shape(before)) if changed.shape.rank != before.shape.rank else changed
+    changed = tf.round(changed) if before.dtype.is_integer else changed
     return tf.ensure_shape(tf.cast(changed, before.dtype), before.shape)

@@ -32,7 +32,7 @@ from accel_engine.training.core.metric_states import (
     metrics_of,
 )
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
-from accel_engine.training.core.mixed_targets import take_mixed_targets
+from accel_engine.training.core.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.plan_metrics import plan_metrics
 from accel_engine.training.core.plan_optimizer import plan_optimizer
@@ -53,6 +53,7 @@ class CompiledModel:
         metrics: What is measured besides the model's own metrics.
         freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
+        information: Notes for the user, such as on the initial weights.
         notes: Warnings for the user.
     """
 
@@ -63,6 +64,7 @@ class CompiledModel:
     metrics: tuple[keras.Metric, ...]
     freezing: Freezing
     has_custom_train_step: bool
+    information: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -85,7 +87,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     model = build(plan.model, data, lambda model: not changed_layer(model, layers), options)
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if options.unsafe else []
-    notes += load_initial_weights(model, plan) if trained is None else []
+    information = load_initial_weights(model, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)
@@ -105,6 +107,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
         build_plan_metrics(metrics, task, outputs, dataset)
         notes += check_metrics(model, task, outputs, dataset)
+        notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
     _check_micro_batches(model, plan, custom_step)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
         notes.append(
@@ -127,7 +130,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
-    return CompiledModel(model, scaling, task, outputs, metrics, freezing, custom_step, tuple(notes))
+    return CompiledModel(
+        model, scaling, task, outputs, metrics, freezing, custom_step, tuple(information), tuple(notes)
+    )
 
 
 def describe_data(dataset: Dataset, task: str) -> DataDescription:

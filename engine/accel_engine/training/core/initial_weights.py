@@ -1,5 +1,7 @@
 """Loads the initial weights of a run from a file or from another run."""
 
+import gc
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -60,7 +62,8 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
     chosen = values.get("ema_momentum") is not None or values.get("restore_best") == "on"
     if step and not (chosen and saved) and _restore(model, directory / CHECKPOINTS / f"step-{step}"):
         weights = {id(weight) for weight in model.weights}
-        return [_note(model, weights, f"step {step} of run {directory.name}")]
+        averages = ", not their moving averages" if values.get("ema_momentum") is not None else ""
+        return [_note(model, weights, f"step {step} of run {directory.name}{averages}")]
     if saved is None:
         reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
         raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
@@ -75,13 +78,19 @@ def _restore(model: keras.Model, checkpoint: Path) -> bool:
         if name != "optimizer":
             setattr(weights, name, child)
     before = [(weight, weight.numpy()) for weight in model.weights]
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # a warning for each weight that does not fit would say nothing new
     try:
-        status = tf.train.Checkpoint(model=weights).restore(str(checkpoint))
+        status = tf.train.Checkpoint(model=weights).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError):
         for weight, value in before:
             weight.assign(value)
         return False
+    finally:
+        gc.collect()  # an unfinished restoration warns when it is deleted
+        logger.setLevel(level)
     return bool(children)
 
 

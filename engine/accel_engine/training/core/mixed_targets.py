@@ -1,5 +1,6 @@
 """Lets a loss and an accuracy take mixed targets, such as 0.7 of one class and 0.3 of another."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -64,3 +65,17 @@ def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset,
     return [
         f"{part} mixes labels, which are given to categorical_crossentropy instead of {name}; its values are the same"
     ]
+
+
+def mixed_metrics_note(plan: Plan, task: str, metrics: Sequence[keras.Metric]) -> list[str]:
+    """A note on metrics that take mixed targets for whole ones, if the plan mixes examples.
+
+    Args:
+        plan: The plan.
+        task: The name of the task.
+        metrics: What is measured at each step.
+    """
+    names = [metric.name for metric in metrics if metric.name not in ("loss", "accuracy") and task != "regression"]
+    if not names or not mixes_targets(plan.augmentation, task):
+        return []
+    return [f"labels are mixed in training: there, {', '.join(names)} has little meaning; in validation it is right"]

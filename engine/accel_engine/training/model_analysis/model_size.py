@@ -65,9 +65,15 @@ def _describe(entry: DatasetEntry, plan: Plan) -> DataDescription:
 
 
 def _activations(model: keras.Model) -> int:
-    """Values in all layers' outputs for one example; 0 for a subclassed model."""
+    """Values in all layers' outputs for one example, also of nested models; 0 for a subclassed model."""
     return sum(
-        math.prod(side or 1 for side in tensor.shape[1:])
+        _activations(operation)
+        if isinstance(operation, keras.Model)
+        else sum(math.prod(side or 1 for side in tensor.shape[1:]) for tensor in _outputs(operation))
         for operation in getattr(model, "operations", model.layers)
-        for tensor in keras.tree.flatten(getattr(operation, "output", ()))
     )
+
+
+def _outputs(operation: Any) -> list[Any]:
+    outputs: list[Any] = keras.tree.flatten(getattr(operation, "output", ()))
+    return outputs

@@ -44,3 +44,13 @@ def test_running_statistics_are_not_trainable(name: str) -> None:
     found = measure_model(Plan(model=name))
 
     assert 0 < found["trainable"] < found["parameters"]
+
+
+def test_the_layers_of_an_imagenet_model_count_without_its_weights() -> None:
+    plan = Plan(model="MobileNetV2", data="synthetic:32x32x1:7", initial_weights="imagenet")
+
+    found = measure_model(plan)
+
+    assert found["parameters"] == 2_257_984 + 1280 * 7 + 7
+    assert found["activations"] > 100_000
+    assert found["preprocessing"] == "Rescaling"
