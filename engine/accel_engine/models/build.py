@@ -12,7 +12,8 @@ from accel_engine import models
 from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models import ModelEntry, UserModel
+from accel_engine.models import AutoModel, ModelEntry, UserModel
+from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import shape_text
 from accel_engine.models.user_code import ARGUMENTS, call, reason
@@ -36,10 +37,12 @@ def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], 
         uncompiled.
 
     Raises:
-        PlanError: There is no such model.
+        PlanError: There is no such model, or no default for the data.
         ModelError: The model cannot be built, or does not fit the data.
     """
     found = models.find(spec)
+    if isinstance(found, AutoModel):
+        found = default_model(data)
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, is_trained)
     model = _load(found) if found.kind == "saved" else call(found, _arguments(data))
@@ -75,16 +78,10 @@ def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[
             f"model {entry.name} needs the number of classes: return class_names with the data, such as "
             "{'train': data, 'class_names': ['cat', 'dog']}"
         )
-    if mismatch := entry.mismatch(data.shape, data.task, data.classes, dtype=data.dtype):
+    if mismatch := entry.mismatch(data):
         raise ModelError(mismatch)
-    arguments: dict[str, Any] = {"input_shape": data.shape, "classes": data.classes}
-    if data.task == "regression":
-        arguments |= {"classes": data.target_size, "activation": "linear"}
-        arguments |= {"mean": data.target_mean, "variance": data.target_variance}
-    elif data.task == "multi-label":
-        arguments |= {"activation": "sigmoid"}
-    model: keras.Model = pkgutil.resolve_name(entry.builder)(**arguments)
-    earlier = (pkgutil.resolve_name(builder)(**arguments) for builder in entry.earlier)
+    model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
+    earlier = (pkgutil.resolve_name(builder)(data) for builder in entry.earlier)
     return model if is_trained(model) else next(filter(is_trained, earlier), model)
 
 

@@ -94,7 +94,9 @@ class PlanFields:
     Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
     """
 
-    model: str = _field("cnn", "Model: a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
+    model: str = _field(
+        "auto", "Model: auto, a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str
+    )
     data: str = _field(
         "digits",
         "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], a file, a folder or FILE.py:FUNCTION",

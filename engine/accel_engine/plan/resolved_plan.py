@@ -14,10 +14,10 @@ from accel_engine import data as datasets
 from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
-from accel_engine.data.structure import ArraySpec
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError, Words
-from accel_engine.models import ModelEntry, UserModel, user_code
+from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
+from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
@@ -33,7 +33,7 @@ class ResolvedPlan:
     Attributes:
         plan: The plan.
         strategy: Its strategy.
-        model: Its model.
+        model: Its model; that of ``auto`` once the data tells it.
         data: What is known of its dataset.
         cluster: The cluster that this process belongs to; ``None`` for a single process.
         tpu: The endpoint of the TPU; ``None`` under other strategies.
@@ -46,7 +46,7 @@ class ResolvedPlan:
 
     plan: Plan
     strategy: StrategyEntry
-    model: ModelEntry | UserModel
+    model: ModelEntry | AutoModel | UserModel
     data: DatasetEntry
     cluster: ClusterSpec | None = None
     tpu: TpuEndpoint | None = None
@@ -79,18 +79,30 @@ class ResolvedPlan:
         with _collected(errors):
             if data.value_range is not None:
                 choose_scaling(self.plan.scale, data.value_range)
-        task = data.task if self.plan.task == "auto" else self.plan.task
-        model, replicas = self.model, self.placement.replicas if self.placement else None
-        if (
-            isinstance(model, ModelEntry)
-            and (data.shape is not None or (data.spec is not None and not isinstance(data.spec.inputs, ArraySpec)))
-            and (mismatch := model.mismatch(data.shape, task, data.classes, dtype=data.dtype))
-        ):
+        replicas = self.placement.replicas if self.placement else None
+        model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
+        with _collected(errors):
+            model = choose.resolve(model, described)
+        if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
-        return replace(self, data=data, step_counts=step_counts, errors=errors)
+        return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
+
+    def with_chosen_model(self, data: DataDescription | None = None) -> Self:
+        """Replace ``auto`` by the model that it stands for, in the plan too, so that a continued run has the same.
+
+        Args:
+            data: The data, once it is read; by default what is known before.
+
+        Raises:
+            PlanError: There is no default model for the data.
+        """
+        model = self.model if data is None else choose.resolve(models.find(self.plan.model), data)
+        if not isinstance(model, ModelEntry) or not isinstance(models.find(self.plan.model), AutoModel):
+            return self
+        return replace(self, model=model, plan=self.plan.replace(model=model.name))
 
     def with_step_counts(self, step_counts: StepCounts) -> Self:
         """Complete the plan with its steps, once the data is read and the replicas are known."""

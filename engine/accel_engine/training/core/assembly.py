@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
-from accel_engine import data
+from accel_engine import data, models
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
 from accel_engine.keras_support.optimizers import optimizer_of_steps, read_rate
+from accel_engine.models import AutoModel
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -178,6 +180,9 @@ def assemble(
     strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
     notes: list[str] = []
+    if isinstance(models.find(plan.model), AutoModel):
+        resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
+        notes.append(f"model auto: {resolved.plan.model}")
     train, replicas = dataset.train, strategy.num_replicas_in_sync
     resolved = resolved.with_step_counts(
         count_steps(plan, len(train), replicas)
