@@ -19,6 +19,9 @@ from accel_engine.models.model_entry import shape_text
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 
 
+_OF_CLASSES = ("classification", "multi-label", "segmentation")
+
+
 def build(spec: str, data: DataDescription, is_trained: Callable[[keras.Model], bool] = lambda _: True) -> keras.Model:
     """Build a model for some data.
 
@@ -73,13 +76,17 @@ def output_specs(model: keras.Model, data: DataDescription) -> Structure:
 
 
 def _build_entry(entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool]) -> keras.Model:
-    if data.task == "auto" and not data.classes and data.has_integer_targets:
+    mismatch = entry.mismatch(data)
+    is_unnamed = (data.task == "auto" and data.has_integer_targets) or (data.task in _OF_CLASSES and not mismatch)
+    if is_unnamed and not data.classes and data.is_read:
         raise ModelError(
             f"model {entry.name} needs the number of classes: return class_names with the data, such as "
             "{'train': data, 'class_names': ['cat', 'dog']}"
         )
-    if mismatch := entry.mismatch(data):
+    if mismatch:
         raise ModelError(mismatch)
+    if data.is_size_unknown:
+        raise ModelError(f"the size of model {entry.name} is known once the data is read")
     model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
     earlier = (pkgutil.resolve_name(builder)(data) for builder in entry.earlier)
     return model if is_trained(model) else next(filter(is_trained, earlier), model)

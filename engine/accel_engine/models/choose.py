@@ -4,14 +4,14 @@
 """
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.models import CATALOGUE, AutoModel, ModelEntry, UserModel, find
-from accel_engine.models.data_description import IMAGES, NUMBERS, OTHER, SEQUENCES, TEXTS, TOKENS, DataDescription
+from accel_engine.models import CATALOGUE, AutoModel, ModelEntry, UserModel
+from accel_engine.models.data_description import IMAGES, NUMBERS, SEQUENCES, TEXTS, TOKENS, DataDescription
 from accel_engine.models.model_entry import shape_text
 
 BY_TASK = {"sequence": "gpt", "segmentation": "unet", "reconstruction": "autoencoder"}
 """The defaults of tasks that have one model."""
 
-BY_FORM = {IMAGES: "cnn", SEQUENCES: "tcn", TEXTS: "bag-of-words", NUMBERS: "tabular", TOKENS: "tabular"}
+BY_FORM = {IMAGES: "cnn", SEQUENCES: "tcn", TEXTS: "bag-of-words", NUMBERS: "tabular"}
 """The defaults of all other tasks, by the form of an example."""
 
 SMALLEST_IMAGE = 8
@@ -31,16 +31,24 @@ def default_model(data: DataDescription) -> ModelEntry:
         raise PlanError("model", "auto", f"the data has several inputs: {own}")
     if task == "auto":
         raise PlanError("model", "auto", "the data does not tell the task: set ", FieldValue("task"), f", or {own}")
-    if task not in BY_TASK and data.form == OTHER:
-        reason = f"there is no default model for examples of {shape_text(data.shape)}"
-        raise PlanError("model", "auto", f"{reason}: use mlp, which takes any shape, or {own.removeprefix('use ')}")
+    if task not in BY_TASK and data.form not in BY_FORM:
+        examples = "tokens" if data.form == TOKENS else f"examples of {shape_text(data.shape)}"
+        reason = f"there is no default model for the {task} of {examples}"
+        raise PlanError("model", "auto", f"{reason}: {own}")
     entry = CATALOGUE[BY_TASK.get(task) or _by_form(data)]
     if mismatch := entry.mismatch(data):
         raise PlanError("model", "auto", mismatch)
     return entry
 
 
-def resolve(model: ModelEntry | AutoModel | UserModel, data: DataDescription | None) -> ModelEntry | AutoModel | UserModel:
+def default_for(name: str) -> tuple[str, ...]:
+    """The data for which ``auto`` takes a model: ``segmentation`` or ``images``, for example; empty if for none."""
+    return tuple(data for data, taken in (BY_TASK | BY_FORM).items() if taken == name)
+
+
+def resolve(
+    model: ModelEntry | AutoModel | UserModel, data: DataDescription | None
+) -> ModelEntry | AutoModel | UserModel:
     """The model that a plan's ``auto`` stands for; other models, and ``auto`` while the data is unknown, unchanged.
 
     Args:

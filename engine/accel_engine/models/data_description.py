@@ -86,6 +86,19 @@ class DataDescription:
         return prod(self.target_shape)
 
     @property
+    def output_size(self) -> int:
+        """Number of outputs of an example, token or pixel: classes, or values to predict; 0 if it is unknown."""
+        if self.task == "regression":
+            return self.target_size
+        return self.classes or (len(self.vocabulary) if self.task == "sequence" else 0)
+
+    @property
+    def is_size_unknown(self) -> bool:
+        """Whether only reading the data can tell the sizes of a model: those of a vocabulary, for example."""
+        is_measured = self.output_size > 0 or self.task == "reconstruction"
+        return not self.is_read and (not is_measured or (self.form == TOKENS and not self.vocabulary))
+
+    @property
     def has_integer_targets(self) -> bool:
         """Whether an example has one integer as its target, which may be a class."""
         targets = self.targets

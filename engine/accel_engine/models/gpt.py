@@ -37,8 +37,7 @@ def build(data: DataDescription) -> keras.Model:
     for _ in range(LAYERS):
         x = _block(x)
     x = layers.LayerNormalization()(x)
-    size = data.classes or len(data.vocabulary)
-    outputs = layers.Dense(size, activation="softmax", kernel_initializer=_normal(), dtype="float32")(x)
+    outputs = layers.Dense(data.output_size, activation="softmax", kernel_initializer=_normal(), dtype="float32")(x)
     return keras.Model(tokens, outputs, name="gpt")
 
 

@@ -12,7 +12,7 @@ import keras
 
 from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.outputs import ACTIVATIONS, output_size, unit_layers
+from accel_engine.models.outputs import ACTIVATIONS, unit_layers
 
 
 def build(name: str, data: DataDescription) -> keras.Model:
@@ -34,7 +34,7 @@ def build(name: str, data: DataDescription) -> keras.Model:
     model = application(
         weights=None,
         input_shape=data.shape,
-        classes=output_size(data),
+        classes=data.output_size,
         classifier_activation=None,
         **own_scaling,
     )

@@ -11,11 +11,6 @@ ACTIVATIONS = {"regression": "linear", "multi-label": "sigmoid"}
 """The activation of the outputs by task; otherwise softmax."""
 
 
-def output_size(data: DataDescription) -> int:
-    """Number of outputs of an example: classes, or values to predict."""
-    return data.target_size if data.task == "regression" else data.classes
-
-
 def output(x: keras.KerasTensor, data: DataDescription) -> keras.KerasTensor:
     """Add the output layers: probabilities of classes or labels, or numbers in the units of the targets.
 
@@ -34,7 +29,7 @@ def output(x: keras.KerasTensor, data: DataDescription) -> keras.KerasTensor:
 def output_layers(data: DataDescription) -> list[keras.Layer]:
     """The layers of :func:`output`."""
     activation = ACTIVATIONS.get(data.task, "softmax")
-    return [layers.Dense(output_size(data), activation=activation, dtype="float32"), *unit_layers(data)]
+    return [layers.Dense(data.output_size, activation=activation, dtype="float32"), *unit_layers(data)]
 
 
 def unit_layers(data: DataDescription) -> list[keras.Layer]:

@@ -1,7 +1,7 @@
 """A U-Net for segmentation.
 
 After Ronneberger, Fischer and Brox, "U-Net: Convolutional Networks for Biomedical Image Segmentation" (2015), with
-padding, batch normalization and half of its filters.
+padding, batch normalization and a quarter of its filters.
 """
 
 import keras
@@ -9,7 +9,7 @@ from keras import layers
 
 from accel_engine.models.data_description import DataDescription
 
-STAGES = (32, 64, 128, 256)
+STAGES = (16, 32, 64, 128)
 """Filters of each stage; all but the first halve height and width."""
 
 MOMENTUM = 0.9

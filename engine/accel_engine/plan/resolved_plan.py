@@ -61,6 +61,13 @@ class ResolvedPlan:
         return self.cluster is not None and self.cluster.coordinated
 
     @property
+    def is_sized_by_data(self) -> bool:
+        """Whether the size of the model is only known once the data is read: that of a vocabulary, for example."""
+        described, is_entry = describe_entry(self.data, self.plan.task), isinstance(self.model, ModelEntry)
+        is_unknown = described is None or described.is_size_unknown
+        return self.data.needs_engine or isinstance(self.model, AutoModel) or (is_entry and is_unknown)
+
+    @property
     def remote_tpu(self) -> str:
         """The address or name of a TPU that is not in this machine; empty otherwise."""
         return self.tpu.target if self.tpu and not self.tpu.local else ""
