@@ -182,7 +182,6 @@ def assemble(
     notes: list[str] = []
     if isinstance(models.find(plan.model), AutoModel):
         resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
-        notes.append(f"model auto: {resolved.plan.model}")
     train, replicas = dataset.train, strategy.num_replicas_in_sync
     resolved = resolved.with_step_counts(
         count_steps(plan, len(train), replicas)
