@@ -18,7 +18,6 @@ from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import shape_text
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 
-
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
 
 
