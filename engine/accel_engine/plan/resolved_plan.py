@@ -14,6 +14,7 @@ from accel_engine import data as datasets
 from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
+from accel_engine.data.structure import Structure, has_texts
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
@@ -86,6 +87,8 @@ class ResolvedPlan:
         with _collected(errors):
             if data.value_range is not None:
                 choose_scaling(self.plan.scale, data.value_range)
+        with _collected(errors):
+            check_compilable(self.plan, data.spec)
         replicas = self.placement.replicas if self.placement else None
         model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
         with _collected(errors):
@@ -127,6 +130,20 @@ class ResolvedPlan:
         for name, reason in self.errors.items():
             raise PlanError(name, getattr(self.plan, name), *reason)
         return self
+
+
+def check_compilable(plan: Plan, spec: Structure) -> None:
+    """Raise if the plan compiles a step of texts with XLA.
+
+    Args:
+        plan: The plan.
+        spec: The specs of an example; ``None`` if they are unknown.
+
+    Raises:
+        PlanError: It does.
+    """
+    if plan.xla == "on" and has_texts(spec):
+        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile operations on texts")
 
 
 def resolve(

@@ -17,7 +17,7 @@ from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
-from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.resolved_plan import ResolvedPlan, check_compilable
 from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
@@ -179,6 +179,7 @@ def assemble(
     entry = resolved.strategy
     strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
+    check_compilable(plan, dataset.spec)
     notes: list[str] = []
     if isinstance(models.find(plan.model), AutoModel):
         resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
