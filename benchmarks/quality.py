@@ -51,6 +51,8 @@ WORKS = (
     Work("table-classes", "wine.csv", NUMBERS, 60, flags="--batch-size 16 --split stratified --validation-split 0.3"),
     Work("table-classes", "cancer.csv", NUMBERS, 30, flags="--batch-size 16 --split stratified --validation-split 0.3"),
     Work("table-classes", "weather.csv", NUMBERS, 30, flags="--batch-size 32 --validation-split 0.3"),
+    Work("table-classes", "marriage.csv", NUMBERS, 10, flags="--target rate_marriage --validation-split 0.3"),
+    Work("table-numbers", "visits.csv", NUMBERS, 10, "loss", "--target mdvis --task regression --validation-split 0.3"),
     Work("table-numbers", "diabetes.csv", NUMBERS, 60, "loss", "--batch-size 16 --validation-split 0.3"),
     Work(
         "table-numbers", "boston.csv", NUMBERS, 60, "loss", "--batch-size 16 --task regression --validation-split 0.3"
@@ -107,6 +109,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(dict.fromkeys(work.task for work in WORKS)))
     parser.add_argument("--models", nargs="+", help="only these")
+    parser.add_argument("--data", nargs="+", help="only these")
     parser.add_argument("--seeds", type=int, default=2)
     wanted = parser.parse_args()
     unknown = {*wanted.tasks} - {work.task for work in WORKS}
@@ -117,7 +120,7 @@ def main() -> None:
         os.environ["ACCEL_TUI_HOME"] = home
         for work in WORKS:
             for model in work.models if not wanted.tasks or work.task in wanted.tasks else ():
-                if wanted.models and model not in wanted.models:
+                if model not in (wanted.models or [model]) or work.data not in (wanted.data or [work.data]):
                     continue
                 found = [measure(work, model, wanted.directory, seed) for seed in range(wanted.seeds)]
                 span = f"{statistics.fmean(found):.4g} ({min(found):.4g} to {max(found):.4g})"

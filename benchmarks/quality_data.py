@@ -13,7 +13,8 @@ Images:
   up to 2 pixels. ``masks``: the same; which pixels are the digit's.
 
 Tables: ``wine``, ``cancer``, ``diabetes`` (scikit-learn), ``boston``, ``autompg`` (mlxtend), ``weather`` (Seattle,
-vega_datasets). Sequences: ``mnist1d``, and the UCR sets that aeon brings along, in their own split. Series:
+vega_datasets), ``visits`` (to a doctor, 20,190 rows), ``marriage`` (its rating of 1 to 5, 6,366 rows; both statsmodels).
+Sequences: ``mnist1d``, and the UCR sets that aeon brings along, in their own split. Series:
 ``sunspots``, ``co2`` (statsmodels), ``temperatures`` (Seattle, hourly, vega_datasets). Texts: ``docstrings``, of
 functions and classes by the package that they are from; ``reference.txt``, the reference of Python that ``help`` shows.
 """
@@ -115,6 +116,8 @@ def write_tables(directory: Path) -> None:
     for name, load in (("boston", mlxtend.data.boston_housing_data), ("autompg", mlxtend.data.autompg_data)):
         x, y = load()
         pd.DataFrame(x).add_prefix("column ").assign(target=y).to_csv(directory / f"{name}.csv", index=False)
+    statsmodels.api.datasets.randhie.load_pandas().data.to_csv(directory / "visits.csv", index=False)
+    statsmodels.api.datasets.fair.load_pandas().data.to_csv(directory / "marriage.csv", index=False)
     vega.seattle_weather().to_csv(directory / "weather.csv", index=False)
     vega.seattle_temps().to_csv(directory / "temperatures.csv", index=False)
     statsmodels.api.datasets.sunspots.load_pandas().data.to_csv(directory / "sunspots.csv", index=False)

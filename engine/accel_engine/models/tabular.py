@@ -7,7 +7,7 @@ from accel_engine.models.data_description import DataDescription
 from accel_engine.models.outputs import output, standardized
 
 UNITS = 128
-DROPOUT = 0.2
+DROPOUT = 0.3
 
 
 def build(data: DataDescription) -> keras.Model:
@@ -26,5 +26,5 @@ def build(data: DataDescription) -> keras.Model:
     for _ in range(2):
         x = layers.Dense(UNITS, activation="relu")(x)
         x = layers.Dropout(DROPOUT)(x)
-    x = layers.Concatenate()([x, flat])
+    x = layers.Concatenate()([x, layers.Dropout(DROPOUT)(flat)])
     return keras.Model(inputs, output(x, data), name="tabular")
