@@ -13,7 +13,7 @@ Images:
   up to 2 pixels. ``masks``: the same; which pixels are the digit's.
 
 Tables: ``wine``, ``cancer``, ``diabetes`` (scikit-learn), ``boston``, ``autompg`` (mlxtend), ``weather`` (Seattle,
-vega_datasets), ``visits`` (to a doctor, 20,190 rows), ``marriage`` (its rating of 1 to 5, 6,366 rows; both statsmodels).
+vega_datasets), ``visits`` to a doctor (20,190 rows), ``marriage``, its rating of 1 to 5 (6,366 rows; both statsmodels).
 Sequences: ``mnist1d``, and the UCR sets that aeon brings along, in their own split. Series:
 ``sunspots``, ``co2`` (statsmodels), ``temperatures`` (Seattle, hourly, vega_datasets). Texts: ``docstrings``, of
 functions and classes by the package that they are from; ``reference.txt``, the reference of Python that ``help`` shows.
