@@ -81,13 +81,20 @@ class SearchedCommands(ListedCommands):
 class PlanCommands(SearchedCommands):
     """Fills a field of the New run form: ``model: resnet20``."""
 
+    async def startup(self) -> None:
+        """List the commands once: the form does not change while the palette is open."""
+        self._listed = tuple(self._list())
+
     def commands(self) -> Iterator[Command]:
         """A command per choice of each field, and one per field to focus it."""
+        yield from self._listed
+
+    def _list(self) -> Iterator[Command]:
         plan_form = self.screen.query_one(PlanForm)
-        for name in plan_form.relevant:
+        for name, choices in plan_form.choices.items():
             doc, label = SPECS[name].doc, field_labels.label(name)
             about = " ".join((doc, *(f"({word})" for word in SYNONYMS.get(name, ()))))
             yield f"go to {label}", about, partial(plan_form.go_to, name)
-            for choice in plan_form.choices(name):
+            for choice in choices:
                 if choice.possible and choice.value:
                     yield f"{label}: {choice.value}", choice.note or doc, partial(plan_form.set, name, choice.value)

@@ -22,6 +22,7 @@ from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
+from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.recipe_fit import misfits
 from accel_engine.plan.tuning_checks import tuning_errors
 from accel_engine.strategies import StrategyEntry
@@ -128,13 +129,17 @@ class ResolvedPlan:
         """Return this plan if it has no errors.
 
         Raises:
-            PlanError: The first error.
+            PlanError: It has one error.
+            InvalidPlanError: It has several errors.
             UsageError: The environment describes no valid cluster or TPU.
         """
         if self.environment_error:
             raise UsageError(self.environment_error)
-        for name, reason in self.errors.items():
-            raise PlanError(name, getattr(self.plan, name), *reason)
+        errors = [PlanError(name, getattr(self.plan, name), *reason) for name, reason in self.errors.items()]
+        if len(errors) > 1:
+            raise InvalidPlanError([str(error) for error in errors])
+        for error in errors:
+            raise error
         return self
 
 

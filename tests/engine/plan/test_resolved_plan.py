@@ -6,6 +6,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
+from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.resolved_plan import check, resolve
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)
@@ -61,3 +62,13 @@ def test_an_invalid_environment_is_no_error_of_the_plan() -> None:
     assert "TF_CONFIG is invalid" in str(resolved.errors["strategy"])
     with pytest.raises(UsageError, match=r"^TF_CONFIG is invalid"):
         resolved.check()
+
+
+def test_all_that_does_not_fit_is_named_at_once() -> None:
+    resolved = resolve(Plan(data="synthetic:100", devices=("gpu:7",)), HOST)
+    with pytest.raises(InvalidPlanError) as caught:
+        resolved.check()
+    assert len(caught.value.errors) == 2
+    assert "no device gpu:7" in str(caught.value)
+    assert "data has 100" in str(caught.value)
+    assert caught.value.exit_status == 2

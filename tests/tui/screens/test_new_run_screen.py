@@ -15,6 +15,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.field_group import GroupHeader
@@ -667,6 +668,18 @@ async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
         await pilot.press("escape")
         await shows(pilot, "s Start", "Summary")
         assert not finder.is_open
+
+
+async def test_what_is_typed_at_once_after_a_field_is_found_is_for_that_field() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await pilot.press("slash", *"clipvalue")
+        finder = screen_of(pilot).query_one(FieldFinder)
+        await until(pilot, lambda: finder.selected == "clip_value", "the field")
+        finder.action_choose()
+        screen_of(pilot).query_one("#wanted", LineInput).value += "0.5"  # before the field is mounted
+        await shows(pilot, "--clip-value 0.5")
+        assert field(pilot, "clip_value").picker.input.has_focus
 
 
 async def test_a_field_that_does_not_fit_says_what_it_needs() -> None:

@@ -242,8 +242,11 @@ class NewRunScreen(DirtyRegionScreen):
         """Show the help text of the focused field, and close the finder when the focus has left it."""
         finder = self.query_one(FieldFinder)
         if finder.is_open and self.focused is not None and finder not in self.focused.ancestors:
-            finder.close()
+            typed = finder.close()
             self.query_one("#body").display = True
+            if typed and isinstance(self.focused, Input):
+                self.focused.value = typed
+                self.focused.cursor_position = len(typed)
         self._show_hint()
 
     @on(Picker.Opened)

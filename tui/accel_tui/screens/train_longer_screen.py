@@ -104,7 +104,7 @@ class TrainLongerScreen(ModalScreen[int | None]):
         trained = f"{numbers.counted(run.trained, 'epoch')}{of_plan}"
         with Vertical(classes="dialog"):
             yield Label("Train longer", classes="question")
-            yield Label(f"Trained: {trained}. Number of epochs in total, or +N for N more:", classes="detail")
+            yield Label(f"Trained: {trained}. Epochs in total, or +N for N more:", classes="detail")
             yield LineInput(str(max(run.trained + run.plan.epochs, run.minimum)), id="epochs", compact=True)
             yield Label(id="verdict")
 

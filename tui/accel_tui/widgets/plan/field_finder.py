@@ -80,6 +80,7 @@ class FieldFinder(Widget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._chosen_by = ""
         self._values: Mapping[str, tuple[str, bool]] = {}
 
     @property
@@ -100,7 +101,7 @@ class FieldFinder(Widget):
             self.mount(LineInput(placeholder="find a field, e.g. clip, patience, lr", id="wanted"), listed)
         self.add_class("-open")
         wanted = self.query_one("#wanted", LineInput)
-        wanted.value = ""
+        wanted.value = self._chosen_by = ""
         wanted.focus()
         self._list("")
 
@@ -110,9 +111,10 @@ class FieldFinder(Widget):
         option = self.listed.highlighted_option if self.query(OptionList) else None
         return option.id if option is not None and option.id and not option.disabled else ""
 
-    def close(self) -> None:
-        """Hide it."""
+    def close(self) -> str:
+        """Hide it; returns what was typed after a field was chosen, which is for that field."""
         self.remove_class("-open")
+        return self.query_one("#wanted", LineInput).value.removeprefix(self._chosen_by) if self._chosen_by else ""
 
     def action_move(self, how: str) -> None:
         """Move the cursor."""
@@ -121,6 +123,7 @@ class FieldFinder(Widget):
     def action_choose(self) -> None:
         """Post the selected field."""
         if self.selected:
+            self._chosen_by = self.query_one("#wanted", LineInput).value
             self.post_message(self.Chosen(self, self.selected))
 
     def action_close(self) -> None:

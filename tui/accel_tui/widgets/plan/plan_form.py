@@ -148,9 +148,11 @@ class PlanForm(Widget):
             if is_relevant(name, filled, self._known_devices)
         }
 
-    def choices(self, name: str) -> tuple[form.FieldChoice, ...]:
-        """The choices for a field."""
-        return form.choices(name, self.filled, self._known_devices or ())
+    @property
+    def choices(self) -> dict[str, tuple[form.FieldChoice, ...]]:
+        """The choices of each relevant field."""
+        filled, devices = self.filled, self._known_devices
+        return {name: form.choices(name, filled, devices or ()) for name in ORDER if is_relevant(name, filled, devices)}
 
     def go_to(self, name: str) -> None:
         """Focus a field; a folded group is opened."""
