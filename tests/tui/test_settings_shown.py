@@ -63,7 +63,7 @@ async def test_the_theme_is_the_one_that_is_settled() -> None:
 
 async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
     app = SettledApp(Settings(keys={"app.help": "f9,h"}))
-    async with app.run_test(size=(110, 60)) as pilot:
+    async with app.run_test(size=(110, 80)) as pilot:
         await shows(pilot, "f9 Help")
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 1
@@ -88,7 +88,7 @@ async def test_a_theme_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     app = SettledApp(user.load())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shows(pilot, "Start")
-        await pilot.press("t", "ctrl+p", *"save")
+        await pilot.press("t", "ctrl+p", *"save t")
         await shows(pilot, "Save theme")
         await pilot.press("enter")
         await until(pilot, lambda: user.load().theme == "accel-light", "the line")

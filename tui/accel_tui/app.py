@@ -160,6 +160,11 @@ class AccelApp(IncrementalApp):
         self.launcher.close()
         self.notifier.restore()
 
+    def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
+        """Notify of why a run could not be started or continued, unless the form shows it."""
+        if launch.problem and launch.problem != before.problem and not isinstance(self.screen, NewRunScreen):
+            self.notify(launch.problem, title="Not started", severity="error")
+
     def _set_inventory(self, inventory: Inventory) -> None:
         self.inventory = printable_fields(inventory)
 

@@ -6,6 +6,8 @@ from functools import partial
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 
+from accel_engine.plan import SPECS
+from accel_engine.plan.groups import SYNONYMS
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels
 from accel_tui.widgets.plan.plan_form import PlanForm
@@ -82,9 +84,10 @@ class PlanCommands(SearchedCommands):
     def commands(self) -> Iterator[Command]:
         """A command per choice of each field, and one per field to focus it."""
         plan_form = self.screen.query_one(PlanForm)
-        for field in plan_form.shown:
-            yield f"go to {field_labels.label(field.field)}", field.doc, partial(plan_form.go_to, field.field)
-            for choice in field.picker.choices:
+        for name in plan_form.relevant:
+            doc, label = SPECS[name].doc, field_labels.label(name)
+            about = " ".join((doc, *(f"({word})" for word in SYNONYMS.get(name, ()))))
+            yield f"go to {label}", about, partial(plan_form.go_to, name)
+            for choice in plan_form.choices(name):
                 if choice.possible and choice.value:
-                    title = f"{field_labels.label(field.field)}: {choice.value}"
-                    yield title, choice.note or field.doc, partial(plan_form.set, field.field, choice.value)
+                    yield f"{label}: {choice.value}", choice.note or doc, partial(plan_form.set, name, choice.value)

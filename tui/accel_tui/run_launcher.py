@@ -84,13 +84,19 @@ class RunLauncher:
 
         self._begin(start)
 
-    def continue_run(self, directory: Path) -> None:
-        """Continue an ended run from its last checkpoint."""
+    def continue_run(self, directory: Path, epochs: int | None = None) -> None:
+        """Continue an ended run from its last checkpoint.
+
+        Args:
+            directory: The run's directory.
+            epochs: Number of epochs in total; that of the run's plan if omitted.
+        """
+        changes = {} if epochs is None else {"epochs": epochs}
 
         def resume(engine: WarmEngine | None) -> Path:
             from accel_engine.launch import start_run  # see start_run
 
-            continued = start_run.prepare_continuation(directory)
+            continued = start_run.prepare_continuation(directory, changes)
             start_run.hand_over(continued, engine)
             return continued
 

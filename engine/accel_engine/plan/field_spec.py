@@ -79,34 +79,37 @@ class FieldSpec:
         Raises:
             PlanError: The value is not allowed.
         """
-        wrong = PlanError(name, value, f"must be {self.allowed}")
         if self.optional and value in (None, AUTO):
             return () if self.type is tuple else None
         if self.type is tuple:
             items = () if value == AUTO else self._split(value) if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-                raise wrong
+                raise self._wrong(name, value)
             for item in items if self.choices else ():
-                self._check_choice(name, item, wrong)
+                self._check_choice(name, item)
             return tuple(items)
         if isinstance(value, bool):
-            raise wrong
+            raise self._wrong(name, value)
         if self.is_share and isinstance(value, str):
             return self.parse(name, value)
         if self.type is float and isinstance(value, int):
             value = float(value)
         if not isinstance(value, self.type):
-            raise wrong
+            raise self._wrong(name, value)
         if self.choices:
-            self._check_choice(name, value, wrong)
+            self._check_choice(name, value)
         if isinstance(value, int | float) and not self._in_bounds(value):
-            raise wrong
+            raise self._wrong(name, value)
         return value
 
-    def _check_choice(self, name: str, value: Any, wrong: PlanError) -> None:
-        if value not in self.choices:
-            near = difflib.get_close_matches(str(value), self.choices, n=1)
-            raise PlanError(name, value, wrong.allowed + (f" (did you mean {near[0]}?)" if near else ""))
+    def _wrong(self, name: str, value: Any, hint: str = "") -> PlanError:
+        """The error of a value."""
+        return PlanError(name, value, f"must be {self.allowed}{hint}")
+
+    def _check_choice(self, name: str, item: Any) -> None:
+        if item not in self.choices:
+            near = difflib.get_close_matches(str(item), self.choices, n=1)
+            raise self._wrong(name, item, f" (did you mean {near[0]}?)" if near else "")
 
     def _number(self, text: str) -> float:
         """A number, or a share in percent."""

@@ -94,10 +94,10 @@ class PlanFields:
     Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
     """
 
-    model: str = _field("cnn", "Model: a built-in name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
+    model: str = _field("cnn", "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
     data: str = _field(
         "digits",
-        "Data: a built-in name, synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], a file, a folder or FILE.py:FUNCTION",
+        "Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]",
         str,
     )
     task: str = _field("auto", "What is learned; auto follows from the model and the data", str, choices=TASKS)
@@ -131,9 +131,7 @@ class PlanFields:
     )
     horizon: int = _field(1, "Steps of a time series to predict", int, minimum=1)
     group: str = _field("", "Column that tells several time series apart", str, example="station")
-    split: str = _field(
-        "auto", f"How to choose validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified"
-    )
+    split: str = _field("auto", f"Validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified")
     validation_split: float = _field(
         0.1, "Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9
     )
@@ -202,7 +200,7 @@ class PlanFields:
     nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"))
     ema_momentum: float | None = _field(
         None,
-        "Validate and save an exponential moving average of the weights, with this momentum",
+        "Validate and save an average of the weights (EMA), with this momentum",
         float,
         above=0,
         below=1,
@@ -234,7 +232,7 @@ class PlanFields:
     )
     final_rate: float | None = _field(
         None,
-        "Last learning rate of a schedule as a share of the highest; default: 0, exponential 0.01",
+        "Last learning rate, as a share of the highest; default: 0, exponential 0.01",
         float,
         minimum=0,
         maximum=1,
@@ -310,7 +308,7 @@ class PlanFields:
     time_limit: str = _field("", "Stop training after this time, with a checkpoint", str, example="2h")
     checkpoint_every: str = _field(
         "auto",
-        "Epochs, steps or minutes between checkpoints; auto: an epoch, or more if that would slow training",
+        "Epochs, steps or minutes between checkpoints; auto: an epoch or more",
         str,
         example="1000 steps",
     )
@@ -344,109 +342,3 @@ class PlanFields:
     memory_limit: float | None = _field(
         None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True
     )
-
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Model and data": (
-        "model",
-        "data",
-        "task",
-        "image_size",
-        "scale",
-        "tokenizer",
-        "invalid_examples",
-        "name",
-    ),
-    "Columns": (
-        "target",
-        "features",
-        "ignore",
-        "kinds",
-    ),
-    "Time series": (
-        "time",
-        "window",
-        "horizon",
-        "group",
-    ),
-    "Splits": (
-        "split",
-        "validation_split",
-        "test_split",
-        "validation_data",
-    ),
-    "Training": (
-        "epochs",
-        "batch_size",
-        "steps_per_epoch",
-        "micro_batches",
-        "last_batch",
-        "shuffle",
-        "seed",
-    ),
-    "Loss and metrics": (
-        "loss",
-        "label_smoothing",
-        "class_weight",
-        "metrics",
-        "monitor",
-        "monitor_mode",
-        "gradient_norm",
-    ),
-    "Optimizer": (
-        "optimizer",
-        "learning_rate",
-        "rate_scaling",
-        "weight_decay",
-        "momentum",
-        "nesterov",
-        "ema_momentum",
-        "clip_norm",
-        "global_clip_norm",
-        "clip_value",
-    ),
-    "Learning-rate schedule": (
-        "schedule",
-        "warmup",
-        "final_rate",
-        "rate_drops",
-        "rate_drop_factor",
-    ),
-    "Augmentation": ("augmentation",),
-    "Fine-tuning": (
-        "initial_weights",
-        "freeze",
-        "unfreeze_epoch",
-        "custom_objects",
-        "unsafe_load",
-    ),
-    "Validation": (
-        "validation",
-        "validation_every",
-        "validation_steps",
-    ),
-    "Stopping and checkpoints": (
-        "patience",
-        "min_delta",
-        "restore_best",
-        "time_limit",
-        "checkpoint_every",
-        "keep_checkpoints",
-        "tensorboard",
-    ),
-    "Devices": (
-        "strategy",
-        "devices",
-        "virtual_cpus",
-        "precision",
-        "force",
-        "xla",
-        "cpu_kernels",
-        "reduction",
-        "local_workers",
-        "tpu",
-        "memory_growth",
-        "memory_limit",
-    ),
-}
-"""The fields by group, in the order of the form and of the help."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 from accel_engine import data, models, strategies
 from accel_engine.data.data_options import SPLITS, DataOptions
 from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.recipe_checks import contradictions
@@ -48,9 +49,7 @@ class Plan(PlanFields):
         """
         for name in values:
             if name not in SPECS:
-                near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
-                raise PlanError(name, values[name], f"unknown field; {hint}")
+                raise unknown_field(name, values[name])
         return cls(**values)
 
     @classmethod
@@ -61,7 +60,10 @@ class Plan(PlanFields):
             PlanError: A field is invalid.
             UsageError: The text is not valid TOML.
         """
-        return cls.from_mapping(parse_toml(text))
+        try:
+            return cls.from_mapping(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"the plan is not valid TOML: {error}") from error
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -89,12 +91,14 @@ class Plan(PlanFields):
         return json.dumps(self.to_mapping())
 
     def to_toml(self) -> str:
-        """Format the plan as TOML, with each field's documentation as a comment."""
+        """Format the plan as TOML, with comments: each field's documentation, and the reason of its default."""
         import tomlkit  # slow to import, and rarely needed
 
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
+            if name in REASONS:
+                lines.append(f"# default {default_text(name) or AUTO}: {REASONS[name]}")
             lines.append(tomlkit.dumps({name: AUTO if value is None else value}).strip())
         return "\n".join(lines) + "\n"
 
@@ -157,37 +161,20 @@ def _text(value: Any) -> str:
     return AUTO if value in (None, []) else ",".join(value) if isinstance(value, list) else str(value)
 
 
-def parse_toml(text: str) -> dict[str, Any]:
-    """Parse a plan's TOML without validating its fields.
-
-    Raises:
-        UsageError: It is not valid TOML.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"the plan is not valid TOML: {error}") from error
+def unknown_field(name: str, value: object) -> PlanError:
+    """The error of a name that is no field."""
+    near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
+    if isinstance(value, dict):
+        fields_of = ", ".join(value) or "its fields"
+        hint = f"a plan has no tables: remove the header [{name}] and keep {fields_of}"
+    return PlanError(name, value, f"unknown field; {hint}")
 
 
-def read_values(path: Path) -> dict[str, Any]:
-    """Read a plan file, TOML or (by its suffix) JSON, without validating its fields.
-
-    Raises:
-        UsageError: It cannot be read or parsed.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the plan {path}: {getattr(error, 'strerror', None) or error}") from error
-    try:
-        if path.suffix == ".json":
-            values = json.loads(text)
-            if not isinstance(values, dict):
-                raise UsageError("the plan is not a JSON object")
-            return values
-        return parse_toml(text)
-    except (UsageError, json.JSONDecodeError) as error:
-        raise UsageError(f"{path}: {error}") from error
+def default_text(name: str) -> str:
+    """The default of a field as text; empty for none."""
+    value = DEFAULTS[name]
+    return ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

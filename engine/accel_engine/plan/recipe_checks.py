@@ -15,7 +15,7 @@ CLIPPING = ("clip_norm", "global_clip_norm", "clip_value")
 DECAYING = ("linear", "cosine", "exponential", "one-cycle")
 """Schedules that end at ``final_rate``."""
 
-_SMOOTHED = ("auto", "categorical_crossentropy", "binary_crossentropy")
+SMOOTHED = ("auto", "categorical_crossentropy", "binary_crossentropy")
 """Losses with an argument ``label_smoothing``."""
 
 
@@ -25,7 +25,7 @@ def contradictions(plan: PlanFields) -> Iterator[PlanError]:
     yield from _schedule_errors(plan)
     yield from _stopping_errors(plan)
     yield from _interval_errors(plan)
-    if plan.label_smoothing and plan.loss not in _SMOOTHED:
+    if plan.label_smoothing and plan.loss not in SMOOTHED:
         reason = f"{plan.loss} has no label smoothing: use "
         yield PlanError("label_smoothing", plan.label_smoothing, reason, FieldValue("loss", "categorical_crossentropy"))
     if plan.unfreeze_epoch is not None and not plan.freeze:

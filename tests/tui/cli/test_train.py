@@ -82,6 +82,47 @@ def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
     assert plan_of(engines.started[0]) == Plan(model="mlp", epochs=1)
 
 
+def test_a_switch_needs_no_value(engines, run_command, tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text('model = "mlp"\nepochs = 1\n')
+    for words, restore_best, shuffle in (
+        (f"--restore-best {file}", "on", "on"),
+        (f"--restore-best --shuffle off {file}", "on", "off"),
+        (f"{file} --restore-best off --shuffle", "off", "on"),
+        (f"--restore-best=on -- {file}", "on", "on"),
+        (f"{file} --name --restore-best", "off", "on"),  # the name of the run
+    ):
+        assert run_command(f"train --plain {words}").status == 0
+        made = plan_of(engines.started[-1])
+        assert (made.model, made.restore_best, made.shuffle) == ("mlp", restore_best, shuffle)
+
+
+def test_all_mistakes_of_a_plan_file_are_told_with_their_lines(engines, run_command, tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text('batch_size = "x"\nepoch = 3\noptimizer = "adam"\nmomentum = 0.9\n')
+    result = run_command(f"train {file} --seed 1")
+    assert (result.status, result.out) == (2, "")
+    assert result.err.splitlines() == [
+        "accel-tui: the plan has 3 errors",
+        f"{file}:1: batch_size = 'x': must be an integer of at least 1",
+        f"{file}:2: epoch = 3: unknown field; did you mean epochs?",
+        f"{file}:4: momentum = 0.9: is of sgd and rmsprop, not of adam: use optimizer = 'sgd'",
+    ]
+    result = run_command(f"train {file} --batch-size 8 --optimizer sgd")
+    assert result.err.splitlines() == [f"accel-tui: {file}:2: epoch = 3: unknown field; did you mean epochs?"]
+    assert not engines.started
+
+
+def test_a_plan_that_contradicts_the_settings_names_both_files(engines, run_command, tmp_path, monkeypatch):
+    settings, file = tmp_path / "settings.toml", tmp_path / "plan.toml"
+    settings.write_text('[plan]\noptimizer = "sgd"\nmomentum = 0.9\n')
+    file.write_text('optimizer = "adam"\nepochs = 0\n')
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
+    errors = run_command(f"train {file}").err
+    assert f"{settings}:3: momentum = 0.9: is of sgd and rmsprop, not of adam" in errors
+    assert f"{file}:2: epochs = 0: must be an integer of at least 1" in errors
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

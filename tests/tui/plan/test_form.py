@@ -152,7 +152,40 @@ def test_an_empty_field_says_what_that_means() -> None:
 
 
 def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
-    assert all(len(form.doc(name)) <= 78 for name in SPECS)
+    assert [name for name in SPECS if len(SPECS[name].doc) > 78 or len(form.reason(name)) > 78] == []
+
+
+def test_a_default_is_told_with_its_reason() -> None:
+    assert form.reason("epochs").startswith("default 10: ")
+    assert form.reason("patience").startswith("default never: ")
+    assert form.reason("name") == ""
+
+
+@pytest.mark.parametrize(
+    ("task", "offered", "not_offered"),
+    [
+        ("auto", "categorical_crossentropy", "huber"),  # of digits, which have classes
+        ("regression", "huber", "categorical_crossentropy"),
+        ("multi-label", "binary_crossentropy", "categorical_hinge"),
+    ],
+)
+def test_losses_and_metrics_are_those_of_the_task(task: str, offered: str, not_offered: str) -> None:
+    filled = form.evaluate({"task": task})
+    losses = [choice.value for choice in form.choices("loss", filled)]
+    assert losses[0] == "auto"
+    assert offered in losses
+    assert not_offered not in losses
+    metrics = {choice.value for choice in form.choices("metrics", filled)}
+    assert ("accuracy" in metrics, "r2_score" in metrics) == (task != "regression", task == "regression")
+    custom = form.evaluate({"task": "custom"})
+    assert {choice.value for choice in form.choices("loss", custom)} == set(SPECS["loss"].choices)
+
+
+def test_usual_values_are_offered_where_any_text_is_taken() -> None:
+    filled = form.evaluate({})
+    for name in ("freeze", "initial_weights", "class_weight", "monitor"):
+        assert form.has_choices(name)
+        assert SPECS[name].example in {choice.value for choice in form.choices(name, filled)}
 
 
 @pytest.mark.parametrize("name", ["data", "model", "strategy", "epochs"])
@@ -183,4 +216,4 @@ def test_columns_are_offered_where_they_are_named() -> None:
 
 
 def test_no_label_touches_its_field() -> None:
-    assert all(len(label(name)) < 16 for name in SPECS)
+    assert [name for name in SPECS if len(label(name)) >= 16] == []

@@ -5,9 +5,10 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.recipe_checks import DECAYING
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
-from accel_tui.plan.relevance import drop_irrelevant, is_relevant
+from accel_tui.plan.relevance import _NEEDS, _RULES, drop_irrelevant, is_relevant, needs
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
@@ -17,6 +18,9 @@ TPU = (*CPU, Device("tpu:0", "tpu", "TPU v5e"))
 ALWAYS = {
     "model", "data", "name", "strategy", "precision", "xla", "batch_size", "micro_batches", "epochs", "steps_per_epoch",
     "optimizer", "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
+    "loss", "label_smoothing", "metrics", "monitor", "weight_decay", "ema_momentum", "clip_norm", "global_clip_norm",
+    "clip_value", "schedule", "augmentation", "initial_weights", "freeze", "validation_every", "patience",
+    "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints",
 }  # fmt: skip
 CPUS = {"devices", "virtual_cpus", "cpu_kernels"}
 MEMORY = {"memory_growth", "memory_limit"}
@@ -86,6 +90,57 @@ def test_what_is_left_means_as_much_as_before() -> None:
             assert [is_relevant(name, resolve(given), devices) for name in SPECS] == [
                 is_relevant(name, resolve(once), devices) for name in SPECS
             ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "shown", "hidden"),
+    [
+        (Plan(optimizer="adam"), set(), {"momentum", "nesterov"}),
+        (Plan(optimizer="rmsprop", momentum=0.9), {"momentum"}, {"nesterov"}),
+        (Plan(optimizer="sgd"), {"momentum"}, {"nesterov"}),
+        (Plan(optimizer="sgd", momentum=0.9), {"momentum", "nesterov"}, set()),
+        (Plan(), set(), {"warmup", "final_rate", "rate_drops", "rate_drop_factor"}),
+        (Plan(schedule="constant"), {"warmup"}, {"final_rate", "rate_drops"}),
+        *((Plan(schedule=name), {"warmup", "final_rate"}, {"rate_drops"}) for name in DECAYING),
+        (Plan(schedule="steps"), {"warmup", "rate_drops", "rate_drop_factor"}, {"final_rate"}),
+        (Plan(freeze=("all-but-head",)), {"unfreeze_epoch"}, set()),
+        (Plan(), set(), {"unfreeze_epoch", "min_delta", "monitor_mode", "custom_objects", "unsafe_load"}),
+        (Plan(patience=3), {"min_delta"}, set()),
+        (Plan(monitor="validation_loss"), {"monitor_mode"}, set()),
+        (Plan(validation="end"), {"restore_best"}, {"patience", "min_delta", "validation_every"}),
+        (Plan(validation="off"), set(), {"patience", "restore_best", "validation_every"}),
+        (Plan(validation="off", monitor="loss", patience=2), {"patience", "min_delta", "restore_best"}, set()),
+        (Plan(loss="hinge"), set(), {"label_smoothing"}),
+        (Plan(task="regression"), set(), {"label_smoothing"}),
+        (Plan(data="synthetic:100"), set(), {"augmentation"}),
+        (Plan(data="synthetic:100", augmentation=("flip",)), {"augmentation"}, set()),
+    ],
+)
+def test_the_recipe_shows_what_its_other_fields_allow(plan: Plan, shown: set[str], hidden: set[str]) -> None:
+    resolved = resolve(plan)
+    relevant = {name for name in SPECS if is_relevant(name, resolved, CPU)}
+    assert relevant >= shown
+    assert not relevant & hidden
+    once = drop_irrelevant(plan, CPU)
+    assert {name for name in SPECS if is_relevant(name, resolve(once), CPU)} == relevant
+
+
+def test_code_for_saved_models_is_for_those(tmp_path: Path) -> None:
+    (tmp_path / "mine.keras").touch()
+    for plan in (Plan(model=str(tmp_path / "mine.keras")), Plan(initial_weights="mine.keras")):
+        assert all(is_relevant(name, resolve(plan), CPU) for name in ("custom_objects", "unsafe_load"))
+
+
+def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
+    texts = {"optimizer": "adam", "momentum": "0.9", "nesterov": "on", "schedule": "steps", "final_rate": "0.1"}
+    filled = form.evaluate(texts, CPU)
+    assert not filled.errors
+    assert filled.plan == Plan(optimizer="adam", schedule="steps")
+
+
+def test_every_field_that_may_be_hidden_says_what_it_needs() -> None:
+    assert _RULES.keys() == _NEEDS.keys()
+    assert all(len(needs(name)) <= 56 for name in _NEEDS)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,12 @@ class RunApp(AccelApp):
 
         super().__init__(directory, make_engine=no_engine, make_sampler=lambda _: StillSampler())  # type: ignore[arg-type, return-value]
         self.went: list[str] = []
-        self.resumed: list[Path] = []
+        self.resumed: list[tuple[Path, int | None]] = []
         self.told: list[str] = []
-        self.launcher.continue_run = self.resumed.append  # type: ignore[method-assign]
+        self.launcher.continue_run = self._continue_run  # type: ignore[method-assign]
+
+    def _continue_run(self, directory: Path, epochs: int | None = None) -> None:
+        self.resumed.append((directory, epochs))
 
     def notify(self, message: str, **options: Any) -> None:
         self.told.append(message)

@@ -11,11 +11,13 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.launch import engine_process, warm_engine
 from accel_engine.launch.engine_process import Installation
 from accel_engine.launch.warm_engine import Description, EngineState, WarmEngine
-from accel_engine.plan import Plan
+from accel_engine.plan import SPECS, Plan
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.field_finder import FieldFinder
+from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
 from tui.fake_engine import FakeEngine
@@ -36,6 +38,25 @@ def screen_of(pilot: Pilot[None]) -> NewRunScreen:
 
 def field(pilot: Pilot[None], name: str) -> Field:
     return screen_of(pilot).query_one(f"#field-{name}", Field)
+
+
+def focused_group(pilot: Pilot[None]) -> str:
+    focused = pilot.app.focused
+    return focused.title if isinstance(focused, GroupHeader) else ""
+
+
+def is_in_body(pilot: Pilot[None], name: str) -> bool:
+    return screen_of(pilot).query_one("#body").region.contains_region(field(pilot, name).region)
+
+
+def shown(pilot: Pilot[None]) -> set[str]:
+    return {each.field for each in screen_of(pilot).form.shown}
+
+
+async def to_group(pilot: Pilot[None], title: str) -> None:
+    """Focus the line of a group."""
+    next(header for header in screen_of(pilot).query(GroupHeader) if header.title == title).focus()
+    await pilot.pause()
 
 
 async def fill(pilot: Pilot[None], name: str, text: str) -> None:
@@ -138,14 +159,14 @@ async def test_enter_opens_all_choices_and_escape_puts_the_text_back() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "optimizer", "")
         await pilot.press("enter")
-        await shows(pilot, "nadam", "lion")
+        await shows(pilot, "nadam", "adagrad")
         await pilot.press("down", "escape")
         assert field(pilot, "optimizer").picker.value == "auto"
         await pilot.press("enter", "down", "enter")
         assert field(pilot, "optimizer").picker.value == "adam"
         await pilot.press("enter", "up", "up", "tab")
         assert field(pilot, "optimizer").picker.value == "lion"
-        assert field(pilot, "learning_rate").picker.input.has_focus
+        assert field(pilot, "weight_decay").picker.input.has_focus
 
 
 async def test_a_list_begins_below_the_text() -> None:
@@ -159,11 +180,13 @@ async def test_a_list_begins_below_the_text() -> None:
 
 async def test_arrows_walk_through_the_fields() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
-        await fill(pilot, "seed", "")
+        await fill(pilot, "devices", "")
         await pilot.press("down")
-        assert field(pilot, "validation").picker.input.has_focus
-        await pilot.press("up", "up")
-        assert field(pilot, "learning_rate").picker.input.has_focus
+        assert field(pilot, "epochs").picker.input.has_focus
+        await pilot.press("down", "down", "down", "down")
+        assert focused_group(pilot) == "Augmentation"
+        await pilot.press("up")
+        assert field(pilot, "name").picker.input.has_focus
 
 
 async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
@@ -180,7 +203,7 @@ async def test_a_strategy_that_does_not_fit_is_greyed_with_its_reason() -> None:
         await pilot.press("escape")
         await fill(pilot, "virtual_cpus", "2")
         await fill(pilot, "strategy", "mirrored")
-        await pilot.press("tab")
+        await pilot.press("tab", "escape", "pagedown")
         await shows(pilot, "32 on each of cpu:0, cpu:1")
 
 
@@ -199,12 +222,12 @@ async def test_a_list_that_is_open_keeps_its_choices_and_its_cursor_when_devices
 
 
 async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() -> None:
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready", "virtual CPUs")
         assert "local workers" not in text_of(pilot)
         await fill(pilot, "strategy", "multi")
         await pilot.press("enter")
-        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "rate scaling")
+        await shows(pilot, "strategy: needs TF_CONFIG", "local workers", "reduction", "rate s")
         places = [each.field for each in screen_of(pilot).query(Field)]
         assert places == [each.field for each in screen_of(pilot).form.fields if each.field in places]
         await fill(pilot, "local_workers", "3")
@@ -223,9 +246,12 @@ async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() 
 
 async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
     plan = Plan(strategy="multi-worker", local_workers=2, reduction="ring", rate_scaling="linear")
-    async with StubApp().run_test(size=SMALL) as pilot:
+    async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
         screen_of(pilot).load(plan)
+        await shows(pilot, "rate scaling linear")  # of the folded group
+        for name in ("local_workers", "rate_scaling"):
+            screen_of(pilot).form.go_to(name)
         await shows(pilot, "local workers   2", "reduction       ring", "rate scaling    linear")
         assert screen_of(pilot).form.filled.plan == plan
 
@@ -234,7 +260,7 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready")
         screen_of(pilot).load(Plan(strategy="mirrored", virtual_cpus=2))
-        await shows(pilot, "reduction")
+        await shows(pilot, "--strategy mirrored")
         await fill(pilot, "reduction", "")
         await shows(pilot, "All-reduce algorithm for gradients")
         await pilot.press("f6")
@@ -245,6 +271,8 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
 async def test_choosing_by_mouse() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
+        screen_of(pilot).form.go_to("xla")
+        await until(pilot, lambda: field(pilot, "xla").picker.input.has_focus and is_in_body(pilot, "xla"), "the field")
         picker = field(pilot, "xla").picker
         await pilot.click(picker, offset=(picker.size.width - 2, 0))
         await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.height > 2, "the list")
@@ -407,7 +435,7 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
 
 async def test_what_it_means_can_be_looked_at_by_key_where_it_is_below_the_fields() -> None:
     async with StubApp(inventory=with_gpus(8)).run_test(size=(80, 20)) as pilot:
-        await shows(pilot, "gpu:7", "XLA", "engine: ready")
+        await shows(pilot, "gpu:7", "batch size", "engine: ready")
         await hides(pilot, "230 total")
         for key in ("pagedown", "pageup", "pagedown"):
             await pilot.press(key)
@@ -443,7 +471,7 @@ async def test_the_palette_fills_fields_in() -> None:
 
 
 async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
-    async with StubApp().run_test(size=WIDE) as pilot:
+    async with StubApp().run_test(size=HUGE) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
         await pilot.press("ctrl+p")
         await shows(pilot, "Start training", "Change the current theme")
@@ -468,9 +496,9 @@ async def test_a_terminal_that_is_too_small_says_so_until_it_is_not() -> None:
 async def test_in_the_smallest_terminal_every_field_can_be_reached() -> None:
     async with StubApp().run_test(size=(60, 16)) as pilot:
         await shows(pilot, "Start")
-        for each in screen_of(pilot).form.shown:
-            screen_of(pilot).form.go_to(each.field)
-            await until(pilot, lambda each=each: pilot.app.screen.region.contains_region(each.region), each.field)  # type: ignore[misc]
+        for name in screen_of(pilot).form.relevant:
+            screen_of(pilot).form.go_to(name)
+            await until(pilot, lambda name=name: is_in_body(pilot, name), name)  # type: ignore[misc]
         assert "Start" in text_of(pilot)
 
 
@@ -500,19 +528,20 @@ def houses(tmp_path: Path) -> Path:
 async def test_fields_that_only_some_data_needs_are_there_for_that_data_only(houses: Path) -> None:
     async with StubApp().run_test(size=HUGE) as pilot:
         await stays(pilot)
-        built_in = {each.field for each in screen_of(pilot).form.shown}
-        assert not built_in & {"target", "features", "window", "split", "task", "last_batch", "monitor"}
+        built_in = set(screen_of(pilot).form.relevant)
+        assert not built_in & {"target", "features", "window", "split", "task", "last_batch"}
         screen_of(pilot).form.set("data", str(houses))
-        await shows(pilot, "target", "features", "kinds", "val split", "monitor", "last batch")
-        table = {each.field for each in screen_of(pilot).form.shown}
-        assert table > built_in
+        await shows(pilot, "Columns", "target, features, ignore, kinds", "val split")
+        table = set(screen_of(pilot).form.relevant)
+        assert table > built_in - {"augmentation"}
         assert not table & {"window", "horizon", "group", "tokenizer", "image_size"}
+        await shows(pilot, "Time series", "time")
         screen_of(pilot).form.set("time", "id")
+        screen_of(pilot).form.go_to("time")
         await shows(pilot, "window", "horizon", "group")
         screen_of(pilot).form.set("data", "digits")
-        await until(
-            pilot, lambda: {each.field for each in screen_of(pilot).form.shown} == built_in, "the form as before"
-        )
+        await until(pilot, lambda: set(screen_of(pilot).form.relevant) == built_in, "the form as before")
+        await hides(pilot, "Time series")
         await shows(pilot, "$ accel-tui train")
 
 
@@ -539,7 +568,8 @@ async def test_a_column_that_does_not_exist_is_an_error_of_its_field(houses: Pat
     async with StubApp().run_test(size=HUGE) as pilot:
         screen_of(pilot).form.set("data", str(houses))
         await shows(pilot, "target")
-        screen_of(pilot).form.set("target", "prize")
+        screen_of(pilot).form.set("target", "prize")  # which opens its group
+        await until(pilot, lambda: screen_of(pilot).query("#field-target"), "the field")
         await until(pilot, lambda: "price" in field(pilot, "target").error, "what is wrong with the target")
         screen_of(pilot).form.set("target", "price")
         await until(pilot, lambda: not field(pilot, "target").error, "that it is right")
@@ -553,3 +583,128 @@ async def test_a_function_is_not_run_by_the_form(tmp_path: Path) -> None:
         screen_of(pilot).form.set("data", f"{tmp_path / 'mine.py'}:load")
         await shows(pilot, "known once the data is read", "val split")
         assert [plan.data for plan in app.engines[0].described] == ["digits"]
+
+
+FIRST = {"model", "data", "strategy", "devices", "epochs", "batch_size", "learning_rate", "name"}
+
+
+async def test_the_first_decisions_are_shown_and_the_rest_is_folded_until_opened() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        form = screen_of(pilot).form
+        assert shown(pilot) == {each.field for each in form.fields} == FIRST, "nothing else is mounted"
+        for line in ("Optimizer", "LR schedule", "Early stopping", "Checkpoints", "Devices"):
+            assert line in text_of(pilot)
+        await to_group(pilot, "Optimizer")
+        await shows(pilot, "enter shows or hides the fields of this group", "optimizer, weight decay, EMA momentum")
+        await pilot.press("right")
+        await until(pilot, lambda: "clip_norm" in shown(pilot), "its fields")
+        await until(pilot, lambda: all(each.picker.input.is_mounted for each in screen_of(pilot).form.shown), "inputs")
+        assert not shown(pilot) & {"momentum", "nesterov", "patience", "learning_rate"} - FIRST
+        await pilot.press("down", "down")
+        assert field(pilot, "weight_decay").picker.input.has_focus
+        await to_group(pilot, "Optimizer")
+        await pilot.press("left")
+        await until(pilot, lambda: shown(pilot) == FIRST, "the end of its fields")
+        for key in ("enter", "space"):
+            await pilot.press(key)
+            await until(pilot, lambda key=key: ("clip_norm" in shown(pilot)) is (key == "enter"), key)  # type: ignore[misc]
+
+
+async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await stays(pilot)
+        assert "•" not in text_of(pilot)
+        screen_of(pilot).load(Plan(optimizer="sgd", momentum=0.9, patience=3, batch_size=32))
+        await shows(pilot, "• batch size", "sgd, momentum 0.9", "patience 3")
+        screen_of(pilot).form.go_to("momentum")
+        await shows(pilot, "• momentum", "• optimizer", "f7 Default", "default 0: plain gradient descent")
+        await pilot.press("f7")
+        await hides(pilot, "• momentum")
+        assert field(pilot, "momentum").picker.value == ""
+        await hides(pilot, "f7 Default")
+        await to_group(pilot, "Optimizer")
+        await pilot.press("f7", "left")
+        await hides(pilot, "sgd")
+        await to_group(pilot, "Early stopping")
+        await pilot.press("f7")
+        await hides(pilot, "patience 3")
+        await shows(pilot, "$ accel-tui train --batch-size 32")
+
+
+async def test_the_users_own_defaults_are_not_marked() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        screen_of(pilot).form.defaults = Plan(epochs=3)
+        screen_of(pilot).form.load(Plan(epochs=3))
+        await shows(pilot, "--epochs 3")
+        assert "•" not in text_of(pilot)
+        screen_of(pilot).form.set("epochs", "10")
+        await shows(pilot, "• epochs")
+        screen_of(pilot).form.reset(["epochs"])
+        await shows(pilot, "--epochs 3")
+
+
+@pytest.mark.parametrize(("typed", "found"), [("clipno", "clip_norm"), ("EarlyStopping", "patience")])
+async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await shows(pilot, "/ Find")
+        await pilot.press("slash")
+        await shows(pilot, "find a field, e.g. clip", "cnn", "Number of epochs")
+        await pilot.press(*typed)
+        finder = screen_of(pilot).query_one(FieldFinder)
+        await until(pilot, lambda: finder.selected and len(finder.listed.options) < 5, "fewer fields")
+        names = [option.id for option in finder.listed.options]
+        await pilot.press(*["down"] * names.index(found))
+        await shows(pilot, SPECS[found].doc)
+        await pilot.press("enter")
+        await until(pilot, lambda: found in shown(pilot) and field(pilot, found).picker.input.has_focus, "the field")
+        assert not finder.is_open
+        await shows(pilot, "f3 Find", "Summary")
+        await pilot.press("f3")
+        await shows(pilot, "find a field, e.g. clip")
+        await pilot.press("escape")
+        await shows(pilot, "s Start", "Summary")
+        assert not finder.is_open
+
+
+async def test_a_field_that_does_not_fit_says_what_it_needs() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await pilot.press("slash", *"nesterov")
+        await shows(pilot, "needs the optimizer sgd with momentum")
+        await pilot.press("enter")
+        assert screen_of(pilot).query_one(FieldFinder).is_open
+        await pilot.press("x")
+        await shows(pilot, "no field matches 'nesterovx'")
+
+
+async def test_a_wrong_field_opens_its_group_and_one_that_its_message_names() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await stays(pilot)
+        screen_of(pilot).form.set("patience", "many")
+        await shows(pilot, "early stopping".capitalize(), "must be an integer of at least 1")
+        assert field(pilot, "patience").error
+        assert "virtual_cpus" not in shown(pilot)
+        screen_of(pilot).form.set("strategy", "mirrored")
+        await until(pilot, lambda: "virtual_cpus" in shown(pilot), "the field that would help")
+
+
+async def test_the_palette_finds_folded_fields_by_other_names() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await stays(pilot)
+        await pilot.press("ctrl+p", *"clipvalue")
+        await shows(pilot, "go to clip value")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "clip_value" in shown(pilot), "the field")
+        assert field(pilot, "clip_value").picker.input.has_focus
+
+
+async def test_groups_are_opened_by_mouse() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await pilot.click("#group-checkpoints GroupHeader")
+        await until(pilot, lambda: "keep_checkpoints" in shown(pilot), "its fields")
+        await pilot.click("#group-checkpoints GroupHeader")
+        await until(pilot, lambda: "keep_checkpoints" not in shown(pilot), "the end of its fields")

@@ -6,6 +6,7 @@ from textual.widgets import Button
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
 from accel_engine.run.connection import connect
+from accel_tui.run_launcher import LaunchState
 from accel_tui.screens.question_screen import QuestionScreen
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import WIDE, app_of, opened, screen_of, told
@@ -79,7 +80,32 @@ async def test_stopping_asks_how(obedient: FakeEngine, keys: str, command: str) 
         await pilot.press(keys[1])
         await shows(pilot, "Stopped after 20 steps", f"{command} requested by", "R Continue")
         await pilot.press("R")
-        assert app_of(pilot).resumed == [obedient.directory]
+        assert app_of(pilot).resumed == [(obedient.directory, None)]
+
+
+async def test_a_finished_run_is_trained_longer(engine: FakeEngine) -> None:
+    engine.train(400).save()
+    engine.end()
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "Finished after 400 steps", "R Train longer")
+        assert "R Continue" not in text_of(pilot)
+        await pilot.press("R")
+        await shows(pilot, "Trained: 4 epochs.", "enter trains 4 more, 8 epochs in total")
+        await pilot.press("4")  # the text is selected, so that typing replaces it
+        await shows(pilot, "must be at least 5 in total, e.g. +1")
+        await pilot.press("enter", "backspace", *"+2")
+        await shows(pilot, "enter trains 2 more, 6 epochs in total")
+        await pilot.press("enter")
+        assert app_of(pilot).resumed == [(engine.directory, 6)]
+        await pilot.press("R", "escape")
+        assert len(app_of(pilot).resumed) == 1
+
+
+async def test_why_a_run_cannot_be_continued_is_told(engine: FakeEngine) -> None:
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training")
+        app_of(pilot).launch = LaunchState(problem="the data is gone")
+        await until(pilot, lambda: "the data is gone" in told(pilot), "why not")
 
 
 async def test_leaving_a_live_run_asks_and_staying_is_the_default(engine: FakeEngine) -> None:

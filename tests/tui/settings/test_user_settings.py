@@ -135,6 +135,13 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
             [':2: run.pause = []: must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'],
         ),
         (
+            '[plan]\nmomentum = 0.9\noptimizer = "adam"\nbatch_size = 0',
+            [
+                ":2: momentum = 0.9: is of sgd and rmsprop, not of adam: use --optimizer sgd",
+                ":4: batch_size = 0: must be an integer of at least 1",
+            ],
+        ),
+        (
             "[rates]\nframes = 0\n[plan]\nepochs = 0",
             [
                 ":2: rates.frames = 0: must be an integer from 1 to 120",
@@ -147,16 +154,11 @@ def test_what_is_wrong_is_said_with_its_line_and_what_would_be_right(file: Path,
     assert mistakes(file, text) == said
 
 
-def test_lines_are_found_in_every_way_to_write_a_name() -> None:
-    lines = user_settings.lines_of("a = 1\n[ b ]\n'c' = 2\nd . \"e.f\" = 3\n[keys]\n\"run.pause\" = 'x'\n# g = 1")
-    assert lines == {"a": 1, "b": 2, "b.c": 3, "b.d.e.f": 4, "keys": 5, "keys.run.pause": 6}
-
-
 def test_the_command_of_a_plan_says_what_settings_would_say_otherwise() -> None:
     mine = Settings(plan={"epochs": 3, "batch_size": 8, "steps_per_epoch": 5})
     plan = Plan(epochs=10, batch_size=8)
     assert plan.command() == "accel-tui train --batch-size 8"
-    assert mine.command(plan) == "accel-tui train --batch-size 8 --epochs 10 --steps-per-epoch auto"
+    assert mine.command(plan) == "accel-tui train --epochs 10 --batch-size 8 --steps-per-epoch auto"
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

@@ -122,9 +122,12 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "monitor": _monitors,
     "validation_data": lambda: (),
     "class_weight": lambda: (("balanced", "by the number of examples"),),
+    "initial_weights": lambda: (("imagenet", "if the model has such weights"),),
+    "custom_objects": lambda: (),
+    "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
     **dict.fromkeys(("run", "runs", "resume", "start_from"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
 
-_ACCEPT_FILES = frozenset({"model", "data", "validation_data"})
+_ACCEPT_FILES = frozenset({"model", "data", "validation_data", "initial_weights", "custom_objects"})

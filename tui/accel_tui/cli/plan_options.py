@@ -1,6 +1,6 @@
 """The fields of a plan as command-line options, and their sections in the help."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -8,12 +8,20 @@ import click
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan import GROUPS, SPECS
 from accel_engine.plan.field_spec import AUTO
+from accel_engine.plan.plan import default_text
+
+ON_OFF = ("on", "off")
+SWITCHES = frozenset(name for name, spec in SPECS.items() if spec.choices == ON_OFF)
+"""Fields whose option may be given without a value, to switch it on."""
 
 INLINE_CHOICES = 14
 """Up to this length, choices are shown next to the option instead of in its description."""
 
 SECTIONS = (*GROUPS, "Options")
 """The sections of the help: the groups of plan fields, and all other options."""
+
+_USUAL_DEFAULTS = ("auto", "off", 0)
+"""Defaults that the help leaves out."""
 
 _METAVARS = {int: "N", float: "X", tuple: "NAME,..."}
 _METAVARS_BY_NAME = {
@@ -26,7 +34,33 @@ _METAVARS_BY_NAME = {
 
 
 class PlanCommand(click.Command):
-    """A command whose help lists its options by section."""
+    """A command whose help lists its options by section, and whose on/off options need no value."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.context_settings.setdefault("max_content_width", 110)  # it has many options
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an on/off option without a value is on."""
+        return super().parse_args(ctx, list(self._completed(args)))
+
+    def _completed(self, args: Sequence[str]) -> Iterator[str]:
+        """The arguments, with the values of on/off options that are left out."""
+        options = {name: option for option in self.params if isinstance(option, click.Option) for name in option.opts}
+        rest = iter([*args, ""])
+        word = next(rest)
+        for after in rest:
+            yield word
+            option = options.get(word)
+            if word == "--":
+                yield from (each for each in (after, *rest) if each)
+                return
+            if option is not None and option.name in SWITCHES and after not in ON_OFF:
+                yield "on"
+            elif option is not None and not option.is_flag:
+                yield after
+                after = next(rest, "")
+            word = after
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options of each section."""
@@ -46,20 +80,22 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False) -> clic
 
     Args:
         name: The field.
-        default: The default to show in the help.
+        default: The default, which the help shows unless it is a usual one.
         hidden: Whether to leave it out of the help.
     """
     spec = SPECS[name]
-    details = [] if default in (None, "", ()) else [f"default: {default}"]
+    details = []
     metavar = _METAVARS_BY_NAME.get(name) or _METAVARS.get(spec.type, name.rpartition("_")[2].upper())
-    if spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
+    if name in SWITCHES:
+        metavar = "[on|off]"
+    elif spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
         metavar = "|".join(spec.choices)
     elif spec.choices:
-        details.insert(0, ", ".join(spec.choices))
-    elif spec.minimum is not None or spec.above is not None or spec.maximum is not None:
-        details.insert(0, spec.allowed)
+        details.append(", ".join(spec.choices))
     elif spec.example:
-        details.insert(0, f"e.g. {spec.example}")
+        details.append(f"e.g. {spec.example}")
+    if default not in (None, "", (), *_USUAL_DEFAULTS):
+        details.append(f"default: {default_text(name)}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
     return click.Option([str(FieldValue(name))], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
 

@@ -11,13 +11,15 @@ import click
 
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
-from accel_engine.plan import DEFAULTS, SPECS, Plan, read_values
+from accel_engine.plan import DEFAULTS, SPECS, Plan
+from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
+from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.run import RunReader, find
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.settings.user_settings import load
+from accel_tui.settings.user_settings import Settings, load
 
 EPILOG = """\b
 Examples:
@@ -86,9 +88,30 @@ def train(
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if resume is not None:
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
-    written = read_values(plan_file) if plan_file else {}
-    plan = Plan.from_mapping({**load().plan, **written, **given(flags)})
+    plan = _merge(load(), read_plan_file(plan_file) if plan_file else None, given(flags))
     return _run_engine(prepare_run(plan), as_json=as_json, plain=plain, detach=detach)
+
+
+def _merge(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]) -> Plan:
+    """Make a plan of the settings, a plan file over them, and the options over both.
+
+    Raises:
+        InvalidPlanError: It has errors; those of the settings and of the file with their lines.
+    """
+    written = file.values if file else {}
+    plan, errors = valid_part({**settings.plan, **written, **flags})
+
+    def located(name: str) -> str:
+        if name in flags:
+            return str(errors[name])
+        if file and name in written:
+            return file.describe(errors[name])
+        return settings.source.at(f"plan.{name}", str(errors[name]))
+
+    if errors:
+        order = file.lines if file else {}
+        raise InvalidPlanError([located(name) for name in sorted(errors, key=lambda name: order.get(name, 0))])
+    return plan
 
 
 def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:

@@ -11,7 +11,13 @@ _LABELS = {
     "validation_split": "val split",
     "validation_data": "val data",
     "validation_steps": "val steps",
+    "validation_every": "val every",
     "invalid_examples": "if invalid",
+    "global_clip_norm": "global clipnorm",
+    "ema_momentum": "EMA momentum",
+    "rate_drop_factor": "drop factor",
+    "checkpoint_every": "save every",
+    "keep_checkpoints": "checkpoints",
 }
 
 _PLACEHOLDERS = {
@@ -21,7 +27,17 @@ _PLACEHOLDERS = {
     "features": "all others",
     "monitor": "auto",
     "validation_steps": "all the data",
+    "metrics": "the model's",
+    "weight_decay": "the optimizer's",
+    "momentum": "0",
+    "final_rate": "auto",
+    "initial_weights": "random",
+    "memory_limit": "all",
+    "tpu": "auto",
+    **dict.fromkeys(("ema_momentum", "clip_norm", "global_clip_norm", "clip_value"), "off"),
+    **dict.fromkeys(("patience", "unfreeze_epoch"), "never"),
     **dict.fromkeys(("name", "ignore", "time", "group", "validation_data", "class_weight"), "none"),
+    **dict.fromkeys(("augmentation", "freeze", "custom_objects", "time_limit"), "none"),
 }
 
 

@@ -15,23 +15,58 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words, join_words
 from accel_engine.models import ModelEntry
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
+from accel_engine.plan.fields import LOSSES, METRICS
 from accel_engine.plan.placement import incompatibility
+from accel_engine.plan.plan import default_text
+from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label
 from accel_tui.plan import data_look
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
-_DOCS = {
-    "model": "Model: a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras",
-    "data": "Data: a name, a file, a folder, FILE.py:FUNCTION, or synthetic[:SHAPE[...]]",
-    "split": "How to choose validation examples: random, stratified, by a column and others",
-}
-"""Shorter descriptions of fields, to fit one line."""
-
 _COLUMN_FIELDS = ("target", "features", "ignore", "kinds", "time", "group")
 """Fields that name columns."""
+
+_SUGGESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "class_weight": (("balanced", "by the number of examples of each class"),),
+    "freeze": (("all-but-head", "only the last layers train"),),
+    "initial_weights": (("imagenet", "if the model has such weights"),),
+    "monitor": (("validation_loss", ""), ("validation_accuracy", ""), ("loss", ""), ("accuracy", "")),
+}
+"""Usual values of fields that take any text, with descriptions."""
+
+_OF_CLASSES = frozenset(
+    {
+        "categorical_crossentropy",
+        "binary_crossentropy",
+        "categorical_focal_crossentropy",
+        "binary_focal_crossentropy",
+        "categorical_hinge",
+        "hinge",
+        "squared_hinge",
+        "dice",
+        "kl_divergence",
+        "accuracy",
+        "top_k_categorical_accuracy",
+        "auc",
+        "precision",
+        "recall",
+        "f1_score",
+    }
+)
+"""Losses and metrics of classes."""
+
+_FITTING: Mapping[str, frozenset[str]] = {
+    "classification": _OF_CLASSES,
+    "sequence": _OF_CLASSES,
+    "multi-label": _OF_CLASSES - {"categorical_hinge", "top_k_categorical_accuracy"},
+    "segmentation": _OF_CLASSES | {"mean_io_u"},
+    "regression": frozenset({*LOSSES, *METRICS}) - _OF_CLASSES - {"mean_io_u"},
+}
+"""The losses and metrics to offer for a task; all for the others."""
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -52,9 +87,10 @@ class FieldChoice:
     possible: bool = True
 
 
-def doc(name: str) -> str:
-    """The description of a field, in one line of up to 78 columns."""
-    return _DOCS.get(name, SPECS[name].doc)
+def reason(name: str) -> str:
+    """The default of a field with its reason, in one line of up to 78 columns; empty if its description says it."""
+    default = default_text(name) or field_labels.placeholder(name) or "none"
+    return f"default {default}: {REASONS[name]}" if name in REASONS else ""
 
 
 def to_text(value: Any) -> str:
@@ -96,7 +132,7 @@ def word(reason: Words) -> str:
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
-    """Make a plan of the valid fields; the plan reports one invalid field at a time."""
+    """Make a plan of the valid fields."""
     values: dict[str, Any] = {}
     errors: dict[str, Words] = {}
     for name, text in texts.items():
@@ -104,22 +140,19 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
             values[name] = SPECS[name].parse(name, text.strip() or (AUTO if SPECS[name].optional else ""))
         except PlanError as error:
             errors[name] = error.reason
-    while True:
-        try:
-            return Plan.from_mapping(values), errors
-        except PlanError as error:
-            errors[error.field] = error.reason
-            del values[error.field]
+    plan, found = valid_part(values, invalid=errors)
+    return plan, errors | {name: error.reason for name, error in found.items()}
 
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    return bool(SPECS[name].choices) or name in ("model", "data", "strategy", "devices", "split", *_COLUMN_FIELDS)
+    listed = ("model", "data", "strategy", "devices", "split", *_COLUMN_FIELDS, *_SUGGESTIONS)
+    return bool(SPECS[name].choices) or name in listed
 
 
 def is_list(name: str) -> bool:
     """Whether a field takes several of its choices."""
-    return name in _COLUMN_FIELDS and SPECS[name].type is tuple
+    return SPECS[name].type is tuple and name != "devices"
 
 
 def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> tuple[FieldChoice, ...]:
@@ -147,7 +180,18 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
             return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))
     if name in _COLUMN_FIELDS:
         return tuple(_column(name, column) for column in filled.data.columns)
+    if name in _SUGGESTIONS:
+        return tuple(FieldChoice(*suggestion) for suggestion in _SUGGESTIONS[name])
+    if name in ("loss", "metrics"):
+        fitting = _FITTING.get(_task(filled), SPECS[name].choices)
+        return tuple(FieldChoice(value) for value in SPECS[name].choices if value == AUTO or value in fitting)
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
+
+
+def _task(filled: ResolvedPlan) -> str:
+    """The task, as far as it is known before the model is built."""
+    task = filled.data.task if filled.plan.task == AUTO else filled.plan.task
+    return "classification" if task == AUTO and filled.data.classes else task
 
 
 def _column(name: str, column: Column) -> FieldChoice:

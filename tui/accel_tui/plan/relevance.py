@@ -9,6 +9,7 @@ from accel_engine.data.folders.layout import READERS_OF_IMAGES
 from accel_engine.devices.device_types import Device
 from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan.recipe_checks import DECAYING, SMOOTHED, WITH_MOMENTUM
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 
 Devices = Sequence[Device] | None
@@ -115,10 +116,48 @@ def _has_columns(resolved: ResolvedPlan, _: Devices) -> bool:
 
 def _may_weight_classes(resolved: ResolvedPlan, _: Devices) -> bool:
     """Whether an example of the user's data may have one class; built-in data is balanced."""
-    data, plan = resolved.data, resolved.plan
-    task = data.task if plan.task == "auto" else plan.task
+    data, plan, task = resolved.data, resolved.plan, _task(resolved)
     is_possible = _is_own_data(resolved) and data.classes != 0 and task in ("auto", "classification", "custom")
     return is_possible or bool(plan.class_weight)
+
+
+def _of_file_models(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether a model or weights are read from a ``FILE.keras``."""
+    model = resolved.model
+    of_model = isinstance(model, UserModel) and model.kind == "saved"
+    return of_model or resolved.plan.initial_weights.endswith(".keras")
+
+
+def _has_images(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether an example is an image, or may be one."""
+    data = resolved.data
+    is_image = data.kind == "images" if data.shape is None else len(data.shape) == 3
+    return is_image or data.needs_engine or bool(resolved.plan.augmentation)
+
+
+def _task(resolved: ResolvedPlan) -> str:
+    return resolved.data.task if resolved.plan.task == "auto" else resolved.plan.task
+
+
+def _may_smooth_labels(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether the loss may be a crossentropy of classes."""
+    return resolved.plan.loss in SMOOTHED and _task(resolved) in ("auto", "classification", "multi-label", "custom")
+
+
+def _monitors_training(plan: Plan) -> bool:
+    return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
+
+
+def _may_stop_early(resolved: ResolvedPlan, _: Devices) -> bool:
+    return resolved.plan.validation == "epoch" or _monitors_training(resolved.plan)
+
+
+def _has_momentum(resolved: ResolvedPlan, _: Devices) -> bool:
+    return resolved.plan.optimizer in WITH_MOMENTUM
+
+
+def _of_schedule(*schedules: str) -> Rule:
+    return lambda resolved, _: resolved.plan.schedule in schedules
 
 
 _RULES: Mapping[str, Rule] = {
@@ -134,10 +173,24 @@ _RULES: Mapping[str, Rule] = {
     "tokenizer": _of_data(_TEXTS),
     **dict.fromkeys(("split", "validation_split", "validation_data"), _of_unsplit_data("validation")),
     "test_split": _of_unsplit_data("test"),
-    "validation_steps": _of_data({_FUNCTION}),
+    "validation_every": lambda resolved, _: resolved.plan.validation == "epoch",
+    "validation_steps": lambda resolved, _: resolved.data.reader == _FUNCTION and resolved.plan.validation != "off",
+    "label_smoothing": _may_smooth_labels,
+    "monitor_mode": lambda resolved, _: bool(resolved.plan.monitor),
+    "momentum": _has_momentum,
+    "nesterov": lambda resolved, _: resolved.plan.optimizer == "sgd" and bool(resolved.plan.momentum),
+    "warmup": lambda resolved, _: resolved.plan.schedule != "auto",
+    "final_rate": _of_schedule(*DECAYING),
+    **dict.fromkeys(("rate_drops", "rate_drop_factor"), _of_schedule("steps")),
+    "augmentation": _has_images,
+    "unfreeze_epoch": lambda resolved, _: bool(resolved.plan.freeze),
+    **dict.fromkeys(("custom_objects", "unsafe_load"), _of_file_models),
+    "patience": _may_stop_early,
+    "min_delta": lambda resolved, devices: _may_stop_early(resolved, devices) and resolved.plan.patience is not None,
+    "restore_best": lambda resolved, _: resolved.plan.validation != "off" or _monitors_training(resolved.plan),
     "class_weight": _may_weight_classes,
     "invalid_examples": lambda resolved, _: _is_own_data(resolved),
-    **{name: _of_own_work(name) for name in ("task", "last_batch", "shuffle", "monitor", "scale")},
+    **{name: _of_own_work(name) for name in ("task", "last_batch", "shuffle", "scale")},
     "devices": lambda resolved, _: resolved.strategy.kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
     "force": lambda resolved, devices: (
@@ -153,3 +206,47 @@ _RULES: Mapping[str, Rule] = {
     "image_size": lambda resolved, _: resolved.data.reader in READERS_OF_IMAGES or resolved.data.needs_engine,
 }
 """The rules of the fields that are not always relevant."""
+
+_NEEDS: Mapping[str, str] = {
+    **dict.fromkeys(("target", "features", "ignore"), "of tables and named arrays"),
+    **dict.fromkeys(("kinds", "time"), "of tables"),
+    "window": "of time series, arrays and texts",
+    **dict.fromkeys(("horizon", "group"), "of time series"),
+    "tokenizer": "of texts for language models",
+    "image_size": "of folders of images",
+    **dict.fromkeys(
+        ("split", "validation_split", "validation_data", "test_split"), "of data without splits of its own"
+    ),
+    **dict.fromkeys(("task", "last_batch", "shuffle", "scale"), "of your own data or model"),
+    "invalid_examples": "of your own data",
+    "class_weight": "of your own data with classes",
+    "validation_every": "needs validation in each epoch",
+    "validation_steps": "of data from a Python function",
+    "label_smoothing": "needs a crossentropy loss of classes",
+    "monitor_mode": "needs a monitor",
+    "momentum": f"needs the optimizer {' or '.join(WITH_MOMENTUM)}",
+    "nesterov": "needs the optimizer sgd with momentum",
+    "warmup": "needs a schedule",
+    "final_rate": "needs a schedule other than constant and steps",
+    **dict.fromkeys(("rate_drops", "rate_drop_factor"), "needs the schedule steps"),
+    "augmentation": "of images",
+    "unfreeze_epoch": "needs frozen layers",
+    **dict.fromkeys(("custom_objects", "unsafe_load"), "needs a FILE.keras"),
+    "patience": "needs validation in each epoch",
+    "min_delta": "needs patience",
+    "restore_best": "needs validation",
+    "rate_scaling": "needs a strategy with several devices",
+    "reduction": "needs a strategy with several devices",
+    "local_workers": "needs the strategy multi-worker or parameter-server",
+    "tpu": "needs the strategy tpu",
+    "devices": "not with a TPU, which is used as a whole",
+    "force": "needs the precision mixed_float16 on a CPU",
+    **dict.fromkeys(("virtual_cpus", "cpu_kernels"), "of CPUs"),
+    **dict.fromkeys(("memory_growth", "memory_limit"), "of GPUs"),
+}
+"""What a field is for, where it is not relevant."""
+
+
+def needs(name: str) -> str:
+    """What would make a field relevant, in a few words."""
+    return _NEEDS[name]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,8 +10,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import ScreenResume, ScreenSuspend
 from textual.getters import query_one
+from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
@@ -20,6 +20,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
+from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.plan.form import word
 from accel_tui.run_launcher import LaunchState
@@ -28,6 +29,8 @@ from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.field_finder import FieldFinder
+from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
@@ -36,8 +39,14 @@ from accel_tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from accel_tui.widgets.runs.runs_table import RunsTable
 
-START_HINT = "enter starts the run, ↑ ↓ select a field, esc returns to Start"
+START_HINT = "enter starts the run, ↑ ↓ select a field, / finds one, esc returns to Start"
 """Hint while no field has the focus."""
+
+GROUP_HINT = "enter shows or hides the fields of this group, / finds a field by typing"
+"""Hint while a group has the focus."""
+
+FINDER_HINT = "type a part of a name; ↑ ↓ select a field, enter goes to it, esc closes"
+"""Hint while a field is being found."""
 
 RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
 """Hint while the recent runs have the focus."""
@@ -69,6 +78,8 @@ class NewRunScreen(DirtyRegionScreen):
             show=False,
             tooltip="Reset all fields to their defaults",
         ),
+        Binding("slash", "find('/')", "Find", id="new-run.find", tooltip="Find a field by its name or its help"),
+        Binding("f3", "find('f3')", "Find", id="new-run.find-from-field", tooltip="Find another field"),
         Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
         Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
@@ -109,8 +120,9 @@ class NewRunScreen(DirtyRegionScreen):
         yield TopBar("New run")
         yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
         with Vertical(id="middle"):
+            yield FieldFinder()
             with VerticalScroll(id="body", can_focus=False):
-                yield PlanForm().data_bind(NewRunScreen.inventory)
+                yield PlanForm(settings_of(self).plan_defaults).data_bind(NewRunScreen.inventory)
                 yield SummaryPanel().data_bind(NewRunScreen.launch)
             yield Vertical(id="late")
         with Vertical(id="bottom"):
@@ -153,11 +165,13 @@ class NewRunScreen(DirtyRegionScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Copying needs a valid plan; leaving needs the focus on a field or a run; scrolling needs an overflow."""
-        del parameters
         if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
+        if action == "find":
+            in_text = isinstance(self.focused, Input)  # "/" is a letter there
+            return not self.query_one(FieldFinder).is_open and in_text is (parameters == ("f3",))
         return not isinstance(self.focused, Button) if action == "leave" else True
 
     def action_start(self) -> None:
@@ -177,7 +191,21 @@ class NewRunScreen(DirtyRegionScreen):
 
     def action_defaults(self) -> None:
         """Reset the form to the defaults."""
-        self.form.load(settings_of(self).plan_defaults or Plan())
+        self.form.load(self.form.defaults)
+
+    def action_find(self, key: str) -> None:
+        """List the fields that match what is typed."""
+        del key
+        self.query_one("#body").display = False
+        self.query_one(FieldFinder).open(self.form.values)
+
+    @on(FieldFinder.Chosen)
+    def _found(self, event: FieldFinder.Chosen) -> None:
+        self.query_one("#body").display = True
+        if event.field:
+            self.form.go_to(event.field)  # it may have to be mounted first; until then, the finder takes the keys
+        else:
+            self.action_leave()
 
     def action_scroll(self, by: int) -> None:
         """Scroll the form and the summary by a page."""
@@ -211,24 +239,35 @@ class NewRunScreen(DirtyRegionScreen):
             cast("RunsTable", table).refresh_runs()
 
     def watch_focused(self) -> None:
-        """Show the help text of the focused field."""
+        """Show the help text of the focused field, and close the finder when the focus has left it."""
+        finder = self.query_one(FieldFinder)
+        if finder.is_open and self.focused is not None and finder not in self.focused.ancestors:
+            finder.close()
+            self.query_one("#body").display = True
         self._show_hint()
 
     @on(Picker.Opened)
-    def _explain_choices(self, event: Picker.Opened) -> None:
+    @on(FieldFinder.Selected)
+    @on(GroupHeader.Toggled)
+    def _explain_choices(self, event: Message) -> None:
         event.stop()
         self._show_hint()
 
     def _show_hint(self) -> None:
-        within = self.focused.ancestors if self.focused else ()
+        focused = self.focused
+        within = focused.ancestors if focused else ()
         field = next((field for field in within if isinstance(field, Field)), None)
-        if field is None:
-            words = START_HINT if self.focused is None or isinstance(self.focused, Button) else RUNS_HINT
+        if field is not None:
+            name = field.field
+            lines = (CHOICES_HINT,) if field.picker.is_open else (SPECS[name].doc, form.reason(name))
+        elif isinstance(focused, GroupHeader):
+            lines = (GROUP_HINT, "" if focused.is_open else focused.summary.text)
+        elif finder := next((finder for finder in within if isinstance(finder, FieldFinder)), None):
+            name = finder.selected
+            lines = (SPECS[name].doc, form.reason(name)) if name else (FINDER_HINT,)
         else:
-            words = CHOICES_HINT if field.picker.is_open else field.doc
-        hint = self._hint
-        # A layout is needed only when the number of lines changes.
-        hint.update(words, layout=hint.size.height != 1 or cell_len(words) > hint.size.width)
+            lines = (START_HINT if focused is None or isinstance(focused, Button) else RUNS_HINT,)
+        self._hint.update("\n".join(lines), layout=False)  # it always has two lines
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for the recent runs, if there are any."""
@@ -238,6 +277,7 @@ class NewRunScreen(DirtyRegionScreen):
     @on(PlanForm.Changed)
     def _changed(self, event: PlanForm.Changed) -> None:
         self._update(event.filled)
+        self._show_hint()  # a group's differs with its fields
 
     @on(SummaryPanel.DataSurveyed)
     def _update_survey(self, event: SummaryPanel.DataSurveyed) -> None:

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen, Screen
 
 from accel_engine.errors import RunError
 from accel_engine.launch.start_run import CONTINUABLE
-from accel_engine.run import request
+from accel_engine.run import Status, request
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
@@ -44,6 +44,9 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
         case "continue":
             ended_early = state.info is not None and state.info.status in CONTINUABLE
             return ended_early and state.checkpoint is not None and not is_script(state)
+        case "train_longer":
+            is_finished = state.info is not None and state.info.status is Status.FINISHED
+            return is_finished and state.checkpoint is not None and not is_script(state)
     return True
 
 

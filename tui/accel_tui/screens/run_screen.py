@@ -25,6 +25,7 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_control import RunControl, is_offered, is_script
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
+from accel_tui.screens.train_longer_screen import TrainedRun, ask_to_train_longer
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
@@ -69,6 +70,7 @@ class RunScreen(DirtyRegionScreen):
         Binding("r", "learning_rate", "Learning rate", id="run.learning-rate", tooltip="Change the learning rate"),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
+        Binding("R", "train_longer", "Train longer", id="run.continue", tooltip="Continue for more epochs"),
         Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
         Binding("slash", "search_log", id="run.search", tooltip="Search the engine's log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
@@ -265,6 +267,15 @@ class RunScreen(DirtyRegionScreen):
     def action_continue(self) -> None:
         """Continue from the last checkpoint."""
         host_of(self).launcher.continue_run(self.directory)
+
+    def action_train_longer(self) -> None:
+        """Ask for the number of epochs, then continue from the last checkpoint."""
+        state = self.state
+        if state.info is None or state.info.plan is None:
+            return
+        steps = state.steps_per_epoch
+        trained = state.step / steps if steps else None
+        ask_to_train_longer(self, self.directory, TrainedRun(state.info, state.info.plan, trained))
 
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""

@@ -25,6 +25,7 @@ from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.train_longer_screen import TrainedRun, ask_to_train_longer
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.runs.runs_table import RunsTable
@@ -35,7 +36,9 @@ CANCEL = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
-_NEED_RUNS = frozenset({"filter", "compare", "edit", "duplicate", "continue", "delete"})  # actions that need a run
+_NEED_RUNS = frozenset(
+    {"filter", "compare", "edit", "duplicate", "continue", "train_longer", "delete"}
+)  # actions that need a run
 
 
 class RunsCommands(SearchedCommands):
@@ -80,6 +83,7 @@ class RunsScreen(Screen[None]):
         ),
         Binding("n", "duplicate", "Duplicate", id="runs.duplicate", tooltip="Make a new run from the plan of this one"),
         Binding("R", "continue", "Continue", id="runs.continue", tooltip="Continue from the run's last checkpoint"),
+        Binding("R", "train_longer", "Train longer", id="runs.continue", tooltip="Continue for more epochs"),
         Binding(
             "D,delete", "delete", "Delete", id="runs.delete", tooltip="Delete the run, or all selected runs; asks first"
         ),
@@ -122,10 +126,13 @@ class RunsScreen(Screen[None]):
                 return bool(runs) and all(run.info for run in runs)
             case "delete":
                 return bool(runs) and not any(run.status and run.status.live for run in runs)
-            case "continue" | "duplicate":
+            case "continue" | "train_longer" | "duplicate":
                 if current is None or current.info is None or current.info.plan is None:
                     return False
-                return action == "duplicate" or (current.info.status in CONTINUABLE and current.checkpoint > 0)
+                if action == "duplicate":
+                    return True
+                statuses = CONTINUABLE if action == "continue" else (Status.FINISHED,)
+                return current.info.status in statuses and current.checkpoint > 0
         return True
 
     @property
@@ -159,6 +166,12 @@ class RunsScreen(Screen[None]):
         """Continue the current run from its last checkpoint."""
         if self.table.current:
             host_of(self).launcher.continue_run(self.table.current.directory)
+
+    def action_train_longer(self) -> None:
+        """Ask for the number of epochs, then continue from the last checkpoint."""
+        current = self.table.current
+        if current and current.info and current.info.plan:
+            ask_to_train_longer(self, current.directory, TrainedRun(current.info, current.info.plan))
 
     def action_duplicate(self) -> None:
         """Open New run with the plan of the current run."""

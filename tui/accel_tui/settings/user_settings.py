@@ -13,9 +13,11 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
 from accel_engine.plan.field_spec import FieldSpec
+from accel_engine.plan.plan_errors import valid_part
+from accel_engine.plan.source_lines import explain_toml_error, toml_lines
 from accel_engine.text import suggestion
 from accel_tui.settings.old_key_ids import MERGED_KEY_IDS, OLD_KEY_IDS
-from accel_tui.settings.setting_source import SettingSource, lines_of
+from accel_tui.settings.setting_source import SettingSource
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.settings.settings_paths import settings_path
 
@@ -27,16 +29,6 @@ GLYPHS = ("auto", "unicode", "ascii")
 
 SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
-
-_HINTS = {
-    "Invalid value": 'quote texts, e.g. theme = "nord", but not true or false',
-    "Illegal character '\\n'": "a quote is not closed",
-    "Cannot overwrite": "the name is already set",
-    "Cannot declare": "the table already exists; put all its names below one header",
-}
-"""Usual causes of the messages of the TOML parser."""
-
-_AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 class SettingsError(UsageError):
@@ -153,12 +145,9 @@ def read(file: Path) -> tuple[Settings, list[str]]:
     except UnicodeDecodeError as error:
         return Settings(source=source), [f"{file}: is not UTF-8: {error.reason} at byte {error.start}"]
     except tomllib.TOMLDecodeError as error:
-        at = _AT.search(str(error))
-        line = f":{at[1]}" if at else ""
-        message = _AT.sub("", str(error))
-        hint = next((f"; {text}" for start, text in _HINTS.items() if message.startswith(start)), "")
-        return Settings(source=source), [f"{file}{line}: invalid TOML: {message}{hint}"]
-    lines = lines_of(text)
+        line, message = explain_toml_error(error, text, 'theme = "nord"')
+        return Settings(source=source), [f"{file}:{line}: {message}"]
+    lines = toml_lines(text)
     lines = {f"keys.{new}": lines[f"keys.{old}"] for old, new in OLD_KEY_IDS.items() if f"keys.{old}" in lines} | lines
     source = SettingSource(file, lines)
     errors: list[str] = []
@@ -231,15 +220,15 @@ def _below(table: str) -> tuple[str, ...]:
 
 def _plan(values: Mapping[str, Any], source: SettingSource, errors: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the valid plan fields; add errors for the others."""
-    for name, value in values.items():
-        if name not in PLAN_SPECS:
+    plan, wrong = valid_part(values)
+    for name, error in wrong.items():
+        if name in PLAN_SPECS:
+            errors.append(source.at(f"plan.{name}", str(error)))
+        else:
             near = suggestion(name.replace("-", "_"), PLAN_SPECS)
             errors.append(source.at(f"plan.{name}", f"{name!r} is not a plan field; {near}"))
-            continue
-        try:
-            yield name, Plan.from_mapping({name: value}).to_mapping()[name]
-        except UsageError as error:
-            errors.append(source.at(f"plan.{name}", str(error)))
+    valid = plan.to_mapping()
+    yield from ((name, valid[name]) for name in values if name in PLAN_SPECS and name not in wrong)
 
 
 def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], above: str = "") -> dict[str, str]:

@@ -1,20 +1,23 @@
-"""A field of the New run form: label, input, error."""
+"""A field of the New run form: mark, label, input, error."""
+
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
+from accel_engine.plan import SPECS
 from accel_tui.formatting import field_labels
 from accel_tui.plan import form
 from accel_tui.widgets.plan.picker import Picker
 
 
 class Field(Widget):
-    """A field in a line, with its error below.
-
-    It holds its text even before it is mounted, since fields are mounted only when they apply.
+    """A field in a line, with its error below; a dot marks a value that differs from the default.
 
     Args:
         name: The plan's field.
@@ -27,13 +30,36 @@ class Field(Widget):
         color: $text-muted;
 
         &.-wrong { color: $text-error; }
-        Picker { max-width: 40; margin: 0 0 0 16; }
+        Picker { max-width: 40; margin: 0 0 0 18; }
         .-error { height: auto; margin: 0 0 0 2; color: $text-error; }
     }
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f7", "reset", "Default", id="field.reset", tooltip="Reset the field to its default"),
+    ]
+
     error: reactive[str] = reactive("")
     """What is wrong with the text; empty if valid."""
+
+    is_changed: reactive[bool] = reactive(False)
+    """Whether the value differs from the default."""
+
+    class Reset(Message):
+        """The field is to get its default.
+
+        Attributes:
+            field: The field.
+        """
+
+        def __init__(self, field: "Field") -> None:
+            super().__init__()
+            self.field = field
+
+        @property
+        def control(self) -> "Field":
+            """The sender, for :func:`textual.on`."""
+            return self.field
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
@@ -45,9 +71,11 @@ class Field(Widget):
         yield self.picker
 
     def render(self) -> Content:
-        """The label; rendered here instead of in a widget, of which a form has many."""
-        return Content.styled(
-            field_labels.label(self.field), "$accent" if self.has_focus_within and not self.error else ""
+        """The mark and the label; rendered here instead of in widgets, of which a form has many."""
+        style = "$accent" if self.has_focus_within else "$foreground" if self.is_changed else ""
+        return Content.assemble(
+            ("• " if self.is_changed else "  ", "" if self.error else "$accent bold"),
+            (field_labels.label(self.field), "" if self.error else style),
         )
 
     def on_descendant_focus(self) -> None:
@@ -60,12 +88,21 @@ class Field(Widget):
 
     def on_mount(self) -> None:
         """Set the tooltip."""
-        self.tooltip = self.doc
+        self.tooltip = SPECS[self.field].doc
 
-    @property
-    def doc(self) -> str:
-        """The help text of the field."""
-        return form.doc(self.field)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Resetting needs another value than the default."""
+        del parameters
+        return self.is_changed if action == "reset" else True
+
+    def action_reset(self) -> None:
+        """Ask for the default."""
+        self.post_message(self.Reset(self))
+
+    def watch_is_changed(self) -> None:
+        """Offer the key only where it changes something."""
+        if self.has_focus_within:
+            self.refresh_bindings()
 
     def watch_error(self) -> None:
         """Show the error in a line of its own."""

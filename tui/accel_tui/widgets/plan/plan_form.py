@@ -1,50 +1,54 @@
 """The New run form, generated from the plan's field specs."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
-from accel_engine.devices.device_types import Inventory
-from accel_engine.plan import DEFAULTS, GROUPS, Plan
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.errors import FieldValue
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError, survey_subject
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
+from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 
 
 class PlanForm(Widget):
-    """The fields that apply, by group; posts its result whenever one changes."""
+    """The fields that apply: first those of every run, the others in folded groups. Posts its result on each change.
+
+    It holds the texts of all fields; the fields of a group are mounted when it is opened.
+
+    Args:
+        defaults: The values that are not marked, and to which fields are reset.
+    """
 
     DEFAULT_CSS = """
     PlanForm {
-        layout: horizontal;
+        layout: vertical;
         height: auto;
 
-        .group {
+        .columns { height: auto; }
+        .column { width: 1fr; height: auto; }
+        .first {
             width: 1fr;
             height: auto;
             border-top: solid $border;
             border-title-color: $foreground;
             border-title-style: bold;
         }
-        .column { width: 1fr; height: auto; }
     }
     """
-
-    COLUMNS: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("Model and data", "Columns", "Time series", "Splits", "Training", "Devices"),
-        tuple(list(GROUPS)[5:-1]),
-    )
-    """Groups per column; the columns are stacked on narrow screens."""
 
     inventory: reactive[Inventory | None] = reactive(None)
     """The machine's devices, which decide what is possible."""
@@ -67,40 +71,56 @@ class PlanForm(Widget):
             """The sender, for :func:`textual.on`."""
             return self.form
 
-    def __init__(self) -> None:
+    def __init__(self, defaults: Plan | None = None) -> None:
         super().__init__()
-        self.fields = tuple(
-            Field(name, form.to_text(DEFAULTS[name]))
-            for column in self.COLUMNS
-            for group in column
-            for name in GROUPS[group]
-        )
-        """All fields in their order on the screen, mounted or not."""
+        self.defaults = defaults or Plan()
+        self._texts = {name: form.to_text(getattr(self.defaults, name)) for name in SPECS}
+        self._wanted: Field | None = None  # to be focused once it is mounted
+        self._first = {name: self._make_field(name) for names in FIRST.values() for name in names}
+        self._groups = {
+            group: FieldGroup(group, fields_of(group), self._make_field) for column in COLUMNS for group in column
+        }
 
     def compose(self) -> ComposeResult:
-        """Compose one or two columns of groups."""
-        for column, place in zip(self.COLUMNS, ("-first", "-second"), strict=True):
-            with Vertical(classes=f"column {place}"):
-                for group in column:
-                    with Vertical(id=f"group-{group.lower().replace(' ', '-')}", classes="group") as box:
-                        box.border_title = group
-                        names = {name for name in GROUPS[group] if is_relevant(name, resolve(Plan()), None)}
-                        yield from (field for field in self.fields if field.field in names)
+        """Compose the first fields and the groups, each in two columns."""
+        with Horizontal(classes="columns"):
+            for (title, names), place in zip(FIRST.items(), ("-first", "-second"), strict=True):
+                with Vertical(classes=f"first column {place}") as box:
+                    box.border_title = title
+                    yield from (self._first[name] for name in names)
+        with Horizontal(classes="columns"):
+            for column, place in zip(COLUMNS, ("-first", "-second"), strict=True):
+                with Vertical(classes=f"column {place}"):
+                    yield from (self._groups[group] for group in column)
 
     def on_mount(self) -> None:
         """Post the initial result."""
         self._look()
 
     @property
+    def fields(self) -> tuple[Field, ...]:
+        """The mounted fields, in their order on the screen."""
+        mounted = {
+            **self._first,
+            **{name: field for group in self._groups.values() for name, field in group.fields.items()},
+        }
+        return tuple(mounted[name] for name in ORDER if name in mounted)
+
+    @property
     def shown(self) -> tuple[Field, ...]:
-        """The fields that apply, in their order on the screen."""
-        return tuple(field for field in self.fields if field.parent is not None and field.display)
+        """The fields on the screen, in their order."""
+        return tuple(field for field in self.fields if field.display)
+
+    @property
+    def relevant(self) -> tuple[str, ...]:
+        """The fields that fit the plan, in folded groups too, in their order on the screen."""
+        filled = self.filled
+        return tuple(name for name in ORDER if is_relevant(name, filled, self._known_devices))
 
     @property
     def filled(self) -> ResolvedPlan:
         """The current result."""
-        devices = None if self.inventory is None else self.inventory.devices
-        filled = form.evaluate({field.field: field.picker.value for field in self.fields}, devices, self.surveyed)
+        filled = form.evaluate(self._texts, self._known_devices, self.surveyed)
         error = self.survey_error
         if error and error.subject == survey_subject(filled.plan):
             return replace(filled, errors={error.field: error.reason, **filled.errors})
@@ -108,18 +128,36 @@ class PlanForm(Widget):
 
     def load(self, plan: Plan) -> None:
         """Fill the form in from a plan."""
-        with self.prevent(Picker.Changed):
-            for field in self.fields:
-                field.picker.value = form.to_text(getattr(plan, field.field))
-        self._look()
+        self._write({name: form.to_text(getattr(plan, name)) for name in SPECS})
 
     def set(self, name: str, text: str) -> None:
         """Set the text of a field."""
-        self._field(name).picker.value = text
+        self._write({name: text})
+
+    def reset(self, names: Sequence[str]) -> None:
+        """Set fields to their defaults."""
+        self._write({name: form.to_text(getattr(self.defaults, name)) for name in names})
+
+    @property
+    def values(self) -> dict[str, tuple[str, bool]]:
+        """The text of each relevant field, or what it stands for if it is empty; and whether it is not the default."""
+        filled = self.filled
+        return {
+            name: (self._texts[name] or form.placeholder(name, filled), is_changed(name, filled, self.defaults))
+            for name in ORDER
+            if is_relevant(name, filled, self._known_devices)
+        }
+
+    def choices(self, name: str) -> tuple[form.FieldChoice, ...]:
+        """The choices for a field."""
+        return form.choices(name, self.filled, self._known_devices or ())
 
     def go_to(self, name: str) -> None:
-        """Focus a field."""
-        self._field(name).picker.input.focus()
+        """Focus a field; a folded group is opened."""
+        if group := group_of(name):
+            self._open((group,))
+        self._wanted = next(field for field in self.fields if field.field == name)
+        self._focus_wanted()
 
     def watch_inventory(self) -> None:
         """Update what is possible."""
@@ -139,35 +177,77 @@ class PlanForm(Widget):
     @on(Picker.Changed)
     def _edited(self, event: Picker.Changed) -> None:
         event.stop()
+        if event.picker.id:
+            self._texts[event.picker.id] = event.value
         self._look()
 
-    def _field(self, name: str) -> Field:
-        return next(field for field in self.fields if field.field == name)
+    @on(GroupHeader.Toggled)
+    def _toggle(self, event: GroupHeader.Toggled) -> None:  # the screen handles it too
+        event.header.is_open = event.is_open
+        self._look()
+
+    @on(GroupHeader.Reset)
+    def _reset_group(self, event: GroupHeader.Reset) -> None:
+        event.stop()
+        self.reset(self._groups[event.header.title].names)
+
+    @on(Field.Reset)
+    def _reset_field(self, event: Field.Reset) -> None:
+        event.stop()
+        self.reset((event.field.field,))
+
+    @property
+    def _known_devices(self) -> tuple[Device, ...] | None:
+        return None if self.inventory is None else self.inventory.devices
+
+    def _make_field(self, name: str) -> Field:
+        return Field(name, self._texts[name])
+
+    def _write(self, texts: dict[str, str]) -> None:
+        self._texts |= texts
+        with self.prevent(Picker.Changed):
+            for field in self.fields:
+                if field.field in texts:
+                    field.picker.value = texts[field.field]
+        self._look()
+
+    def _focus_wanted(self) -> None:
+        if self._wanted and self._wanted.picker.input.is_mounted:
+            self._wanted.picker.input.focus()
+            self._wanted = None
+        elif self._wanted:
+            self._wanted.call_after_refresh(self._focus_wanted)
+
+    def _open(self, groups: Sequence[str]) -> None:
+        """Open folded groups."""
+        closed = [self._groups[group].header for group in groups if not self._groups[group].is_open]
+        for header in closed:
+            header.is_open = True
+        if closed:
+            self._look()
 
     def _look(self) -> None:
         filled = self.filled
-        self._show(filled)
-        devices = () if self.inventory is None else self.inventory.devices
+        for group in _groups_of_errors(filled):
+            self._groups[group].header.is_open = True
+        relevant = {name for name in ORDER if is_relevant(name, filled, self._known_devices)}
+        for name, field in self._first.items():
+            field.display = name in relevant
+        for box in self._groups.values():
+            names = [name for name in box.names if name in relevant]
+            box.update(names, summarize(names, filled, self.defaults))
         for field in self.shown:
             name = field.field
             field.error = form.word(filled.errors.get(name, ()))
-            field.picker.choices = form.choices(name, filled, devices)
+            field.is_changed = is_changed(name, filled, self.defaults)
+            field.picker.choices = form.choices(name, filled, self._known_devices or ())
             field.picker.placeholder = form.placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
-    def _show(self, filled: ResolvedPlan) -> None:
-        """Show the fields that apply; those that were never needed before are mounted in their place."""
-        devices = None if self.inventory is None else self.inventory.devices
-        for group, names in GROUPS.items():
-            mounted: Field | None = None
-            shown: Field | None = None
-            for field in (field for field in self.fields if field.field in names):
-                wanted = is_relevant(field.field, filled, devices)
-                if field.parent is None and wanted:
-                    box = self.query_one(f"#group-{group.lower().replace(' ', '-')}")
-                    box.mount(field, after=mounted) if mounted else box.mount(field, before=0)
-                if not wanted and field.has_focus_within and shown:
-                    shown.picker.input.focus()
-                field.display = wanted
-                mounted = mounted if field.parent is None else field
-                shown = field if wanted else shown
+
+def _groups_of_errors(filled: ResolvedPlan) -> Iterator[str]:
+    """The folded groups of invalid fields, and of the fields that their messages refer to."""
+    for name, reason in filled.errors.items():
+        for each in (name, *(part.field for part in reason if isinstance(part, FieldValue))):
+            if group := group_of(each):
+                yield group

@@ -1,0 +1,50 @@
+"""All errors of a plan's fields at once: of a plan file, of the user settings, of the form."""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.plan.plan import SPECS, Plan, unknown_field
+
+
+class InvalidPlanError(UsageError):
+    """Several errors of a plan.
+
+    Attributes:
+        errors: The messages.
+    """
+
+    def __init__(self, errors: Sequence[str]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join([f"the plan has {len(errors)} errors", *errors]) if errors[1:] else errors[0])
+
+
+def valid_part(values: Mapping[str, Any], *, invalid: Container[str] = ()) -> tuple[Plan, dict[str, PlanError]]:
+    """Make a plan of the valid fields; the others have their defaults.
+
+    A field that contradicts an invalid one is left out without an error of its own: it may be right once the other is.
+
+    Args:
+        values: Values by name.
+        invalid: Further fields, which are known to be invalid.
+
+    Returns:
+        The plan, and the error of each invalid or unknown field.
+    """
+    errors: dict[str, PlanError] = {name: unknown_field(name, values[name]) for name in values if name not in SPECS}
+    valid: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in errors:
+            continue
+        try:
+            valid[name] = SPECS[name].check(name, value)
+        except PlanError as error:
+            errors[name] = error
+    while True:
+        try:
+            return Plan(**valid), errors
+        except PlanError as error:
+            others = {part.field for part in error.reason if isinstance(part, FieldValue)}
+            if not any(other in errors or other in invalid for other in others):
+                errors[error.field] = error
+            valid.pop(error.field, None)

@@ -1,0 +1,40 @@
+from accel_engine.plan import GROUPS, SPECS, Plan
+from accel_tui.plan import form
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, GroupSummary, fields_of, group_of, summarize
+
+NAMES = ("optimizer", "weight_decay", "momentum", "clip_norm")
+
+
+def test_every_field_is_on_the_screen_once() -> None:
+    assert sorted(ORDER) == sorted(SPECS)
+    assert {group for column in COLUMNS for group in column} == {group for group in GROUPS if fields_of(group)}
+
+
+def test_what_every_run_decides_is_never_folded() -> None:
+    assert all(group_of(name) == "" for names in FIRST.values() for name in names)
+    assert group_of("momentum") == "Optimizer"
+    assert "learning_rate" not in fields_of("Optimizer")
+
+
+def test_a_title_does_not_touch_its_values() -> None:
+    assert [group for group in GROUPS if len(group) > 15] == []
+
+
+def test_a_group_says_what_differs_in_it() -> None:
+    filled = form.evaluate({"optimizer": "sgd", "momentum": "0.9"})
+    assert summarize(NAMES, filled, Plan()) == GroupSummary("sgd, momentum 0.9", is_changed=True)
+    assert summarize(NAMES, filled, Plan(optimizer="sgd")).text == "momentum 0.9"
+    shares = form.evaluate({"schedule": "cosine", "warmup": "5%"})
+    assert summarize(("schedule", "warmup"), shares, Plan()).text == "cosine, warmup 5%"
+
+
+def test_a_group_without_changes_says_what_is_in_it() -> None:
+    filled = form.evaluate({})
+    assert summarize(NAMES, filled, Plan()) == GroupSummary("optimizer, weight decay, momentum, clip norm")
+    assert summarize(("augmentation",), filled, Plan()).text == "none"
+    assert summarize((), filled, Plan()).text == ""
+
+
+def test_a_group_says_what_is_wrong_in_it() -> None:
+    summary = summarize(NAMES, form.evaluate({"weight_decay": "much"}), Plan())
+    assert summary == GroupSummary("weight decay ?", is_changed=True, is_wrong=True)

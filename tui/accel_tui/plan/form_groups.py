@@ -1,0 +1,97 @@
+"""The groups of the form: which fields are shown first, and what a folded group shows, without widgets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accel_engine.plan import GROUPS, SPECS, Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_tui.formatting import field_labels
+from accel_tui.plan import form
+
+FIRST: dict[str, tuple[str, ...]] = {
+    "Model, data, devices": ("model", "data", "strategy", "devices"),
+    "Training": ("epochs", "batch_size", "learning_rate", "name"),
+}
+"""The fields that are never folded, in two columns."""
+
+COLUMNS: tuple[tuple[str, ...], ...] = (
+    (
+        "Task, inputs",
+        "Columns",
+        "Time series",
+        "Splits",
+        "Augmentation",
+        "Fine-tuning",
+        "Validation",
+        "Checkpoints",
+        "Devices",
+    ),
+    ("Epochs, batches", "Loss, metrics", "Optimizer", "LR schedule", "Early stopping"),
+)
+"""The folded groups, in two columns."""
+
+_FIRST = frozenset(name for names in FIRST.values() for name in names)
+_NAMED_BY_GROUP = frozenset({"optimizer", "loss", "schedule", "augmentation", "validation"})
+"""Fields whose value says enough after the title of their group."""
+
+
+def fields_of(group: str) -> tuple[str, ...]:
+    """The fields of a folded group."""
+    return tuple(name for name in GROUPS[group] if name not in _FIRST)
+
+
+def group_of(name: str) -> str:
+    """The folded group of a field; empty for one that is never folded."""
+    return "" if name in _FIRST else next(group for group, names in GROUPS.items() if name in names)
+
+
+ORDER: tuple[str, ...] = (
+    *(name for names in FIRST.values() for name in names),
+    *(name for column in COLUMNS for group in column for name in fields_of(group)),
+)
+"""All fields in the order of the screen."""
+
+
+def is_changed(name: str, filled: ResolvedPlan, defaults: Plan) -> bool:
+    """Whether a field of a form differs from its default, or is invalid."""
+    return name in filled.errors or getattr(filled.plan, name) != getattr(defaults, name)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """What a folded group shows after its title.
+
+    Attributes:
+        text: The changed values, or the labels of the fields.
+        is_changed: Whether a field differs from its default.
+        is_wrong: Whether a field is invalid.
+    """
+
+    text: str = ""
+    is_changed: bool = False
+    is_wrong: bool = False
+
+
+def summarize(names: Sequence[str], filled: ResolvedPlan, defaults: Plan) -> GroupSummary:
+    """Summarize the relevant fields of a group."""
+    changed = [name for name in names if is_changed(name, filled, defaults)]
+    if changed:
+        is_wrong = any(name in filled.errors for name in changed)
+        return GroupSummary(", ".join(_value(name, filled) for name in changed), is_changed=True, is_wrong=is_wrong)
+    if len(names) == 1:
+        return GroupSummary(_text(names[0], filled))
+    return GroupSummary(", ".join(field_labels.label(name) for name in names))
+
+
+def _value(name: str, filled: ResolvedPlan) -> str:
+    if name in filled.errors:
+        return f"{field_labels.label(name)} ?"
+    text = _text(name, filled)
+    return text if name in _NAMED_BY_GROUP else f"{field_labels.label(name)} {text}"
+
+
+def _text(name: str, filled: ResolvedPlan) -> str:
+    value = getattr(filled.plan, name)
+    if SPECS[name].is_share and value and value < 1:
+        return f"{100 * value:.4g}%"
+    return form.to_text(value) or form.placeholder(name, filled)

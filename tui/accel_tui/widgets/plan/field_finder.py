@@ -1,0 +1,171 @@
+"""Finds a field of the form by typing."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.getters import query_one
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from accel_tui.formatting import field_labels
+from accel_tui.formatting.text import fit
+from accel_tui.plan.field_search import FoundField, find_fields
+from accel_tui.widgets.line_input import LineInput
+
+_VALUE = 16
+"""Cells of a value."""
+
+
+class FieldFinder(Widget):
+    """A line to type in, and the matching fields with their values and descriptions below it."""
+
+    DEFAULT_CSS = """
+    FieldFinder {
+        display: none;
+        height: 1fr;
+        padding: 0 1;
+        &.-open { display: block; }
+
+        Input, Input:focus { height: 1; border: none; padding: 0; background: $surface; }
+        OptionList {
+            height: 1fr;
+            padding: 0;
+            background: transparent;
+            scrollbar-size-vertical: 1;
+        }
+        OptionList > .option-list--option-highlighted {
+            background: $block-cursor-background;
+            color: $block-cursor-foreground;
+        }
+    }
+    """
+
+    BINDING_GROUP_TITLE = "While finding a field"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move('down')", id="finder.down", tooltip="Next field"),
+        Binding("up", "move('up')", id="finder.up", tooltip="Previous field"),
+        Binding("pagedown", "move('page_down')", id="finder.page-down", tooltip="A page of fields down"),
+        Binding("pageup", "move('page_up')", id="finder.page-up", tooltip="A page of fields up"),
+        Binding("enter", "choose", "Go to field", id="finder.choose", tooltip="Go to the selected field"),
+        Binding("escape", "close", "Close", id="finder.close", tooltip="Close the list of fields"),
+    ]
+
+    class Chosen(Message):
+        """A field was chosen.
+
+        Attributes:
+            finder: The finder.
+            field: The field; empty if none was.
+        """
+
+        def __init__(self, finder: "FieldFinder", field: str) -> None:
+            super().__init__()
+            self.finder = finder
+            self.field = field
+
+        @property
+        def control(self) -> "FieldFinder":
+            """The sender, for :func:`textual.on`."""
+            return self.finder
+
+    class Selected(Message):
+        """Another field is selected."""
+
+    listed = query_one(OptionList)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: Mapping[str, tuple[str, bool]] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is shown."""
+        return self.has_class("-open")
+
+    def open(self, values: Mapping[str, tuple[str, bool]]) -> None:
+        """Show all fields, and take the focus.
+
+        Args:
+            values: The text of each field that fits the plan, and whether it differs from the default.
+        """
+        self._values = values
+        if not self.query(OptionList):  # the form's first frame does not need it
+            listed = OptionList(compact=True)
+            listed.can_focus = False
+            self.mount(LineInput(placeholder="find a field, e.g. clip, patience, lr", id="wanted"), listed)
+        self.add_class("-open")
+        wanted = self.query_one("#wanted", LineInput)
+        wanted.value = ""
+        wanted.focus()
+        self._list("")
+
+    @property
+    def selected(self) -> str:
+        """The selected field; empty if there is none."""
+        option = self.listed.highlighted_option if self.query(OptionList) else None
+        return option.id if option is not None and option.id and not option.disabled else ""
+
+    def close(self) -> None:
+        """Hide it."""
+        self.remove_class("-open")
+
+    def action_move(self, how: str) -> None:
+        """Move the cursor."""
+        getattr(self.listed, f"action_{'cursor_' if how in ('down', 'up') else ''}{how}")()
+
+    def action_choose(self) -> None:
+        """Post the selected field."""
+        if self.selected:
+            self.post_message(self.Chosen(self, self.selected))
+
+    def action_close(self) -> None:
+        """Post that none was chosen."""
+        self.post_message(self.Chosen(self, ""))
+
+    @on(Input.Changed, "#wanted")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._list(event.value)
+
+    @on(Input.Submitted, "#wanted")
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose()
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        self.post_message(self.Selected())
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.Chosen(self, event.option.id or ""))
+
+    def _list(self, text: str) -> None:
+        found = find_fields(text, self._values)
+        self.listed.set_options(
+            [Option(self._row(field), id=field.name, disabled=not field.is_relevant) for field in found]
+            or [Option(Content.styled(f" no field matches {text!r}", "$text-disabled"), disabled=True)]
+        )
+        self.listed.highlighted = 0 if found and found[0].is_relevant else None
+        self.post_message(self.Selected())
+
+    def _row(self, found: FoundField) -> Content:
+        text, is_changed = self._values.get(found.name, ("", False))
+        label = f"{field_labels.label(found.name):<{16}}"
+        if not found.is_relevant:
+            row = Content.styled(f"  {label}{'':<{_VALUE}}  {found.note}", "$text-disabled")
+        else:
+            row = Content.assemble(
+                ("• " if is_changed else "  ", "$accent bold"),
+                (label, ""),
+                (f"{fit(text, _VALUE)}  ", "$foreground" if is_changed else "$text-muted"),
+                (found.note, "$text-muted"),
+            )
+        return row.truncate(max(self.app.size.width - 4, 20), ellipsis=True)
