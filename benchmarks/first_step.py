@@ -30,7 +30,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras
 from accel_engine import data
 from accel_engine.models.build import build
-from accel_engine.training.core.compiled_model import describe_data
+from accel_engine.models.loaded_data import describe_data
 dataset = data.load("digits", data.DataOptions())
 model = build("mlp", describe_data(dataset, "auto"))
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])

@@ -1,8 +1,9 @@
-"""Measures the validation accuracy of a catalogue model after a few epochs, over several seeds.
+"""Measures the models that ``--model auto`` chooses from, on real data: one row for each data set and model.
 
-    python benchmarks/quality.py --data digits FILE.npz ... [--epochs 3] [--seeds 3] [--pooling max average]
+    python benchmarks/quality.py DIRECTORY [TASK ...] [--seeds 2]
 
-Trains with ``accel-tui train``. ``--pooling`` replaces a model's global pooling layer.
+DIRECTORY has the files of ``quality_data.py``. Trains with ``accel-tui train``; the figures are those of validation at
+the end, and ``*`` marks what ``auto`` takes.
 """
 
 import argparse
@@ -12,63 +13,118 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-VARIANTS = {
-    "max": "layers.GlobalMaxPooling2D()(x)",
-    "average": "layers.GlobalAveragePooling2D()(x)",
-    "both": "layers.Concatenate()([layers.GlobalMaxPooling2D()(x), layers.GlobalAveragePooling2D()(x)])",
-}
-
-SOURCE = """
-import keras
-from keras import layers
-from accel_engine.models.build import build as build_named
-
-def build(input_shape, classes):
-    named = build_named("{model}", input_shape, classes)
-    inputs = x = keras.Input(input_shape)
-    for layer in named.layers:
-        if "GlobalAveragePooling2D" in type(layer).__name__ or "GlobalMaxPooling2D" in type(layer).__name__:
-            x = {pooling}
-        elif isinstance(layer, layers.Dense):
-            x = layers.Dense.from_config(layer.get_config())(x)  # it may have more inputs now
-        else:
-            x = layer(x)
-    return keras.Model(inputs, x)
-"""
+NUMBERS = ("tabular", "linear", "mlp")
+SEQUENCES = ("tcn", "lstm", "tabular")
+IMAGES = ("cnn", "resnet20", "vit", "fashion-cnn")
 
 
-def accuracy(model: str, data: str, epochs: int, seed: int) -> float:
-    """The validation accuracy at the end of one run."""
-    command = [sys.executable, "-m", "accel_tui", "train", "--json", "--model", model, "--data", data]
-    command += ["--epochs", str(epochs), "--seed", str(seed), "--validation", "end", "--learning-rate", "1e-3"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Work:
+    """Some data to train models on.
+
+    Attributes:
+        task: The group of works.
+        data: A built-in dataset, or a file or folder of ``quality_data.py``.
+        models: The models.
+        epochs: How long.
+        metric: What validation measures: ``accuracy``, or ``loss``, which is the mean squared error for numbers.
+        flags: Other options of ``accel-tui train``.
+    """
+
+    task: str
+    data: str
+    models: tuple[str, ...]
+    epochs: int
+    metric: str = "accuracy"
+    flags: str = ""
+
+
+WORKS = (
+    Work("images", "digits", IMAGES, 5),
+    Work("images", "mnist5k.npz", IMAGES, 5),
+    Work("images", "digits-on-photos.npz", IMAGES, 5),
+    Work("images", "photos.npz", IMAGES, 5),
+    Work("photos", "photos96.npz", ("cnn", "resnet20", "vit", "MobileNetV2"), 5),
+    Work("table-classes", "wine.csv", NUMBERS, 60, flags="--batch-size 16 --split stratified --validation-split 0.3"),
+    Work("table-classes", "cancer.csv", NUMBERS, 30, flags="--batch-size 16 --split stratified --validation-split 0.3"),
+    Work("table-classes", "weather.csv", NUMBERS, 30, flags="--batch-size 32 --validation-split 0.3"),
+    Work("table-classes", "marriage.csv", NUMBERS, 10, flags="--target rate_marriage --validation-split 0.3"),
+    Work("table-numbers", "visits.csv", NUMBERS, 10, "loss", "--target mdvis --task regression --validation-split 0.3"),
+    Work("table-numbers", "diabetes.csv", NUMBERS, 60, "loss", "--batch-size 16 --validation-split 0.3"),
+    Work(
+        "table-numbers", "boston.csv", NUMBERS, 60, "loss", "--batch-size 16 --task regression --validation-split 0.3"
+    ),
+    Work(
+        "table-numbers", "autompg.csv", NUMBERS, 60, "loss", "--batch-size 16 --task regression --validation-split 0.3"
+    ),
+    Work("sequences", "mnist1d.npz", SEQUENCES, 30, flags="--batch-size 100"),
+    Work("sequences", "ItalyPowerDemand.npz", SEQUENCES, 100, flags="--batch-size 8"),
+    Work("sequences", "BasicMotions.npz", SEQUENCES, 100, flags="--batch-size 8"),
+    Work("sequences", "JapaneseVowels.npz", SEQUENCES, 30, flags="--batch-size 16"),
+    Work("sequences", "GunPoint.npz", SEQUENCES, 100, flags="--batch-size 8"),
+    Work("sequences", "OSULeaf.npz", SEQUENCES, 60, flags="--batch-size 16"),
+    Work(
+        "forecasts",
+        "sunspots.csv",
+        SEQUENCES,
+        60,
+        "loss",
+        "--time YEAR --window 33 --validation-split 0.3 --target SUNACTIVITY --batch-size 16",
+    ),
+    Work(
+        "forecasts",
+        "co2.csv",
+        SEQUENCES,
+        10,
+        "loss",
+        "--time week --window 52 --target co2 --validation-split 0.2 --batch-size 32",
+    ),
+    Work(
+        "forecasts", "temperatures.csv", SEQUENCES, 5, "loss", "--time date --window 48 --target temp --batch-size 64"
+    ),
+    Work("texts", "docstrings", ("bag-of-words", "text-cnn"), 10, flags="--batch-size 32 --validation-split 0.2"),
+    Work("tokens", "reference.txt", ("gpt",), 20, "loss", "--batch-size 12 --window 64 --steps-per-epoch 100"),
+    Work("pixels", "masks.npz", ("unet",), 3),
+    Work("codes", "mnist5k.npz", ("autoencoder",), 10, "loss", "--task reconstruction"),
+)
+
+
+def measure(work: Work, model: str, directory: Path, seed: int) -> float:
+    """The metric of validation at the end of one run."""
+    data = directory / work.data
+    command = [sys.executable, "-m", "accel_tui", "train", "--json", "--model", model]
+    command += ["--data", str(data) if data.exists() else work.data, "--epochs", str(work.epochs)]
+    command += ["--seed", str(seed), "--validation", "end", *work.flags.split()]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    return float(next(event["accuracy"] for event in events if event["event"] == "validated"))
+    return float(next(event[work.metric] for event in events if event["event"] == "validated"))
 
 
 def main() -> None:
-    """Print a table row for each dataset and pooling."""
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=["digits"])
-    parser.add_argument("--model", default="cnn")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--pooling", nargs="+", choices=[*VARIANTS, "own"], default=["own"])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(dict.fromkeys(work.task for work in WORKS)))
+    parser.add_argument("--models", nargs="+", help="only these")
+    parser.add_argument("--data", nargs="+", help="only these")
+    parser.add_argument("--seeds", type=int, default=2)
     wanted = parser.parse_args()
+    unknown = {*wanted.tasks} - {work.task for work in WORKS}
+    if unknown:
+        parser.error(f"no such task: {', '.join(sorted(unknown))}")
+    print("| task | data | model | measure | mean (smallest to largest) |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as home:
         os.environ["ACCEL_TUI_HOME"] = home
-        for data in wanted.data:
-            for pooling in wanted.pooling:
-                model = wanted.model
-                if pooling != "own":
-                    source = Path(home, f"{pooling}.py")
-                    source.write_text(SOURCE.format(model=wanted.model, pooling=VARIANTS[pooling]))
-                    model = f"{source}:build"
-                found = [accuracy(model, data, wanted.epochs, seed) for seed in range(wanted.seeds)]
-                mean, span = statistics.fmean(found), f"{min(found):.3f} to {max(found):.3f}"
-                print(f"| {Path(data).stem} | {pooling} | {mean:.3f} ({span}) |", flush=True)
+        for work in WORKS:
+            for model in work.models if not wanted.tasks or work.task in wanted.tasks else ():
+                if model not in (wanted.models or [model]) or work.data not in (wanted.data or [work.data]):
+                    continue
+                found = [measure(work, model, wanted.directory, seed) for seed in range(wanted.seeds)]
+                span = f"{statistics.fmean(found):.4g} ({min(found):.4g} to {max(found):.4g})"
+                print(f"| {work.task} | {Path(work.data).stem} | {model} | {work.metric} | {span} |", flush=True)
 
 
 if __name__ == "__main__":

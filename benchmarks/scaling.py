@@ -142,7 +142,7 @@ def guide(work: str, case: Case) -> Callable[[int], None]:
     dataset = data.load(chosen.data, data.DataOptions())
     examples = dataset.train.inputs.astype("float32") / 255
     with strategy.scope():
-        from accel_engine.training.core.compiled_model import describe_data
+        from accel_engine.models.loaded_data import describe_data
 
         model = build(chosen.model, describe_data(dataset, "auto"))
         optimizer = keras.optimizers.Adam()

@@ -96,8 +96,8 @@ def prepare(work: Work) -> tuple[Any, tuple[Any, ...], int]:
     import training_works
     from accel_engine import data
     from accel_engine.models.build import build
+    from accel_engine.models.loaded_data import describe_data
     from accel_engine.plan import Plan
-    from accel_engine.training.core.compiled_model import describe_data
 
     dataset = data.load(work.data, Plan(data=work.data, batch_size=work.batch, split="none").data_options)
     model = build(work.model, describe_data(dataset, "auto"))

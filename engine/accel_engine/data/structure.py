@@ -87,5 +87,10 @@ def describe(structure: Structure) -> str:
     return ", ".join(printable(f"{name}: {spec}" if name else str(spec)) for name, spec in named_leaves(structure))
 
 
+def has_texts(structure: Structure) -> bool:
+    """Whether an array of a structure of specs is text."""
+    return any(spec.dtype == "string" for spec in flatten(structure))
+
+
 def _joined(name: str, part: object) -> str:
     return f"{name}/{part}" if name else str(part)

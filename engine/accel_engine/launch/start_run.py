@@ -41,8 +41,7 @@ def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
         DataError: The data cannot be read.
         RunError: The run cannot be written.
     """
-    _check(plan, devices)
-    return create(plan)
+    return create(_checked(plan, devices))
 
 
 def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
@@ -71,8 +70,7 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    plan = Plan.from_mapping({**info.plan_values, **(changes or {})})
-    _check(plan, None)
+    plan = _checked(Plan.from_mapping({**info.plan_values, **(changes or {})}), None)
     reopen(directory, plan)
     return directory
 
@@ -94,7 +92,11 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> None:
     engine_process.start(directory)
 
 
-def _check(plan: Plan, devices: Sequence[Device] | None) -> None:
-    """Raise an error, before a run is written, if the plan cannot be trained on this machine."""
-    resolved_plan.check(plan, detect().devices if devices is None else devices)
+def _checked(plan: Plan, devices: Sequence[Device] | None) -> Plan:
+    """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
+
+    Raises an error, before a run is written, if the plan cannot be trained on this machine.
+    """
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
     engine_process.require_installation()
+    return resolved.with_chosen_model().plan

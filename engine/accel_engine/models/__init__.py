@@ -8,43 +8,124 @@ from pathlib import Path
 
 from accel_engine.errors import PlanError
 from accel_engine.models.applications import APPLICATIONS
+from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
 from accel_engine.models.model_entry import ModelEntry, Shape
 from accel_engine.text import suggestion
 
-__all__ = ["CATALOGUE", "ModelEntry", "Shape", "UserModel", "find"]
+__all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find"]
 
 CATALOGUE: dict[str, ModelEntry] = {
     entry.name: entry
     for entry in (
         ModelEntry(
+            "linear",
+            "Linear or logistic regression: no hidden layer",
+            "accel_engine.models.linear:build",
+            learning_rate=1e-2,
+        ),
+        ModelEntry(
+            "tabular",
+            "A linear model and two hidden layers of 128 units, for the columns of a table",
+            "accel_engine.models.tabular:build",
+        ),
+        ModelEntry(
             "mlp",
             "One hidden layer of 128 units: a minimal network for digits",
             "accel_engine.models.mlp:build",
-            tasks=("classification", "multi-label", "regression"),
         ),
         ModelEntry(
             "cnn",
             "A small convolutional network with batch normalization, for small images",
             "accel_engine.models.cnn:build",
+            form=IMAGES,
             minimum_size=8,
             earlier=("accel_engine.models.cnn:build_with_average_pooling",),
+            any_size=True,
         ),
         ModelEntry(
             "fashion-cnn",
             "One convolution of 64 filters, with published results on Fashion-MNIST",
             "accel_engine.models.fashion_cnn:build",
+            form=IMAGES,
             minimum_size=4,
         ),
         ModelEntry(
             "resnet20",
             "The 20-layer residual network for CIFAR; 0.27 million weights",
             "accel_engine.models.resnet20:build",
+            form=IMAGES,
             minimum_size=8,
+            any_size=True,
+        ),
+        ModelEntry(
+            "vit",
+            "A small vision transformer: 4 layers of width 96 on 8x8 patches",
+            "accel_engine.models.vit:build",
+            form=IMAGES,
+            minimum_size=8,
+        ),
+        ModelEntry(
+            "unet",
+            "A U-Net of 4 stages: a class for each pixel",
+            "accel_engine.models.unet:build",
+            form=IMAGES,
+            minimum_size=8,
+            tasks=("segmentation",),
+        ),
+        ModelEntry(
+            "autoencoder",
+            "Reconstructs its inputs from a code of 64 numbers; convolutions for images",
+            "accel_engine.models.autoencoder:build",
+            tasks=("reconstruction",),
+        ),
+        ModelEntry(
+            "tcn",
+            "Dilated convolutions over time, for series, sensors and sounds",
+            "accel_engine.models.tcn:build",
+            form=SEQUENCES,
+            any_size=True,
+        ),
+        ModelEntry(
+            "lstm",
+            "Two LSTM layers of 64 units, for series and short sequences",
+            "accel_engine.models.lstm:build",
+            form=SEQUENCES,
+            any_size=True,
+        ),
+        ModelEntry(
+            "bag-of-words",
+            "Which of 20,000 words and pairs of words a text has, and one hidden layer",
+            "accel_engine.models.bag_of_words:build",
+            form=TEXTS,
+        ),
+        ModelEntry(
+            "text-cnn",
+            "Embeddings of words, and convolutions over 3 and 5 of them",
+            "accel_engine.models.text_cnn:build",
+            form=TEXTS,
+        ),
+        ModelEntry(
+            "gpt",
+            "A transformer that predicts the next token: 4 layers of width 128",
+            "accel_engine.models.gpt:build",
+            form=TOKENS,
+            tasks=("sequence",),
         ),
         *APPLICATIONS,
     )
 }
 """Every model of the catalogue, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoModel:
+    """The default model of the data's task, which :func:`accel_engine.models.choose.default_model` finds.
+
+    Attributes:
+        name: Display name.
+    """
+
+    name: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +146,11 @@ class UserModel:
     function: str = ""
 
 
-def find(spec: str) -> ModelEntry | UserModel:
+def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     """Find the model of a plan.
 
     Args:
-        spec: A catalogue name (in any case), ``FILE.py:FUNCTION``, ``PACKAGE.MODULE:FUNCTION`` or
+        spec: ``auto`` or a catalogue name (in any case), ``FILE.py:FUNCTION``, ``PACKAGE.MODULE:FUNCTION`` or
             ``FILE.keras``.
 
     Raises:
@@ -78,6 +159,8 @@ def find(spec: str) -> ModelEntry | UserModel:
     by_name = {name.lower(): entry for name, entry in CATALOGUE.items()}
     if entry := by_name.get(spec.lower()):
         return entry
+    if spec.lower() == "auto":
+        return AutoModel()
     if spec.endswith(".keras"):
         if not Path(spec).expanduser().is_file():
             raise PlanError("model", spec, "no such file")
@@ -92,4 +175,4 @@ def find(spec: str) -> ModelEntry | UserModel:
             return UserModel(spec, "module", target, function)
     if spec.endswith(".py"):
         raise PlanError("model", spec, f"add the function that returns the model, e.g. {spec}:build")
-    raise PlanError("model", spec, f"no such model; {suggestion(spec, CATALOGUE)}")
+    raise PlanError("model", spec, f"no such model; {suggestion(spec, ('auto', *CATALOGUE))}")

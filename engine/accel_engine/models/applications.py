@@ -1,4 +1,4 @@
-"""The classifiers of ``keras.applications`` in the catalogue, without their downloaded weights.
+"""The models of ``keras.applications`` in the catalogue, without their downloaded weights.
 
 They are built without Keras' preprocessing layers where possible, and take images in [0, 1]; the first generation of
 EfficientNet always rescales its inputs.
@@ -6,6 +6,7 @@ EfficientNet always rescales its inputs.
 
 from collections.abc import Mapping
 
+from accel_engine.models.data_description import IMAGES
 from accel_engine.models.model_entry import ModelEntry
 
 
@@ -23,7 +24,9 @@ def _family(
             name,
             f"{architecture}; {millions:g} million weights",
             f"accel_engine.models.keras_application:{name}",
+            form=IMAGES,
             minimum_size=minimum_size,
+            any_size=True,
             preprocesses=preprocesses,
             learning_rate=learning_rate,
             imagenet=True,

@@ -11,8 +11,9 @@ from accel_engine import models
 from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models import ModelEntry
+from accel_engine.models import AutoModel, ModelEntry
 from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.model_entry import shape_text
 from accel_engine.models.pretrained_application import build_pretrained
@@ -20,6 +21,7 @@ from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 
 DEFAULTS = BuildOptions()
+_OF_CLASSES = ("classification", "multi-label", "segmentation")
 
 
 def build(
@@ -46,10 +48,12 @@ def build(
         uncompiled.
 
     Raises:
-        PlanError: There is no such model.
+        PlanError: There is no such model, or no default for the data.
         ModelError: The model cannot be built, or does not fit the data.
     """
     found = models.find(spec)
+    if isinstance(found, AutoModel):
+        found = default_model(data)
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, is_trained, options)
     model = load_saved(found.target, options) if found.kind == "saved" else call(found, _arguments(data))
@@ -82,23 +86,21 @@ def output_specs(model: keras.Model, data: DataDescription) -> Structure:
 def _build_entry(
     entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool], options: BuildOptions
 ) -> keras.Model:
-    if data.task == "auto" and not data.classes and data.has_integer_targets:
+    mismatch = entry.mismatch(data)
+    is_unnamed = (data.task == "auto" and data.has_integer_targets) or (data.task in _OF_CLASSES and not mismatch)
+    if is_unnamed and not data.classes and data.is_read:
         raise ModelError(
             f"model {entry.name} needs the number of classes: return class_names with the data, such as "
             "{'train': data, 'class_names': ['cat', 'dog']}"
         )
-    if mismatch := entry.mismatch(data.shape, data.task, data.classes, dtype=data.dtype):
+    if mismatch:
         raise ModelError(mismatch)
-    arguments: dict[str, Any] = {"input_shape": data.shape, "classes": data.classes}
-    if data.task == "regression":
-        arguments |= {"classes": data.target_size, "activation": "linear"}
-        arguments |= {"mean": data.target_mean, "variance": data.target_variance}
-    elif data.task == "multi-label":
-        arguments |= {"activation": "sigmoid"}
+    if data.is_size_unknown:
+        raise ModelError(f"the size of model {entry.name} is known once the data is read")
     if options.pretrained:
         return build_pretrained(entry.name, data.shape or (), data.classes, download=options.download)
-    model: keras.Model = pkgutil.resolve_name(entry.builder)(**arguments)
-    earlier = (pkgutil.resolve_name(builder)(**arguments) for builder in entry.earlier)
+    model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
+    earlier = (pkgutil.resolve_name(builder)(data) for builder in entry.earlier)
     return model if is_trained(model) else next(filter(is_trained, earlier), model)
 
 

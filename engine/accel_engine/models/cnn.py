@@ -3,6 +3,9 @@
 import keras
 from keras import layers
 
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.outputs import output_layers
+
 MOMENTUM = 0.8
 """Momentum of batch normalization's moving averages.
 
@@ -12,29 +15,28 @@ steps); at 0.8 it is 0.6 to 0.8.
 """
 
 
-def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+def build(data: DataDescription) -> keras.Model:
     """Build the model: 94,186 trainable weights for grayscale images of any size in 10 classes.
 
     Args:
-        input_shape: ``(height, width, channels)``, at least 8x8.
-        classes: Number of classes.
+        data: Images ``[height, width, channels]``, at least 8x8.
 
     Returns:
-        An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
+        An uncompiled model from images to :func:`~accel_engine.models.outputs.output`.
     """
     # More accurate on small data than global average pooling, see benchmarks/README.md.
-    return _build(input_shape, classes, layers.GlobalMaxPooling2D())
+    return _build(data, layers.GlobalMaxPooling2D())
 
 
-def build_with_average_pooling(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+def build_with_average_pooling(data: DataDescription) -> keras.Model:
     """Build the first version, for runs that were trained with it."""
-    return _build(input_shape, classes, layers.GlobalAveragePooling2D())
+    return _build(data, layers.GlobalAveragePooling2D())
 
 
-def _build(input_shape: tuple[int, ...], classes: int, pooling: keras.Layer) -> keras.Model:
+def _build(data: DataDescription, pooling: keras.Layer) -> keras.Model:
     return keras.Sequential(
         [
-            keras.Input(input_shape),
+            keras.Input(data.shape),
             *_convolution(32),
             layers.MaxPooling2D(2),
             *_convolution(64),
@@ -42,7 +44,7 @@ def _build(input_shape: tuple[int, ...], classes: int, pooling: keras.Layer) -> 
             *_convolution(128),
             pooling,
             layers.Dropout(0.2),
-            layers.Dense(classes, activation="softmax", dtype="float32"),
+            *output_layers(data),
         ],
         name="cnn",
     )

@@ -2,8 +2,14 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Structure
+
+TEXTS, TOKENS, IMAGES, SEQUENCES, NUMBERS, OTHER = "texts", "tokens", "images", "sequences", "numbers", "other"
+"""The forms of an example: a text; tokens ``[tokens]``; ``[height, width, channels]``; ``[time, channels]``; numbers
+``[columns]`` or a single one; everything else, such as several inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,10 @@ class DataDescription:
         task: The plan's task, or the one that the data suggests; ``auto`` if it is unknown.
         target_mean: Means of a regression's target values over the training examples; empty if they are unknown.
         target_variance: Their variances.
+        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        texts: Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read.
+        is_read: Whether the data has been read. Before, the vocabulary and the texts are unknown.
+        classes_unknown: Whether only reading the data can tell its classes.
     """
 
     inputs: Structure
@@ -27,6 +37,10 @@ class DataDescription:
     task: str = "auto"
     target_mean: tuple[float, ...] = ()
     target_variance: tuple[float, ...] = ()
+    kind: str = "arrays"
+    texts: Any = None
+    is_read: bool = True
+    classes_unknown: bool = False
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:
@@ -39,18 +53,77 @@ class DataDescription:
         return self.inputs.dtype if isinstance(self.inputs, ArraySpec) else ""
 
     @property
+    def form(self) -> str:
+        """The form of an example, such as :data:`IMAGES`."""
+        if self.shape is None:
+            return OTHER
+        if self.dtype == "string":
+            return TEXTS if self.shape in ((), (1,)) else OTHER
+        is_tokens = bool(self.vocabulary) or self.kind == "tokens" or self.task == "sequence"
+        if is_tokens and len(self.shape) == 1 and "int" in self.dtype:
+            return TOKENS
+        return {0: NUMBERS, 1: NUMBERS, 2: SEQUENCES, 3: IMAGES}.get(len(self.shape), OTHER)
+
+    @property
     def classes(self) -> int:
-        """Number of classes; 0 if there are none."""
+        """Number of classes; 0 if there are none, or if they are unknown."""
         return len(self.class_names)
+
+    @property
+    def learned_task(self) -> str:
+        """The task; classification for data with classes that suggests none, ``auto`` if it is unknown."""
+        return "classification" if self.task == "auto" and (self.classes or self.classes_unknown) else self.task
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """Shape of an example's target; ``(0,)`` if it is unknown."""
+        shape = self.targets.shape if isinstance(self.targets, ArraySpec) else (0,)
+        return tuple(side or 0 for side in shape)
 
     @property
     def target_size(self) -> int:
         """Number of values of an example's target; 0 if it is unknown."""
-        shape = self.targets.shape if isinstance(self.targets, ArraySpec) else (0,)
-        return prod(side or 0 for side in shape)
+        return prod(self.target_shape)
+
+    @property
+    def output_size(self) -> int:
+        """Number of outputs of an example, token or pixel: classes, or values to predict; 0 if it is unknown."""
+        if self.task == "regression":
+            return self.target_size
+        return self.classes or (len(self.vocabulary) if self.task == "sequence" else 0)
+
+    @property
+    def is_size_unknown(self) -> bool:
+        """Whether only reading the data can tell the sizes of a model: those of a vocabulary, for example."""
+        is_measured = self.output_size > 0 or self.task == "reconstruction"
+        return not self.is_read and (not is_measured or (self.form == TOKENS and not self.vocabulary))
 
     @property
     def has_integer_targets(self) -> bool:
         """Whether an example has one integer as its target, which may be a class."""
         targets = self.targets
         return isinstance(targets, ArraySpec) and "int" in targets.dtype and targets.shape in ((), (1,))
+
+
+def describe_entry(entry: DatasetEntry, task: str) -> DataDescription | None:
+    """What is known of a dataset before it is read; ``None`` if the shape of an example is unknown.
+
+    Args:
+        entry: The dataset's entry, perhaps from a survey.
+        task: The plan's task.
+    """
+    if entry.spec is not None:
+        inputs, targets = entry.spec.inputs, entry.spec.targets
+    elif entry.shape is not None:
+        inputs, targets = ArraySpec(entry.shape, "float32"), ArraySpec((), "int32")
+    else:
+        return None
+    return DataDescription(
+        inputs,
+        targets,
+        entry.class_names or tuple(map(str, range(entry.classes or 0))),
+        task=entry.task if task == "auto" else task,
+        kind=entry.kind,
+        is_read=False,
+        classes_unknown=entry.classes is None,
+    )

@@ -7,27 +7,29 @@ With Adam at 1e-3 and 5 epochs of 60 steps of 1,000 images, the reported loss is
 import keras
 from keras import layers
 
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.outputs import output_layers
 
-def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+
+def build(data: DataDescription) -> keras.Model:
     """Build the model: 108,810 weights for 28x28x1 images in 10 classes.
 
     The convolution is unpadded; its ReLU comes after the pooling.
 
     Args:
-        input_shape: ``(height, width, channels)``, at least 4x4.
-        classes: Number of classes.
+        data: Images ``[height, width, channels]``, at least 4x4.
 
     Returns:
-        An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
+        An uncompiled model from images to :func:`~accel_engine.models.outputs.output`.
     """
     return keras.Sequential(
         [
-            keras.Input(input_shape),
+            keras.Input(data.shape),
             layers.Conv2D(64, 3),
             layers.MaxPooling2D(2, strides=2),
             layers.ReLU(),
             layers.Flatten(),
-            layers.Dense(classes, activation="softmax", dtype="float32"),
+            *output_layers(data),
         ],
         name="fashion-cnn",
     )

@@ -1,39 +1,22 @@
 """A multilayer perceptron: one hidden layer of 128 units."""
 
-from collections.abc import Sequence
-
 import keras
 from keras import layers
 
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.outputs import output_layers
 
-def build(
-    input_shape: tuple[int, ...],
-    classes: int,
-    activation: str = "softmax",
-    mean: Sequence[float] = (),
-    variance: Sequence[float] = (),
-) -> keras.Model:
-    """Build the model for examples of any shape: 101,770 weights for 28x28 images in 10 classes.
+
+def build(data: DataDescription) -> keras.Model:
+    """Build the model: 101,770 weights for 28x28 images in 10 classes.
 
     Args:
-        input_shape: Shape of one example, without the batch.
-        classes: Number of classes, or of values to predict.
-        activation: Activation of the output: ``linear`` for numbers, ``sigmoid`` for several labels.
-        mean: Means of the values to predict, which are learned as differences from them in standard deviations.
-        variance: Their variances.
+        data: Examples of any fixed shape.
 
     Returns:
-        An uncompiled model from examples to outputs, float32 ``[batch, classes]``.
+        An uncompiled model from examples to :func:`~accel_engine.models.outputs.output`.
     """
-    model = keras.Sequential(
-        [
-            keras.Input(input_shape),
-            layers.Flatten(),
-            layers.Dense(128, activation="relu"),
-            layers.Dense(classes, activation=activation, dtype="float32"),
-        ],
+    return keras.Sequential(
+        [keras.Input(data.shape), layers.Flatten(), layers.Dense(128, activation="relu"), *output_layers(data)],
         name="mlp",
     )
-    if mean:
-        model.add(layers.Normalization(mean=list(mean), variance=list(variance), invert=True, dtype="float32"))
-    return model

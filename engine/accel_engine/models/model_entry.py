@@ -2,8 +2,22 @@
 
 from dataclasses import dataclass
 
+from accel_engine.data.structure import describe
+from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS, DataDescription
+
 Shape = tuple[int, ...]
 """Shape of one example, without the batch: ``(height, width, channels)`` for images."""
+
+NUMERIC_TASKS = ("classification", "multi-label", "regression")
+"""The tasks of a model with a vector of outputs for each example."""
+
+_TAKES = {
+    TEXTS: "texts",
+    TOKENS: "tokens of a vocabulary",
+    SEQUENCES: "sequences (time, channels)",
+    "": "examples of any shape",
+}
+_AXES = {TOKENS: "tokens", IMAGES: "images (height, width, channels)", SEQUENCES: "sequences (time, channels)"}
 
 
 def shape_text(shape: tuple[int | None, ...]) -> str:
@@ -18,64 +32,71 @@ class ModelEntry:
     Attributes:
         name: Its name in plans.
         summary: One-line description.
-        builder: ``module:function``, called with ``input_shape`` and ``classes``; returns an uncompiled
-            Keras model that outputs probabilities.
-        minimum_size: The smallest height and width; 0 for examples of any shape.
+        builder: ``module:function``, called with a
+            :class:`~accel_engine.models.data_description.DataDescription`; returns an uncompiled Keras model.
+        form: The form of the examples that it takes, such as
+            :data:`~accel_engine.models.data_description.IMAGES`; empty for numbers of any shape.
+        minimum_size: The smallest height and width of images.
         channels: The supported numbers of channels; empty for any.
         preprocesses: Whether it has its own preprocessing layers.
         learning_rate: The default learning rate with Adam.
         earlier: Builders of earlier versions, newest first, for runs that were trained with them.
-        tasks: The tasks that it can be built for; those other than classification need a builder that takes an
-            ``activation``.
+        tasks: The tasks that it can be built for.
+        any_size: Whether dimensions of an example may be of any size, ``None``.
         imagenet: Whether Keras has ImageNet weights for it.
     """
 
     name: str
     summary: str
     builder: str
+    form: str = ""
     minimum_size: int = 0
     channels: tuple[int, ...] = ()
     preprocesses: bool = False
     learning_rate: float = 1e-3
     earlier: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ("classification",)
+    tasks: tuple[str, ...] = NUMERIC_TASKS
+    any_size: bool = False
     imagenet: bool = False
 
     @property
     def takes(self) -> str:
         """Description of the data it accepts."""
-        if not self.minimum_size:
-            return "examples of any shape"
+        if self.form != IMAGES:
+            return _TAKES[self.form]
         channels = f" with {' or '.join(map(str, self.channels))} channels" if self.channels else ""
         return f"images of at least {self.minimum_size}x{self.minimum_size}{channels}"
 
-    def mismatch(
-        self, shape: tuple[int | None, ...] | None, task: str = "auto", classes: int | None = None, *, dtype: str = ""
-    ) -> str:
-        """Return why it does not accept some data; empty if it does.
-
-        Args:
-            shape: Shape of one example; ``None`` if it has several inputs.
-            task: The task; ``auto`` if it is unknown.
-            classes: Number of classes; ``None`` if it is unknown.
-            dtype: Type of its values; empty if it is unknown or has several inputs.
-        """
-        if dtype == "string":
-            return f"model {self.name} takes numbers; the data is text: use a model of your own, with TextVectorization"
-        wanted = "classification" if task == "auto" and classes != 0 else task
-        if wanted not in self.tasks:
-            learned = f"the data is for {task}" if task != "auto" else "the data has no classes"
+    def mismatch(self, data: DataDescription) -> str:
+        """Return why it does not accept some data; empty if it does."""
+        if data.learned_task not in self.tasks:
+            learned = f"the data is for {data.task}" if data.task != "auto" else "the data has no classes"
             return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: use a model of your own"
-        if shape is None:
+        if data.shape is None:
             return f"model {self.name} takes {self.takes}; the data has several inputs: use a model of your own"
-        if not self.minimum_size:
-            return ""
-        fits = (
-            len(shape) == 3
-            and all((side or self.minimum_size) >= self.minimum_size for side in shape[:2])
-            and (not self.channels or shape[2] in self.channels)
+        if data.dtype == "string" and self.form != TEXTS:
+            return f"model {self.name} takes numbers; the data is text: use auto, or a model of your own"
+        if not self._fits(data):
+            kind = _AXES.get(self.form, "")
+            hint = f", not {kind}" if kind and data.form != self.form else ""
+            found = describe(data.inputs) if self.form in (TEXTS, TOKENS) else shape_text(data.shape)
+            return f"model {self.name} takes {self.takes}; the data has {found}{hint}"
+        if not self.any_size and None in data.shape:
+            found = shape_text(data.shape)
+            return f"model {self.name} takes examples of one size; the data has {found}: pad or cut the examples"
+        if self.form == TOKENS and data.is_read and not data.vocabulary:
+            return f"model {self.name} needs the vocabulary: return it with the data"
+        if self.form == TEXTS and data.is_read and data.texts is None:
+            return f"model {self.name} learns its words from texts in memory; the data is a stream"
+        return ""
+
+    def _fits(self, data: DataDescription) -> bool:
+        """Whether it takes examples of this form and size."""
+        if not self.form:
+            return True
+        if data.form != self.form or data.shape is None:
+            return False
+        return self.form != IMAGES or (
+            all((side or self.minimum_size) >= self.minimum_size for side in data.shape[:2])
+            and (not self.channels or data.shape[2] in self.channels)
         )
-        if fits:
-            return ""
-        hint = "" if len(shape) == 3 else ", not images (height, width, channels)"
-        return f"model {self.name} takes {self.takes}; the data has {shape_text(shape)}{hint}"

@@ -6,6 +6,9 @@ After He et al., "Deep Residual Learning for Image Recognition" (2015), section 
 import keras
 from keras import layers, ops
 
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.outputs import output
+
 STAGES = (16, 32, 64)
 """Filters of each stage; the second and third halve height and width."""
 
@@ -16,24 +19,22 @@ MOMENTUM = 0.9
 """Momentum of batch normalization's moving averages."""
 
 
-def build(input_shape: tuple[int, ...], classes: int) -> keras.Model:
+def build(data: DataDescription) -> keras.Model:
     """Build the model: 269,722 trainable weights for RGB images of any size in 10 classes.
 
     Args:
-        input_shape: ``(height, width, channels)``, at least 8x8.
-        classes: Number of classes.
+        data: Images ``[height, width, channels]``, at least 8x8.
 
     Returns:
-        An uncompiled model from images to probabilities, float32 ``[batch, classes]``.
+        An uncompiled model from images to :func:`~accel_engine.models.outputs.output`.
     """
-    inputs = keras.Input(input_shape)
+    inputs = keras.Input(data.shape)
     x = layers.ReLU()(_convolution(inputs, STAGES[0]))
     for filters in STAGES:
         for _ in range(BLOCKS):
             x = _block(x, filters)
     x = layers.GlobalAveragePooling2D()(x)
-    outputs = layers.Dense(classes, activation="softmax", dtype="float32")(x)
-    return keras.Model(inputs, outputs, name="resnet20")
+    return keras.Model(inputs, output(x, data), name="resnet20")
 
 
 def _block(x: keras.KerasTensor, filters: int) -> keras.KerasTensor:

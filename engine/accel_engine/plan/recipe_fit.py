@@ -48,8 +48,6 @@ def misfits(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict
     total = step_counts.total_steps if step_counts else 0
     if total and plan.warmup >= total:
         found["warmup"] = (f"must be below the {total} steps of the run",)
-    if plan.unfreeze_epoch is not None and plan.unfreeze_epoch > plan.epochs:
-        found["unfreeze_epoch"] = (f"must be one of the {plan.epochs} epochs",)
     if plan.loss in LOSSES_WITHOUT.get(task, ()):
         found["loss"] = (f"{plan.loss} is not a loss of {task}",)
     if task in ("regression", "reconstruction") and plan.label_smoothing:

@@ -14,10 +14,11 @@ from accel_engine import data as datasets
 from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
-from accel_engine.data.structure import ArraySpec
+from accel_engine.data.structure import Structure, has_texts
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError, Words
-from accel_engine.models import ModelEntry, UserModel, user_code
+from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
+from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
@@ -35,7 +36,7 @@ class ResolvedPlan:
     Attributes:
         plan: The plan.
         strategy: Its strategy.
-        model: Its model.
+        model: Its model; that of ``auto`` once the data tells it.
         data: What is known of its dataset.
         cluster: The cluster that this process belongs to; ``None`` for a single process.
         tpu: The endpoint of the TPU; ``None`` under other strategies.
@@ -48,7 +49,7 @@ class ResolvedPlan:
 
     plan: Plan
     strategy: StrategyEntry
-    model: ModelEntry | UserModel
+    model: ModelEntry | AutoModel | UserModel
     data: DatasetEntry
     cluster: ClusterSpec | None = None
     tpu: TpuEndpoint | None = None
@@ -61,6 +62,13 @@ class ResolvedPlan:
     def coordinated(self) -> bool:
         """Whether a coordinator schedules the steps of the cluster's workers."""
         return self.cluster is not None and self.cluster.coordinated
+
+    @property
+    def is_sized_by_data(self) -> bool:
+        """Whether the size of the model is only known once the data is read: that of a vocabulary, for example."""
+        described, is_entry = describe_entry(self.data, self.plan.task), isinstance(self.model, ModelEntry)
+        is_unknown = described is None or described.is_size_unknown
+        return self.data.needs_engine or isinstance(self.model, AutoModel) or (is_entry and is_unknown)
 
     @property
     def remote_tpu(self) -> str:
@@ -81,23 +89,36 @@ class ResolvedPlan:
         with _collected(errors):
             if data.value_range is not None:
                 choose_scaling(self.plan.scale, data.value_range)
-        task = data.task if self.plan.task == "auto" else self.plan.task
-        model, replicas = self.model, self.placement.replicas if self.placement else None
-        if (
-            isinstance(model, ModelEntry)
-            and (data.shape is not None or (data.spec is not None and not isinstance(data.spec.inputs, ArraySpec)))
-            and (mismatch := model.mismatch(data.shape, task, data.classes, dtype=data.dtype))
-        ):
+        with _collected(errors):
+            check_compilable(self.plan, data.spec)
+        replicas = self.placement.replicas if self.placement else None
+        model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
+        with _collected(errors):
+            model = choose.resolve(model, described)
+        if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
         for error in tuning_errors(self.plan, model, self.strategy, data):
             errors.setdefault(error.field, error.reason)
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
-        learned = "classification" if task == "auto" and data.classes else task
-        learned = learned if isinstance(model, ModelEntry) else "auto"
+        learned = described.learned_task if described and isinstance(model, ModelEntry) else "auto"
         errors = {**misfits(self.plan, learned, step_counts), **errors}
-        return replace(self, data=data, step_counts=step_counts, errors=errors)
+        return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
+
+    def with_chosen_model(self, data: DataDescription | None = None) -> Self:
+        """Replace ``auto`` by the model that it stands for, in the plan too, so that a continued run has the same.
+
+        Args:
+            data: The data, once it is read; by default what is known before.
+
+        Raises:
+            PlanError: There is no default model for the data.
+        """
+        model = self.model if data is None else choose.resolve(models.find(self.plan.model), data)
+        if not isinstance(model, ModelEntry) or not isinstance(models.find(self.plan.model), AutoModel):
+            return self
+        return replace(self, model=model, plan=self.plan.replace(model=model.name))
 
     def with_step_counts(self, step_counts: StepCounts) -> Self:
         """Complete the plan with its steps, once the data is read and the replicas are known."""
@@ -115,6 +136,20 @@ class ResolvedPlan:
         for name, reason in self.errors.items():
             raise PlanError(name, getattr(self.plan, name), *reason)
         return self
+
+
+def check_compilable(plan: Plan, spec: Structure) -> None:
+    """Raise if the plan compiles a step of texts with XLA.
+
+    Args:
+        plan: The plan.
+        spec: The specs of an example; ``None`` if they are unknown.
+
+    Raises:
+        PlanError: It does.
+    """
+    if plan.xla == "on" and has_texts(spec):
+        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile operations on texts")
 
 
 def resolve(

@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.models import ModelEntry, UserModel
+from accel_engine.models import AutoModel, ModelEntry, UserModel
 from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, parts_of
 from accel_engine.plan.fields import PlanFields
 from accel_engine.strategies import StrategyEntry
@@ -20,7 +20,7 @@ WEIGHT_FILES = (".keras", ".weights.h5")
 
 
 def tuning_errors(
-    plan: PlanFields, model: ModelEntry | UserModel, strategy: StrategyEntry, data: DatasetEntry
+    plan: PlanFields, model: ModelEntry | AutoModel | UserModel, strategy: StrategyEntry, data: DatasetEntry
 ) -> Iterator[PlanError]:
     """Yield an error for each field that does not fit.
 
@@ -43,7 +43,7 @@ def _augmentation_errors(plan: PlanFields, strategy: StrategyEntry, data: Datase
     if task == "auto" and data.classes:
         task = "classification"
     if strategy.name == "central-storage" and names:
-        reason = "central-storage cannot update the state of random layers on several devices: use the strategy "
+        reason = "central-storage cannot update the state of random layers on several devices: use "
         yield PlanError("augmentation", names, reason, FieldValue("strategy", "mirrored"))
     if strategy.kind == "tpu" and (refused := [part for part in parts_of(names, task) if part in WITHOUT_XLA]):
         reason = f"a TPU compiles the step with XLA, which has no {' and no '.join(refused)}: leave them out"
@@ -61,7 +61,9 @@ def _augmentation_errors(plan: PlanFields, strategy: StrategyEntry, data: Datase
     )
 
 
-def _weights_errors(plan: PlanFields, model: ModelEntry | UserModel, data: DatasetEntry) -> Iterator[PlanError]:
+def _weights_errors(
+    plan: PlanFields, model: ModelEntry | AutoModel | UserModel, data: DatasetEntry
+) -> Iterator[PlanError]:
     weights = plan.initial_weights
     if weights.endswith(WEIGHT_FILES):
         if not Path(weights).expanduser().is_file():
@@ -88,7 +90,7 @@ def _not_photographs(data: DatasetEntry) -> Iterator[str]:
         yield f"the model takes images with 1 or 3 channels; the data has {data.shape[2]}"
 
 
-def _saved_model_errors(plan: PlanFields, model: ModelEntry | UserModel) -> Iterator[PlanError]:
+def _saved_model_errors(plan: PlanFields, model: ModelEntry | AutoModel | UserModel) -> Iterator[PlanError]:
     saved = isinstance(model, UserModel) and model.kind == "saved"
     if plan.unsafe_load == "on" and not saved:
         yield PlanError("unsafe_load", "on", f"only for a model in a FILE.keras; the model is {plan.model}")

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from accel_engine.errors import AccelError
 from accel_engine.launch.engine_process import find_installation, versions
-from accel_engine.models import ModelEntry, find
+from accel_engine.models import UserModel, find
 from accel_engine.plan import Plan
 from accel_engine.process.query_server import answer_or_problem
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -92,7 +92,7 @@ class WarmServer:
         from accel_engine.private_names.tensorflow_names import devices_are_configurable
 
         try:
-            own = not isinstance(find(values["model"]), ModelEntry)
+            own = isinstance(find(values["model"]), UserModel)
         except AccelError:
             own = False  # there is no such model, so no user code has run
         return own or not devices_are_configurable()

@@ -14,6 +14,7 @@ from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.connection import DATABASE, explained, initialize, writing
 from accel_engine.run.initial_weights import with_found_weights
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
@@ -29,6 +30,8 @@ _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 def create(plan: Plan) -> Path:
     """Create the directory of a new run that waits for an engine.
 
+    The run has the model that ``auto`` stands for, if the data is built in.
+
     Returns:
         The directory. Its name is the run's id: four random letters and digits, then the plan's title.
 
@@ -36,7 +39,7 @@ def create(plan: Plan) -> Path:
         RunError: The directory of runs cannot be written.
         PlanError: The plan's initial weights do not exist.
     """
-    plan = with_found_weights(plan.absolute())
+    plan = with_found_weights(resolve(plan).with_chosen_model().plan.absolute())
     directory = _new_directory(plan.title)
     _initialize_run(directory, plan.to_json())
     return directory

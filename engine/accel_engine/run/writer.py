@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
     import numpy as np
     import numpy.typing as npt
 
+    from accel_engine.plan import Plan
     from accel_engine.run.diagnostics import DiagnosticsItem
 
 LOCK_TIMEOUT_SECONDS = 60.0
@@ -58,6 +59,11 @@ class RunWriter:
         except RunError:
             self._database.close()
             raise
+
+    def write_plan(self, plan: "Plan") -> None:
+        """Replace the run's plan, whose model ``auto`` is known now."""
+        with self._writing():
+            self._database.set_meta(plan=plan.to_json())
 
     def begin(self, started: RunStarted | None = None) -> None:
         """Lock the run: only this process writes it from now on.

@@ -15,7 +15,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from accel_engine.data.structure import describe
+from accel_engine.data.structure import describe, has_texts
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
@@ -140,11 +140,14 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     workers, which would have to agree on it.
 
     XLA is not tried on a TPU, which compiles everything; nor mirrored on CPUs or with central storage, which do not
-    support it; nor for convolutions on a CPU, which took 6 to 12 seconds to compile and ran 2 to 5 times slower in all
-    measurements. These are tried in micro-batches instead, if that changes nothing but the rounding of sums.
+    support it; nor for texts, which it cannot compile; nor for convolutions on a CPU, which took 6 to 12 seconds to
+    compile and ran 2 to 5 times slower in all measurements. These are tried in micro-batches instead, if that changes
+    nothing but the rounding of sums.
     """
     plan = assembly.plan
     if assembly.has_custom_train_step or not assembly.single_process or assembly.on_tpu:
+        return None
+    if has_texts(assembly.dataset.spec):
         return None
     if not assembly.on_cpu:
         stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)

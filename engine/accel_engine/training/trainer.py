@@ -147,6 +147,10 @@ class Trainer:
         memory = device_visibility.device_memory(names, self._resolved, self._inventory)
         trained = diagnostics.read(self._run.directory) if self._reporter.step else None
         self._assembly = assembly = assemble(self._resolved, names, memory, trained, self._report_progress)
+        if assembly.plan.model != self._plan.model:
+            self._resolved, self._plan = assembly.resolved, assembly.plan
+            self._run.write_plan(self._plan)
+            self._reporter.emit(Warned, message=f"model auto: {self._plan.model}", severity="information")
         self._sync_start_step()
         self._batches = training_batches(assembly)
         self._opened.callback(self._batches.close)

@@ -4,7 +4,7 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Split
 from accel_engine.models.build import build
-from accel_engine.training.core.compiled_model import describe_data
+from accel_engine.models.loaded_data import describe_data
 
 
 def fit(name: str, spec: str, epochs: int) -> list[float]:

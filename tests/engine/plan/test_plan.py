@@ -95,12 +95,12 @@ def changed(tmp_path: Path) -> Plan:
     )
 
 
-def test_default_plan_trains_the_small_model_on_the_data_that_needs_no_network() -> None:
+def test_default_plan_trains_the_default_model_on_the_data_that_needs_no_network() -> None:
     plan = Plan()
-    assert (plan.model, plan.data, plan.strategy) == ("cnn", "digits", "default")
+    assert (plan.model, plan.data, plan.strategy) == ("auto", "digits", "default")
     assert plan.changed() == {}
     assert plan.command() == "accel-tui train"
-    assert plan.title == "cnn on digits"
+    assert plan.title == "auto on digits"
 
 
 def test_every_field_is_documented_and_its_default_is_allowed() -> None:

@@ -12,9 +12,9 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.events import EpochEnded, Outcome, Validated
 from accel_engine.models.build import build
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
-from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.epoch_order import epoch_orders
 
 from .conftest import Gym

@@ -29,7 +29,7 @@ def test_a_comparison_as_json(run_command, new_run):
     told = json.loads(run_command(f"compare {one.directory.name} {other.directory.name} --json").out)
     assert told["runs"] == [one.directory.name, other.directory.name]
     assert told["differs"] == {"learning_rate": [0.01, None]}
-    assert told["equal"] == {"epochs": 2}
+    assert told["equal"] == {"model": "cnn", "epochs": 2}
     assert told["results"]["loss"] == [0.0313, None]
     assert told["results"]["steps_per_second"][0] == 812.0
     assert told["results"]["steps"] == [8, 4]

@@ -74,7 +74,7 @@ def test_what_holds_is_shown_with_where_it_comes_from(file: Path, capsys: pytest
     assert rows["glyphs"] == ['"ascii"', "line", "1"]
     assert rows["plan.epochs"] == ["3", "line", "2"]
     assert rows["keys.run.pause"] == ["f9", "line", "4"]
-    assert rows["plan.model"] == ['"cnn"', "default"]
+    assert rows["plan.model"] == ['"auto"', "default"]
     assert rows["keys.app.quit"] == ["q", "default"]
 
 

@@ -283,7 +283,7 @@ def test_a_run_is_continued_from_its_checkpoint_with_a_changed_plan(engines, run
     result = run_command(f"{words} --epochs 2 --json")
     assert result.status == 0
     assert engines.started == [first, first]
-    assert plan_of(first) == Plan(epochs=2, learning_rate=0.5)
+    assert plan_of(first) == Plan(model="cnn", epochs=2, learning_rate=0.5)
     lines = [json.loads(line) for line in result.lines]
     assert lines[0]["event"] == "run_started"
     assert lines[0]["first_step"] == 4
@@ -315,7 +315,7 @@ def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_r
     result = run_command("continue last --epochs 5")
     assert result.status == 1
     assert "has no checkpoint to continue from" in result.err
-    assert Plan(epochs=2).command() in result.err
+    assert Plan(model="cnn", epochs=2).command() in result.err
     assert not engines.started
 
 

@@ -72,7 +72,7 @@ def test_a_lost_run_gives_its_status(no_terminal, run_command, new_run, dead_pid
     result = run_command("watch last --plain")
     assert result.status == 1
     assert "was lost after step 4" in result.out
-    assert f"Train it again: {Plan(epochs=2).command()}" in result.err
+    assert f"Train it again: {Plan(model='cnn', epochs=2).command()}" in result.err
 
 
 def test_on_a_terminal_it_opens_the_dashboard_on_the_run(monkeypatch, run_command, new_run):

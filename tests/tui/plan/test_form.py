@@ -88,7 +88,7 @@ def test_batch_and_model_are_checked_against_the_data() -> None:
     assert "at least 2" in form.word(
         form.evaluate({"batch_size": "1", "strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).errors["batch_size"]
     )
-    assert "data has 100" in form.word(form.evaluate({"data": "synthetic:100"}, (CPU,)).errors["model"])
+    assert "data has 100" in form.word(form.evaluate({"model": "cnn", "data": "synthetic:100"}, (CPU,)).errors["model"])
 
 
 def test_the_schedule_is_that_of_the_plan() -> None:

@@ -12,6 +12,7 @@ from accel_engine import models as architectures
 from accel_engine import strategies as distributions
 from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import join_words
+from accel_engine.models.choose import default_for
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import incompatibility
 from accel_tui.cli.output import json_option, write, write_json
@@ -25,17 +26,27 @@ def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Co
 @_command("models", "accel-tui train --model resnet20 --data cifar10")
 @json_option
 def models(as_json: bool) -> None:
-    """List the built-in models for --model.
+    """List the built-in models for --model: their tasks and inputs.
 
+    --model auto, the default, takes a model for the data that its column AUTO names.
     --model also accepts your own model: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, a function that
     returns a Keras model, or FILE.keras, a saved model.
     """
     entries = architectures.CATALOGUE.values()
     if as_json:
-        write_json(*(_public(entry) | {"takes": entry.takes} for entry in entries))
+        write_json(
+            *(_public(entry) | {"takes": entry.takes, "default_for": default_for(entry.name)} for entry in entries)
+        )
         return
-    rows = [(entry.name, f"{entry.summary}. Input: {entry.takes}.") for entry in entries]
-    write(table(("MODEL", "DESCRIPTION"), rows))
+    rows = [
+        (
+            entry.name,
+            ", ".join(default_for(entry.name)),
+            f"{entry.summary}. Input: {entry.takes}. Tasks: {', '.join(entry.tasks)}.",
+        )
+        for entry in entries
+    ]
+    write(table(("MODEL", "AUTO", "DESCRIPTION"), rows))
     write("\nYour own model: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
 
 

@@ -13,7 +13,8 @@ from accel_engine.data.data_options import SPLITS
 from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words, join_words
-from accel_engine.models import ModelEntry
+from accel_engine.models import AutoModel, ModelEntry, choose
+from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
@@ -165,7 +166,7 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
     """
     match name:
         case "model":
-            return tuple(_model(entry, filled) for entry in models.CATALOGUE.values())
+            return _models(filled)
         case "data":
             notes = {entry.name: f"{entry.summary}: {describe_dataset(entry)}" for entry in data.CATALOGUE.values()}
             return tuple(FieldChoice(name, note) for name, note in notes.items())
@@ -214,8 +215,7 @@ def describe_value(name: str, filled: ResolvedPlan) -> str:
     """Describe the present value of a field in a line; empty if it needs no description."""
     match name:
         case "model":
-            model = filled.model
-            return f"{model.summary}; input: {model.takes}" if isinstance(model, ModelEntry) else "your own model"
+            return _describe_model(filled)
         case "data":
             return "; ".join(part for part in (filled.data.summary, describe_dataset(filled.data)) if part)
         case "strategy":
@@ -232,11 +232,33 @@ def placeholder(name: str, filled: ResolvedPlan) -> str:
     return f"auto: {default}" if default else field_labels.placeholder(name)
 
 
-def _model(entry: ModelEntry, filled: ResolvedPlan) -> FieldChoice:
-    chosen, task = filled.data, filled.plan.task if filled.plan.task != "auto" else filled.data.task
-    is_known = chosen.shape is not None or chosen.spec is not None
-    reason = entry.mismatch(chosen.shape, task, chosen.classes, dtype=chosen.dtype) if is_known else ""
+def _models(filled: ResolvedPlan) -> tuple[FieldChoice, ...]:
+    """``auto``, with the model that it takes, and the catalogue."""
+    described = describe_entry(filled.data, filled.plan.task)
+    note, possible = "the default model for the data, known once it is read", True
+    try:
+        taken = choose.resolve(AutoModel(), described)
+        note = f"{taken.name}, the default for the data" if isinstance(taken, ModelEntry) else note
+    except PlanError as error:
+        note, possible = word(error.reason), False
+    return (
+        FieldChoice("auto", note, possible),
+        *(_model(entry, described) for entry in models.CATALOGUE.values()),
+    )
+
+
+def _model(entry: ModelEntry, described: DataDescription | None) -> FieldChoice:
+    reason = entry.mismatch(described) if described else ""
     return FieldChoice(entry.name, reason or entry.summary, not reason)
+
+
+def _describe_model(filled: ResolvedPlan) -> str:
+    """A line about the model; about the one that ``auto`` stands for, once it is known."""
+    model = filled.model
+    if isinstance(model, ModelEntry):
+        chosen = f"auto: {model.name}. " if filled.plan.model.lower() == "auto" else ""
+        return f"{chosen}{model.summary}; input: {model.takes}"
+    return "auto: known once the data is read" if isinstance(model, AutoModel) else "your own model"
 
 
 def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Device]) -> FieldChoice:

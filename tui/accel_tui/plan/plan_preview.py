@@ -87,7 +87,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
 
 
 def _model(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
-    if filled.data.needs_engine:  # the form does not run the user's code, nor read what is elsewhere
+    if filled.is_sized_by_data:  # the form does not run the user's code, nor read all of the data
         return [PreviewRow("parameters", "known once the data is read", pending=True)]
     if description is None:
         return [PreviewRow("parameters", pending, pending=True)]
@@ -168,7 +168,7 @@ def _precision(filled: ResolvedPlan) -> list[PreviewRow]:
 
 
 def _memory(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:
-    if filled.data.needs_engine:
+    if filled.is_sized_by_data:
         return []
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]

@@ -117,12 +117,17 @@ def _most_frequent(counts: Mapping[str, int], limit: int) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda text: (-counts[text], text))[:limit])
 
 
+def standardize_text(text: str) -> str:
+    """A text in lower case without punctuation, as ``TextVectorization`` makes it: only letters of ASCII change."""
+    return _PUNCTUATION.sub("", text.encode().lower().decode())
+
+
 def _most_frequent_words(texts: Iterable[str]) -> tuple[str, ...]:
-    """The words in most texts, as ``TextVectorization`` finds them: it changes only letters of ASCII to lower case.
+    """The words in most texts, as ``TextVectorization`` finds them.
 
     A word that only one text has tells nothing about others.
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(set(_PUNCTUATION.sub("", text.encode().lower().decode()).split()))
+        counts.update(set(standardize_text(text).split()))
     return _most_frequent({word: count for word, count in counts.items() if count > 1}, MAX_WORDS)

@@ -13,14 +13,14 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models import ModelEntry
+from accel_engine.models import UserModel
 from accel_engine.models.build import build, output_specs
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_options import build_options
 from accel_engine.training.checkpoints.checkpoint import restore_averages
-from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
@@ -83,7 +83,7 @@ def restore_model(
     description = describe_data(data, plan.task)
     model = build(plan.model, description, lambda model: not changed_layer(model, layers), build_options(plan))
     change = changed_layer(model, layers)
-    if change and isinstance(models.find(plan.model), ModelEntry):
+    if change and not isinstance(models.find(plan.model), UserModel):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
     outputs = output_specs(model, description)
     if not model.compiled:

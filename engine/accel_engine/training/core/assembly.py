@@ -6,16 +6,18 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
-from accel_engine import data
+from accel_engine import data, models
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
 from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
+from accel_engine.models import AutoModel
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
-from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.resolved_plan import ResolvedPlan, check_compilable
 from accel_engine.private_names.keras_names import averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
@@ -205,7 +207,10 @@ def assemble(
     entry = resolved.strategy
     strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
+    check_compilable(plan, dataset.spec)
     notes: list[str] = []
+    if isinstance(models.find(plan.model), AutoModel):
+        resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
     train, replicas = dataset.train, strategy.num_replicas_in_sync
     resolved = resolved.with_step_counts(
         count_steps(plan, len(train), replicas)

@@ -6,10 +6,9 @@ from typing import Any
 from unittest.mock import patch
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
@@ -17,7 +16,7 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import build, output_specs
-from accel_engine.models.data_description import DataDescription
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, Plan
@@ -133,28 +132,6 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     return CompiledModel(
         model, scaling, task, outputs, metrics, freezing, custom_step, tuple(information), tuple(notes)
     )
-
-
-def describe_data(dataset: Dataset, task: str) -> DataDescription:
-    """What a model's builder may know of a dataset.
-
-    Args:
-        dataset: The data.
-        task: The plan's task.
-    """
-    spec, task = dataset.spec, dataset.task if task == "auto" else task
-    mean, variance = _moments(dataset.train) if task == "regression" else ((), ())
-    return DataDescription(spec.inputs, spec.targets, dataset.class_names, dataset.vocabulary, task, mean, variance)
-
-
-def _moments(examples: Examples) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Means and variances of the values of each target, flattened; empty if there is no array of numbers in memory."""
-    targets = examples.targets if isinstance(examples, Split) else None
-    if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "fiu" or not len(targets):
-        return (), ()
-    values = targets.reshape(len(targets), -1).astype(np.float64)
-    variance = np.where(values.std(axis=0) > 0, values.var(axis=0), 1.0)
-    return tuple(values.mean(axis=0).tolist()), tuple(variance.tolist())
 
 
 _OF_OUR_STEP = (

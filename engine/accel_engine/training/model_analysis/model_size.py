@@ -11,12 +11,10 @@ import keras
 import tensorflow as tf
 
 from accel_engine import data
-from accel_engine.data import DatasetEntry
-from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.build import build
-from accel_engine.models.data_description import DataDescription
+from accel_engine.models.data_description import describe_entry
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 from accel_engine.training.build_options import build_options
@@ -32,7 +30,9 @@ def measure_model(plan: Plan) -> dict[str, Any]:
         AccelError: The data cannot be read, or the model does not fit it.
     """
     entry = data.survey(data.find(plan.data), plan.data_options)
-    description = _describe(entry, plan)
+    description = describe_entry(entry, plan.task)
+    if description is None:
+        raise DataError(f"the shape of the data {plan.data} is not known before it is read")
     try:
         with tf.Graph().as_default():
             model = build(plan.model, description, options=build_options(plan))
@@ -47,21 +47,6 @@ def measure_model(plan: Plan) -> dict[str, Any]:
             }
     finally:
         keras.backend.clear_session(free_memory=False)
-
-
-def _describe(entry: DatasetEntry, plan: Plan) -> DataDescription:
-    """What the model's builder may know before the data is read.
-
-    Raises:
-        DataError: Only reading the data can tell.
-    """
-    names = entry.class_names or tuple(map(str, range(entry.classes or 0)))
-    task = entry.task if plan.task == "auto" else plan.task
-    if entry.spec is not None:
-        return DataDescription(entry.spec.inputs, entry.spec.targets, names, task=task)
-    if entry.shape is None:
-        raise DataError(f"the shape of the data {plan.data} is not known before it is read")
-    return DataDescription(ArraySpec(entry.shape, "float32"), ArraySpec((), "int32"), names, task=task)
 
 
 def _activations(model: keras.Model) -> int:

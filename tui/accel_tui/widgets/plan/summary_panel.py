@@ -111,7 +111,7 @@ class SummaryPanel(Widget):
             return
         wanted = (engine, _subject(filled.plan))
         known = self._described is not None and self._described[0] == wanted[1]
-        if engine and not known and wanted != self._asked and not filled.data.needs_engine:
+        if engine and not known and wanted != self._asked and not filled.is_sized_by_data:
             self._asked = wanted
             self._describe(engine, filled.plan)
 
