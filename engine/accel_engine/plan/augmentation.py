@@ -1,6 +1,6 @@
 """The parts of a plan's ``augmentation``, and which data they fit; without TensorFlow.
 
-:mod:`accel_engine.training.core.augmentation` has the layer of each part.
+:mod:`accel_engine.training.core.recipe.augmentation` has the layer of each part.
 """
 
 from collections.abc import Iterator, Sequence

@@ -150,9 +150,9 @@ def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step:
         )
         connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
     with pytest.raises(PlanError, match=f"already trained: the checkpoint is of epoch {epoch}; increase --epochs"):
-        reopen(directory, Plan(epochs=epochs))
+        reopen(directory, Plan(model="cnn", epochs=epochs))
 
-    reopen(directory, Plan(epochs=epoch))  # be it only for the last validation
+    reopen(directory, Plan(model="cnn", epochs=epoch))  # be it only for the last validation
 
 
 def test_a_run_without_a_checkpoint_begins_anew_with_any_plan(ended: Path) -> None:

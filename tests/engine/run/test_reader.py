@@ -108,7 +108,7 @@ def test_heartbeat_alone_is_no_news(writer: RunWriter, reader: RunReader) -> Non
 def test_info_tells_the_plan_and_the_engine(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     waiting = reader.info()
     assert (waiting.id, waiting.pid, waiting.title) == (directory.name, None, "first try")
-    assert waiting.plan == Plan(name="first try")
+    assert waiting.plan == Plan(model="cnn", name="first try")
     writer.begin()
     running = reader.info()
     assert running.pid == os.getpid()

@@ -205,7 +205,7 @@ def test_a_server_that_takes_no_steps_of_its_own_tells_none(follower):
 
 def test_a_validation_without_an_epoch_of_its_own_is_told_alone():
     event = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1)
-    assert format_event(event, RunState()) == "epoch 3  validation loss 0.5000"
+    assert format_event(event, RunState()) == "step 9  validation loss 0.5000"
 
 
 def test_slow_steps_are_told_apart():

@@ -433,7 +433,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
 def test_defaults_are_told(run_command):
     told = " ".join(run_command("train --help").out.split())
     assert f"default: {DEFAULTS['batch_size']}]" in told
-    assert f"default: {DEFAULTS['model']}]" in told
+    assert f"default: {DEFAULTS['data']}]" in told
 
 
 def test_a_worker_s_part_of_a_run_is_not_resumed_alone(engines, run_command, new_run):

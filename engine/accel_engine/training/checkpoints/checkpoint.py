@@ -18,7 +18,7 @@ from accel_engine.private_names.keras_names import averages_of
 from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.plan_optimizer import rate_factor
+from accel_engine.training.core.recipe.optimizer import rate_factor
 
 _NEWER = ("unseeded", "position", "averages", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""

@@ -8,8 +8,8 @@ from keras.optimizers import schedules
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import averages_of, schedule_of
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.plan_optimizer import CLIPPING, clips_sums
-from accel_engine.training.core.rate_schedule import JoinedSchedule
+from accel_engine.training.core.recipe.optimizer import CLIPPING, clips_sums
+from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_options import build_options
 from accel_engine.training.checkpoints.checkpoint import restore_averages
 from accel_engine.training.core.metric_states import call_model
-from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
+from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.task import Task, custom_task, find_task, probabilities_of
 from accel_engine.training.model_analysis.layer_table import changed_layer

@@ -23,11 +23,11 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
-from accel_engine.training.core.freezing import Freezing
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
+from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
+from accel_engine.training.core.recipe.freezing import Freezing
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task

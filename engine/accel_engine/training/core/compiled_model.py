@@ -24,17 +24,17 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_options import build_options
-from accel_engine.training.core.freezing import Freezing, freeze
-from accel_engine.training.core.initial_weights import load_initial_weights
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
 from accel_engine.training.core.metric_states import (
     metrics_of,
 )
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
-from accel_engine.training.core.mixed_targets import mixed_metrics_note, take_mixed_targets
-from accel_engine.training.core.plan_loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.plan_metrics import plan_metrics
-from accel_engine.training.core.plan_optimizer import plan_optimizer
+from accel_engine.training.core.recipe.freezing import Freezing, freeze
+from accel_engine.training.core.recipe.initial_weights import load_initial_weights
+from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
+from accel_engine.training.core.recipe.metrics import plan_metrics
+from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
+from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer

@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
-from accel_engine.training.core.plan_optimizer import clips_sums
+from accel_engine.training.core.recipe.optimizer import clips_sums
 
 GRADIENT_NORM = "gradient_norm"
 

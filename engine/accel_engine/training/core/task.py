@@ -14,8 +14,8 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import Loss, is_of_keras, loss_name, single_loss
+from accel_engine.keras_support.metrics import MixedBinaryAccuracy
 from accel_engine.private_names.keras_names import loss_takes_logits
-from accel_engine.training.core.mixed_targets import MixedBinaryAccuracy
 
 SEVERAL_OUTPUTS = "several outputs"
 """The task of a model with more than one output and a loss for each."""

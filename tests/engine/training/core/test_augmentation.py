@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch
 from accel_engine.plan.augmentation import MIXING, PARTS
-from accel_engine.training.core.augmentation import Augmentation
+from accel_engine.training.core.recipe.augmentation import Augmentation
 from accel_engine.training.core.task import INPUTS, Task
 
 UNIT = (0.0, 1.0)

@@ -17,7 +17,7 @@ from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.epoch_order import epoch_orders
 
-from .conftest import Gym
+from ...conftest import Gym
 
 STEPS = 12
 

@@ -13,7 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
 
-from .conftest import Gym, Trained
+from ...conftest import Gym, Trained
 
 PLAN = Plan(model="mlp", data="synthetic:8x8x1:10:256", batch_size=64, epochs=1, validation="off", seed=3)
 

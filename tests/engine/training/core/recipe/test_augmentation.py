@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.epoch_order import epoch_orders
 
-from .conftest import Gym
+from ...conftest import Gym
 
 MODELS = """
 import keras

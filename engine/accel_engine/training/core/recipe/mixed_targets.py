@@ -1,7 +1,6 @@
-"""Lets a loss and an accuracy take mixed targets, such as 0.7 of one class and 0.3 of another."""
+"""Lets a loss take mixed targets, such as 0.7 of one class and 0.3 of another."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 
@@ -13,15 +12,6 @@ from accel_engine.keras_support.losses import is_keras_defined, loss_name, singl
 from accel_engine.plan import Plan
 from accel_engine.plan.augmentation import MIXING, mixes_targets, parts_of
 from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits
-
-
-class MixedBinaryAccuracy(keras.metrics.BinaryAccuracy):  # type: ignore[misc]
-    """Binary accuracy, also for mixed targets: one above 0.5 counts as 1."""
-
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Add a batch; see :class:`keras.metrics.BinaryAccuracy`."""
-        rounded = keras.ops.cast(keras.ops.cast(y_true, "float32") > 0.5, "float32")
-        return super().update_state(rounded, y_pred, sample_weight)
 
 
 def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:

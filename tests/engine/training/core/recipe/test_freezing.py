@@ -11,9 +11,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.run.diagnostics import read
 from accel_engine.training.core.epoch_order import epoch_orders
-from accel_engine.training.core.freezing import freeze, head_of
+from accel_engine.training.core.recipe.freezing import freeze, head_of
 
-from .conftest import Gym
+from ...conftest import Gym
 
 MODELS = """
 import keras

@@ -10,7 +10,7 @@ from accel_engine.keras_support.optimizers import inner_optimizer, optimizer_nam
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import schedule_of
-from accel_engine.training.core.rate_schedule import make_schedule
+from accel_engine.training.core.recipe.rate_schedule import make_schedule
 
 _ARGUMENTS = {
     "weight_decay": "weight_decay",
