@@ -34,7 +34,7 @@ def tuning_errors(
     yield from _weights_errors(plan, model, data)
     yield from _saved_model_errors(plan, model)
     if plan.unfreeze_epoch is not None and plan.unfreeze_epoch > plan.epochs:
-        reason = f"training has only {plan.epochs} epochs: lower it, or increase "
+        reason = f"must be one of the {plan.epochs} epochs: lower it, or increase "
         yield PlanError("unfreeze_epoch", plan.unfreeze_epoch, reason, FieldValue("epochs"))
 
 

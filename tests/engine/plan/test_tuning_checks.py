@@ -72,7 +72,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"custom_objects": "mine.keras", "model": "mine.keras"}, "custom_objects", "must be a Python file"),
         ({"custom_objects": "broken.py", "model": "mine.keras"}, "custom_objects", "not valid Python.* in line 1"),
         ({"custom_objects": "empty.py", "model": "mine.keras"}, "custom_objects", "defines no class"),
-        ({"freeze": "dense", "unfreeze_epoch": 20}, "unfreeze_epoch", "has only 10 epochs"),
+        ({"freeze": "dense", "unfreeze_epoch": 20}, "unfreeze_epoch", "one of the 10 epochs"),
     ],
 )
 def test_what_does_not_fit_is_refused(files: Path, changes: dict[str, Any], field: str, words: str) -> None:

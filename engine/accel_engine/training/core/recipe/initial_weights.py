@@ -71,26 +71,34 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
 
 
 def _restore(model: keras.Model, checkpoint: Path) -> bool:
-    """Load the weights of a checkpoint; returns whether all of them fit."""
+    """Load the weights of a checkpoint; returns whether all of them fit. Otherwise the model keeps its own."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # an unfinished restoration warns of each weight when it is deleted
+    before = [(weight, weight.numpy()) for weight in model.weights]
+    try:
+        fits = _read(model, checkpoint)
+    finally:
+        gc.collect()
+        logger.setLevel(level)
+    if not fits:
+        for weight, value in before:
+            weight.assign(value)
+    return fits
+
+
+def _read(model: keras.Model, checkpoint: Path) -> bool:
+    """Read a checkpoint into a model; returns whether all of its weights were in it."""
     # Not the model itself: its optimizer would take the state that it had, whenever that is created.
     weights, children = tf.Module(), trackable_children(model)
     for name, child in children.items():
         if name != "optimizer":
             setattr(weights, name, child)
-    before = [(weight, weight.numpy()) for weight in model.weights]
-    logger = tf.get_logger()
-    level = logger.level
-    logger.setLevel(logging.ERROR)  # a warning for each weight that does not fit would say nothing new
     try:
         status = tf.train.Checkpoint(model=weights).read(str(checkpoint))
         status.expect_partial().assert_existing_objects_matched()
     except (AssertionError, ValueError, tf.errors.OpError):
-        for weight, value in before:
-            weight.assign(value)
         return False
-    finally:
-        gc.collect()  # an unfinished restoration warns when it is deleted
-        logger.setLevel(level)
     return bool(children)
 
 
