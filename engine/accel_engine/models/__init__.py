@@ -123,9 +123,11 @@ class AutoModel:
 
     Attributes:
         name: Display name.
+        summary: One-line description.
     """
 
     name: str = "auto"
+    summary: str = "The default model for the data and its task"
 
 
 @dataclass(frozen=True, slots=True)

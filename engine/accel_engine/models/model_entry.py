@@ -71,7 +71,10 @@ class ModelEntry:
         """Return why it does not accept some data; empty if it does."""
         if data.learned_task not in self.tasks:
             learned = f"the data is for {data.task}" if data.task != "auto" else "the data has no classes"
-            return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: use a model of your own"
+            advice = (
+                "use a model of your own" if data.task in ("auto", "custom") else "use auto, or a model of your own"
+            )
+            return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: {advice}"
         if data.shape is None:
             return f"model {self.name} takes {self.takes}; the data has several inputs: use a model of your own"
         if data.dtype == "string" and self.form != TEXTS:

@@ -26,6 +26,16 @@ def test_a_catalogue_is_listed_in_80_columns_and_as_json(run_command, command, c
     assert [entry["name"] for entry in listed] == list(catalogue)
 
 
+def test_models_say_for_which_data_auto_takes_them(run_command):
+    lines = run_command("models").lines
+    assert next(line for line in lines if line.startswith("tcn")).split()[1] == "sequences"
+    assert next(line for line in lines if line.startswith("resnet20")).split()[1] == "The"
+    listed = {entry["name"]: entry for entry in map(json.loads, run_command("models --json").lines)}
+    assert listed["gpt"]["default_for"] == ["sequence"]
+    assert listed["gpt"]["tasks"] == ["sequence"]
+    assert listed["lstm"]["default_for"] == []
+
+
 def test_strategies_say_what_fits_and_why_not(run_command):
     lines = run_command("strategies").lines
     assert next(line for line in lines if line.startswith("default")).split()[1] == "yes"

@@ -91,6 +91,23 @@ def test_batch_and_model_are_checked_against_the_data() -> None:
     assert "data has 100" in form.word(form.evaluate({"model": "cnn", "data": "synthetic:100"}, (CPU,)).errors["model"])
 
 
+def test_auto_says_what_it_takes_and_only_models_that_fit_are_possible(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def load(): ...")
+    filled = form.evaluate({}, (CPU,))
+    assert form.describe_value("model", filled).startswith("auto: cnn. A small convolutional network")
+    offered = {choice.value: choice for choice in form.choices("model", filled, (CPU,))}
+    assert next(iter(offered)) == "auto"
+    assert offered["auto"].note == "cnn, the default for the data"
+    assert offered["resnet20"].possible
+    assert not offered["gpt"].possible
+    assert "gpt is for sequence" in offered["gpt"].note
+    unknown = form.evaluate({"data": f"{tmp_path / 'mine.py'}:load"}, (CPU,))
+    assert form.describe_value("model", unknown) == "auto: known once the data is read"
+    custom = form.evaluate({"task": "custom"}, (CPU,))
+    assert not form.choices("model", custom, (CPU,))[0].possible
+    assert "a custom task has no default model" in form.word(custom.errors["model"])
+
+
 def test_the_schedule_is_that_of_the_plan() -> None:
     counts = form.evaluate({"epochs": "2"}, (CPU,)).step_counts
     assert counts is not None

@@ -371,7 +371,7 @@ async def test_what_an_engine_could_not_say_because_it_got_a_run_is_no_answer() 
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "94,634 in 14 layers")
         panel, other = screen_of(pilot).query_one(SummaryPanel), WarmEngine.__new__(WarmEngine)
-        panel._take_description(other, ("cnn", "digits", None), Description(problem="no answer"))
+        panel._take_description(other, ("auto", "digits", None), Description(problem="no answer"))
         await pilot.pause()
         await shows(pilot, "94,634 in 14 layers")
         assert "no answer" not in text_of(pilot)
@@ -388,7 +388,7 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         await fill(pilot, "model", "mlp")
         await pilot.press("tab")
         await shows(pilot, "101,770 in 5 layers")
-        assert [plan.model for plan in engine.described] == ["cnn", "mlp"]
+        assert [plan.model for plan in engine.described] == ["auto", "mlp"]
         engine.description = Description(problem="it raises ValueError")
         await fill(pilot, "model", "resnet20")
         await pilot.press("tab")

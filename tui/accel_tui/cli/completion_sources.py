@@ -50,9 +50,10 @@ def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Candidate
 
 
 def _models() -> Mapping[str, object]:
-    from accel_engine.models import CATALOGUE
+    from accel_engine.models import CATALOGUE, AutoModel
 
-    return CATALOGUE
+    auto = AutoModel()
+    return {auto.name: auto, **CATALOGUE}
 
 
 def _data() -> Mapping[str, object]:

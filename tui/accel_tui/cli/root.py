@@ -74,7 +74,7 @@ SEE = "Environment and files: accel-tui --help"
 EPILOG = f"""\b
 Examples:
   accel-tui                                    open the dashboard
-  accel-tui train --model cnn --data digits    train without it
+  accel-tui train --data digits                train without it
   accel-tui watch last                         follow the newest run
 
 {STATUSES}
