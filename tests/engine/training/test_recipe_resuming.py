@@ -53,9 +53,10 @@ def losses(trained: Trained) -> dict[int, float]:
     return {event.step: event.metrics["loss"] for event in trained.all(Validated)}
 
 
-@pytest.mark.parametrize("steps", [14, 24])
-def test_a_run_with_all_of_it_continues_exactly(gym: Gym, random_model: str, steps: int) -> None:
-    plan = PLAN.replace(model=random_model)
+@pytest.mark.parametrize(("steps", "replicas"), [(14, 2), (24, 1)])
+def test_a_run_with_all_of_it_continues_exactly(gym: Gym, random_model: str, steps: int, replicas: int) -> None:
+    spread = {"strategy": "mirrored", "virtual_cpus": 2} if replicas == 2 else {}
+    plan = PLAN.replace(model=random_model, **spread)
     whole = gym.train_once(plan)
     stopped = gym.train(plan, at={steps: [("stop_now",)]})
     assert stopped.ended.outcome is Outcome.STOPPED

@@ -19,6 +19,7 @@ from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.recipe.optimizer import rate_factor
+from accel_engine.training.core.replica_statistics import ReplicaStatistics
 
 _NEWER = ("unseeded", "position", "averages", "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
@@ -36,6 +37,7 @@ class Checkpoints:
     def __init__(self, assembly: Assembly, directory: Path, batches: Batches) -> None:
         self._assembly = assembly
         self._batches = batches
+        self._statistics = ReplicaStatistics(assembly)
         self._position = tf.Variable(batches.position, dtype=tf.int64, trainable=False)
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64, trainable=False)
@@ -67,6 +69,7 @@ class Checkpoints:
 
     def save(self, step: int) -> str:
         """Write the checkpoint of a step; returns its path relative to the run's directory."""
+        self._statistics.share()
         self._step.assign(step)
         self._position.assign(self._batches.position)
         self._checkpoint.write(str(self._directory / f"step-{step}"), self._options)

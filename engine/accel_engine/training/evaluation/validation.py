@@ -23,6 +23,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.loop import graph_of
 from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
+from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
@@ -80,6 +81,7 @@ class Validation:
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
+        self._statistics = ReplicaStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
         self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
         self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
@@ -107,6 +109,7 @@ class Validation:
         """
         for metric in self._assembly.model.metrics:
             metric.reset_state()
+        self._statistics.share()
         total: Any = 0.0
         fixed = 2 + self._states.width + self._totals
         self._worst.clear()

@@ -12,6 +12,8 @@ from accel_engine.data.data_options import TASKS
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import loss_name
+from accel_engine.plan import Plan
+from accel_engine.training.core.recipe.loss import choose_loss
 from accel_engine.training.core.task import (
     COLUMN,
     INPUTS,
@@ -21,7 +23,6 @@ from accel_engine.training.core.task import (
     UNCHANGED,
     Task,
     check_outputs,
-    choose_loss,
     find_task,
     probabilities_of,
 )
@@ -247,7 +248,8 @@ def test_accuracy_is_measured_where_it_is_defined(loss: Any, outputs: Any, datas
 
     measured = find_task(model, outputs, dataset, "auto").metrics(model)
 
-    assert [type(metric) for metric in measured] == ([] if kind is None else [kind])
+    assert len(measured) == (kind is not None)
+    assert all(isinstance(metric, kind) for metric in measured)
 
 
 def test_a_models_own_accuracy_is_not_measured_twice() -> None:
@@ -289,13 +291,13 @@ def test_a_models_own_accuracy_is_not_measured_twice() -> None:
 def test_a_model_that_is_not_compiled_gets_the_loss_of_its_task(
     outputs: Any, dataset: Dataset, chosen: str, loss: Any
 ) -> None:
-    assert type(choose_loss(outputs, dataset, chosen, logits=False)) is loss
+    assert type(choose_loss(outputs, dataset, Plan(task=chosen), logits=False)) is loss
 
 
 @pytest.mark.parametrize("logits", [True, False])
 @pytest.mark.parametrize("units", [1, 2])
 def test_the_chosen_loss_expects_what_the_model_outputs(units: int, logits: bool) -> None:
-    loss = choose_loss(output(units), labels(2), "auto", logits=logits)
+    loss = choose_loss(output(units), labels(2), Plan(), logits=logits)
 
     assert find_task(model_of(loss), output(units), labels(2), "auto").logits == logits
 
@@ -316,7 +318,7 @@ def test_the_chosen_loss_expects_what_the_model_outputs(units: int, logits: bool
 )
 def test_no_loss_is_guessed(outputs: Any, dataset: Dataset, chosen: str, words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        choose_loss(outputs, dataset, chosen, logits=False)
+        choose_loss(outputs, dataset, Plan(task=chosen), logits=False)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,18 @@ _SMOOTHED = ("categorical_crossentropy", "binary_crossentropy")
 
 
 def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> keras.losses.Loss:
-    """The loss of a model that is not compiled: the plan's, or the one of its task.
+    """The loss of a model that is not compiled; see :func:`choose_loss`."""
+    return choose_loss(outputs, dataset, plan, logits=returns_logits(model))
+
+
+def choose_loss(outputs: Structure, dataset: Dataset, plan: Plan, *, logits: bool) -> keras.losses.Loss:
+    """Choose the loss of a plan, or the one that fits its task.
 
     Args:
-        model: The model.
-        outputs: The specs of its outputs.
+        outputs: The specs of a model's outputs.
         dataset: The data.
         plan: The plan.
+        logits: Whether the outputs are logits rather than probabilities.
 
     Raises:
         ModelError: There is no such loss: it depends on what the model is for.
@@ -54,7 +59,7 @@ def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset,
     if len(leaves) != 1:
         raise ModelError(f"the model has {len(leaves)} outputs and is not compiled: compile it with a loss for each")
     name = plan.loss if plan.loss != "auto" else _name_of_task(leaves, dataset, plan.task)
-    return _make(name, plan, leaves[0], dataset, logits=returns_logits(model))
+    return _make(name, plan, leaves[0], dataset, logits=logits)
 
 
 def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:

@@ -1,0 +1,41 @@
+"""Gives all replicas the same moving statistics, such as those of batch normalization."""
+
+import tensorflow as tf
+
+from accel_engine.training.core.assembly import Assembly
+
+
+class ReplicaStatistics:
+    """The weights that each replica updates for itself in a step, as the examples of its own share of a batch say.
+
+    Keras leaves them different, and saves those of the first replica. With their mean on all replicas, a validation
+    measures the model that is saved, and a run that continues from a checkpoint has the values of one that was not
+    interrupted. Training does not read them.
+
+    Args:
+        assembly: Model and strategy.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._strategy = assembly.strategy
+        several = assembly.replicas > 1 and not assembly.coordinated
+        central = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)
+        self._variables = [
+            variable
+            for variable in (assembly.model.non_trainable_variables if several and not central else ())
+            if variable.value.dtype.is_floating and variable.value.aggregation == tf.VariableAggregation.NONE
+        ]
+        self._means = tf.function(self._mean_of_replicas, autograph=False)
+
+    def share(self) -> None:
+        """Replace the statistics of each replica by the mean over all; every worker must call it."""
+        if not self._variables:
+            return
+        means = self._means()
+        with self._strategy.scope():
+            for variable, mean in zip(self._variables, means, strict=True):
+                variable.assign(mean)
+
+    def _mean_of_replicas(self) -> list[tf.Tensor]:
+        own = self._strategy.run(lambda: [tf.identity(variable.value) for variable in self._variables])
+        return [self._strategy.reduce("MEAN", value, axis=None) for value in own]
