@@ -53,7 +53,7 @@ def build(
     """
     found = models.find(spec)
     if isinstance(found, AutoModel):
-        found = default_model(data)
+        found = default_model(data, pretrained=options.pretrained)
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, is_trained, options)
     model = load_saved(found.target, options) if found.kind == "saved" else call(found, _arguments(data))

@@ -18,8 +18,16 @@ SMALLEST_IMAGE = 8
 """Height and width below which an image is numbers like others."""
 
 
-def default_model(data: DataDescription) -> ModelEntry:
+PRETRAINED = "MobileNetV2"
+"""The default for images with ImageNet weights: the smallest of its time with good results on few examples."""
+
+
+def default_model(data: DataDescription, *, pretrained: bool = False) -> ModelEntry:
     """The model that ``auto`` takes for some data.
+
+    Args:
+        data: The data.
+        pretrained: Whether it begins with ImageNet weights.
 
     Raises:
         PlanError: There is none: the reason, and what to do.
@@ -35,7 +43,8 @@ def default_model(data: DataDescription) -> ModelEntry:
         examples = "tokens" if data.form == TOKENS else f"examples of {shape_text(data.shape)}"
         reason = f"there is no default model for the {task} of {examples}"
         raise PlanError("model", "auto", f"{reason}: {own}")
-    entry = CATALOGUE[BY_TASK.get(task) or _by_form(data)]
+    is_tuned = pretrained and data.form == IMAGES and task == "classification"
+    entry = CATALOGUE[PRETRAINED if is_tuned else BY_TASK.get(task) or _by_form(data)]
     if mismatch := entry.mismatch(data):
         raise PlanError("model", "auto", mismatch)
     return entry
@@ -47,20 +56,21 @@ def default_for(name: str) -> tuple[str, ...]:
 
 
 def resolve(
-    model: ModelEntry | AutoModel | UserModel, data: DataDescription | None
+    model: ModelEntry | AutoModel | UserModel, data: DataDescription | None, *, pretrained: bool = False
 ) -> ModelEntry | AutoModel | UserModel:
     """The model that a plan's ``auto`` stands for; other models, and ``auto`` while the data is unknown, unchanged.
 
     Args:
         model: The plan's model.
         data: What is known of the data.
+        pretrained: Whether it begins with ImageNet weights.
 
     Raises:
         PlanError: There is no default model for the data.
     """
     if not isinstance(model, AutoModel) or data is None:
         return model
-    return default_model(data)
+    return default_model(data, pretrained=pretrained)
 
 
 def _by_form(data: DataDescription) -> str:

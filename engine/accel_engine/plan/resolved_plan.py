@@ -24,7 +24,7 @@ from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.recipe_fit import misfits
-from accel_engine.plan.tuning_checks import tuning_errors
+from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -58,6 +58,10 @@ class ResolvedPlan:
     step_counts: StepCounts | None = None
     errors: Mapping[str, Words] = field(default_factory=dict)
     environment_error: str = ""
+
+    @property
+    def _pretrained(self) -> bool:
+        return self.plan.initial_weights == IMAGENET
 
     @property
     def coordinated(self) -> bool:
@@ -95,7 +99,7 @@ class ResolvedPlan:
         replicas = self.placement.replicas if self.placement else None
         model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
         with _collected(errors):
-            model = choose.resolve(model, described)
+            model = choose.resolve(model, described, pretrained=self._pretrained)
         if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
         for error in tuning_errors(self.plan, model, self.strategy, data):
@@ -116,7 +120,11 @@ class ResolvedPlan:
         Raises:
             PlanError: There is no default model for the data.
         """
-        model = self.model if data is None else choose.resolve(models.find(self.plan.model), data)
+        model = (
+            self.model
+            if data is None
+            else choose.resolve(models.find(self.plan.model), data, pretrained=self._pretrained)
+        )
         if not isinstance(model, ModelEntry) or not isinstance(models.find(self.plan.model), AutoModel):
             return self
         return replace(self, model=model, plan=self.plan.replace(model=model.name))

@@ -69,7 +69,7 @@ def _weights_errors(
         if not Path(weights).expanduser().is_file():
             yield PlanError("initial_weights", weights, "no such file")
         return
-    if weights != IMAGENET:
+    if weights != IMAGENET or isinstance(model, AutoModel):  # the data will tell which model it is
         return
     if not isinstance(model, ModelEntry) or not model.imagenet:
         reason = f"model {model.name} has none: use a model of keras.applications, such as "

@@ -123,3 +123,12 @@ def test_what_is_unknown_before_reading_is_not_an_error() -> None:
     text = replace(described, inputs=ArraySpec((64,), "int32"))
     assert CATALOGUE["gpt"].mismatch(text) == ""
     assert "needs the vocabulary" in CATALOGUE["gpt"].mismatch(replace(text, is_read=True))
+
+
+def test_images_with_imagenet_weights_get_an_application() -> None:
+    photos, plan = of(ArraySpec((96, 96, 3), "uint8")), Plan(initial_weights="imagenet")
+
+    assert default_model(photos, pretrained=True).name == "MobileNetV2"
+    assert default_model(of(ArraySpec((13,), "float32")), pretrained=True).name == "tabular"
+    assert "at least 32x32; the data has 8x8x1" in str(resolve(plan).errors["model"])
+    assert resolve(plan.replace(data="cifar10")).errors == {}
