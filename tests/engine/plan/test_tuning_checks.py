@@ -55,7 +55,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "--strategy mirrored",
         ),
         ({"initial_weights": "none.weights.h5"}, "initial_weights", "no such file"),
-        ({"initial_weights": "imagenet"}, "initial_weights", "such as --model MobileNetV2"),
+        ({"model": "cnn", "initial_weights": "imagenet"}, "initial_weights", "such as --model MobileNetV2"),
         (
             {"initial_weights": "imagenet", "model": "MobileNetV2", "data": "alpha.npz"},
             "initial_weights",
