@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
-from accel_engine.keras_support.optimizers import set_rate
+from accel_engine.keras_support.optimizers import schedule_name, set_rate
 from accel_engine.run.commands import Command
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
@@ -99,7 +99,8 @@ class CommandHandler:
         optimizer, rate, step = self._assembly.optimizer, command.argument or 0.0, self._reporter.step
         problem = "the model's custom train_step has several optimizers, whose learning rates only it can set"
         if optimizer is not None:
-            problem = set_rate(optimizer, rate)
+            schedule = schedule_name(optimizer)
+            problem = f"the learning rate follows {schedule}" if schedule else set_rate(optimizer, rate)
         if problem:
             self._answer(command, obeyed=False, answer=problem)
             return
