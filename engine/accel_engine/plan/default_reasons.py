@@ -1,7 +1,7 @@
 """Why a field of a plan has its default, in a few words for the form and the TOML file."""
 
 REASONS: dict[str, str] = {
-    "model": "small enough to train on any CPU",
+    "model": "the one that was best on such data in our benchmarks",
     "data": "built in, nothing to download",
     "scale": "networks train best on small numbers",
     "invalid_examples": "leaving out examples should be your decision",

@@ -65,7 +65,7 @@ def test_an_invalid_environment_is_no_error_of_the_plan() -> None:
 
 
 def test_all_that_does_not_fit_is_named_at_once() -> None:
-    resolved = resolve(Plan(data="synthetic:100", devices=("gpu:7",)), HOST)
+    resolved = resolve(Plan(model="cnn", data="synthetic:100", devices=("gpu:7",)), HOST)
     with pytest.raises(InvalidPlanError) as caught:
         resolved.check()
     assert len(caught.value.errors) == 2

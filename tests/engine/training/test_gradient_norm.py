@@ -90,9 +90,10 @@ def test_the_norm_is_computed_before_clipping(gym: Gym, tmp_path: Path) -> None:
     path = tmp_path / "clipped.py"
     path.write_text(
         "import keras\n"
-        "from accel_engine.models.mlp import build as catalogued\n"
         "def build(input_shape, classes):\n"
-        "    model = catalogued(input_shape, classes)\n"
+        "    dense = keras.layers.Dense\n"
+        "    layers = [keras.layers.Flatten(), dense(128, 'relu'), dense(classes, 'softmax')]\n"
+        "    model = keras.Sequential([keras.Input(input_shape), *layers])\n"
         "    model.compile(keras.optimizers.SGD(0.1, clipnorm=0.01), 'sparse_categorical_crossentropy')\n"
         "    return model\n"
     )

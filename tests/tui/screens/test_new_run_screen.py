@@ -292,7 +292,7 @@ async def test_start_makes_a_run_hands_it_over_and_shows_it() -> None:
         assert app.engines[0].handed == [run.directory]
         assert app.screen.directory == run.directory
         reader = RunReader(run.directory)
-        assert reader.info().plan == Plan(epochs=3)
+        assert reader.info().plan == Plan(model="cnn", epochs=3)
         reader.close()
         assert len(app.engines) == 1
         # Back on the plan nothing is lost, and the next engine is warmed.
@@ -652,7 +652,7 @@ async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
         await stays(pilot)
         await shows(pilot, "/ Find")
         await pilot.press("slash")
-        await shows(pilot, "find a field, e.g. clip", "cnn", "Number of epochs")
+        await shows(pilot, "find a field, e.g. clip", "digits", "Number of epochs")
         await pilot.press(*typed)
         finder = screen_of(pilot).query_one(FieldFinder)
         await until(pilot, lambda: finder.selected and len(finder.listed.options) < 5, "fewer fields")
