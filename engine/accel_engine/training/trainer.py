@@ -170,7 +170,9 @@ class Trainer:
         self._hardware = report.hardware
         self.allocated_memory = AllocatedMemory(report.devices)
         monitor, measured = report.built.monitor, measured_metrics(assembly)
-        self._milestones = Milestones(self._plan, monitor, measured, self._reporter, self._agree)
+        self._milestones = Milestones(
+            self._plan, monitor, measured, self._reporter, self._agree, validates=self._validation is not None
+        )
         self._saver.best_step = self._milestones.best_step
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")

@@ -154,3 +154,13 @@ def test_the_time_limit_stops_a_run_that_can_be_continued(gym: Gym) -> None:
     assert (stopped.ended.outcome, stopped.ended.reason) == (Outcome.STOPPED, "the time limit of 1s is reached")
     assert latest_checkpoint(stopped.directory) == stopped.ended.steps > 0
     assert (stopped.directory / "model.keras").is_file()
+
+
+def test_early_stopping_needs_something_to_validate(gym: Gym, tmp_path: Path) -> None:
+    np.savez(tmp_path / "few.npz", x=np.ones((8, 3), np.float32), y=np.ones(8, np.float32))
+    plan = Plan(data=str(tmp_path / "few.npz"), split="none", patience=2, monitor="validation_loss")
+    ended = gym.train(plan).ended
+
+    assert ended.outcome is Outcome.FAILED
+    assert "there is nothing to validate" in ended.reason
+    assert "--monitor loss" in ended.reason

@@ -32,6 +32,7 @@ class Milestones:
         plan: The plan.
         monitor: The metric that counts, with ``validation_`` before one of validation.
         measured: Names of the metrics of validation, without a prefix; empty if they are unknown.
+        validates: Whether there is anything to validate.
         reporter: The run's step; if it continues, its events are read.
         agree: Returns the chief's decision, for all workers to follow.
 
@@ -46,12 +47,14 @@ class Milestones:
         measured: tuple[str, ...],
         reporter: RunReporter,
         agree: Callable[[bool], bool] = bool,
+        *,
+        validates: bool = True,
     ) -> None:
         self._plan = plan
         self._reporter = reporter
         self._agree = agree
         self._timetable = Timetable(plan)
-        self._stopping = _follow(plan, monitor, measured)
+        self._stopping = _follow(plan, monitor, measured, validates=validates)
         self._validated_steps: set[int] = set()
         if reporter.step:
             with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
@@ -128,9 +131,12 @@ class Milestones:
             raise EndTraining(Outcome.STOPPED, f"the time limit of {self._plan.time_limit} is reached")
 
 
-def _follow(plan: Plan, monitor: str, measured: tuple[str, ...]) -> EarlyStopping:
+def _follow(plan: Plan, monitor: str, measured: tuple[str, ...], *, validates: bool) -> EarlyStopping:
     matters = plan.patience is not None or plan.restore_best == "on"
     name = monitor.removeprefix(VALIDATION_PREFIX)
+    if matters and name != monitor and not validates:
+        words = "there is nothing to validate: monitor a metric of training, such as ", FieldValue("monitor", "loss")
+        raise PlanError("monitor", plan.monitor, *words)
     if matters and measured and name not in measured:
         raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(measured)}")
     lower = is_better_lower(monitor) if plan.monitor_mode == "auto" else plan.monitor_mode == "min"
