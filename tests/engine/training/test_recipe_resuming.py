@@ -158,7 +158,7 @@ def test_the_time_limit_stops_a_run_that_can_be_continued(gym: Gym) -> None:
 
 def test_early_stopping_needs_something_to_validate(gym: Gym, tmp_path: Path) -> None:
     np.savez(tmp_path / "few.npz", x=np.ones((8, 3), np.float32), y=np.ones(8, np.float32))
-    plan = Plan(data=str(tmp_path / "few.npz"), split="none", patience=2, monitor="validation_loss")
+    plan = Plan(data=str(tmp_path / "few.npz"), task="regression", split="none", patience=2, monitor="validation_loss")
     ended = gym.train(plan).ended
 
     assert ended.outcome is Outcome.FAILED
