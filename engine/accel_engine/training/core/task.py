@@ -182,6 +182,8 @@ def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
         return "classification" if fits else "custom" if dataset.task in ("auto", "classification") else dataset.task
     if dataset.kind == "images" and rank == 4:
         return "reconstruction"
+    if rank == 2 and 1 < dataset.classes <= int(output.shape[-1] or 0) and are_labels(targets, output):
+        return "classification"  # such as a squared error of probabilities
     return "regression"
 
 

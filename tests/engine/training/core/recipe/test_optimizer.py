@@ -213,3 +213,13 @@ def test_a_restored_model_has_the_moving_average(gym: Gym) -> None:
 
     for ours, theirs in zip(restored.weights, saved.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_loss_of_numbers_compares_the_probabilities_of_classes(gym: Gym) -> None:
+    trained = gym.train(PLAN.replace(loss="mean_squared_error"))
+
+    expected = keras_losses(
+        keras.optimizers.Adam(0.05), keras.losses.MeanSquaredError(), lambda y: np.eye(10, dtype=np.float32)[y]
+    )
+    np.testing.assert_allclose(trained.series["loss"], expected, rtol=2e-4)
+    assert "accuracy" in trained.series
