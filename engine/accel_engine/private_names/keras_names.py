@@ -64,6 +64,17 @@ def compiled_metrics(model: Any) -> tuple[Any, Any]:
     return getattr(compiled, "_user_metrics", None), getattr(compiled, "_user_weighted_metrics", None)
 
 
+def replace_optimizer(model: Any, optimizer: keras.Optimizer) -> None:
+    """Replace the optimizer of a compiled model, also in what is saved with it.
+
+    Without the private name, a saved model has the optimizer that it was compiled with.
+    """
+    model.optimizer = optimizer
+    config = getattr(getattr(model, "_compile_config", None), "config", None)
+    if isinstance(config, dict) and "optimizer" in config:
+        config["optimizer"] = optimizer
+
+
 def unseeded_state() -> tuple[keras.Variable, ...]:
     """The state of the global random generator, which this creates if no layer has used it yet.
 

@@ -21,7 +21,7 @@ from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import all_layers
+from accel_engine.private_names.keras_names import all_layers, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_options import build_options
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
@@ -211,7 +211,7 @@ def _compile(
             before = optimizer_name(model.optimizer)
             notes.append(f"the plan's optimizer {plan.optimizer} replaces the model's {before}")
         if optimizer is not model.optimizer:
-            model.optimizer = optimizer
+            replace_optimizer(model, optimizer)
         notes += [] if custom_step else change_loss(model, outputs, dataset, plan)
     notes += optimizer_notes
     if not model.trainable_variables:

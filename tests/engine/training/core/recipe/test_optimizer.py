@@ -1,6 +1,7 @@
 """Optimizers, schedules, clipping, averages and losses of a plan, compared with Keras on the same batches."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -223,3 +224,27 @@ def test_a_loss_of_numbers_compares_the_probabilities_of_classes(gym: Gym) -> No
     )
     np.testing.assert_allclose(trained.series["loss"], expected, rtol=2e-4)
     assert "accuracy" in trained.series
+
+
+COMPILED = """
+import keras
+
+def build(input_shape, classes):
+    layers = [keras.layers.Flatten(), keras.layers.Dense(classes, activation="softmax")]
+    model = keras.Sequential([keras.Input(input_shape), *layers])
+    model.compile(keras.optimizers.SGD(0.3), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+"""
+
+
+def test_a_saved_model_has_the_optimizer_of_the_plan(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "compiled.py").write_text(COMPILED)
+    plan = PLAN.replace(model=f"{tmp_path}/compiled.py:build", learning_rate=0.1, clip_norm=2.0)
+    plan = plan.replace(schedule="linear", warmup=0.25)
+
+    trained = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2))
+
+    optimizer = keras.models.load_model(trained.directory / "model.keras").optimizer
+    assert (type(optimizer).__name__, optimizer.clipnorm) == ("SGD", 2.0)  # of both replicas together
+    assert float(optimizer.learning_rate) == pytest.approx(0.0, abs=1e-6)  # the end of the schedule
+    assert int(optimizer.iterations) == STEPS
