@@ -7,6 +7,7 @@ position that was consumed is saved.
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import keras
@@ -67,6 +68,11 @@ class Checkpoints:
         self._directory = directory / CHECKPOINTS
         self._checkpoint = tf.train.Checkpoint(**self._parts)
 
+    @property
+    def steps(self) -> list[int]:
+        """The steps that have a checkpoint, in increasing order."""
+        return checkpoint_steps(self._directory.parent)
+
     def save(self, step: int) -> str:
         """Write the checkpoint of a step; returns its path relative to the run's directory."""
         self._statistics.share()
@@ -76,9 +82,21 @@ class Checkpoints:
         return f"{CHECKPOINTS}/step-{step}"
 
     def prune(self, best: int | None) -> None:
-        """Delete all checkpoints but the newest ones, as many as the plan keeps, and the one of the best step."""
-        steps = checkpoint_steps(self._directory.parent)
-        for step in {*steps[: -self._assembly.plan.keep_checkpoints]} - {best}:
+        """Delete all checkpoints but the newest ones, as many as the plan keeps, and the one of the best step.
+
+        Several workers keep two, as one of them may be killed before it has saved the newest one.
+        """
+        cluster = self._assembly.cluster
+        shared = cluster is not None and not cluster.coordinated
+        newest = max(self._assembly.plan.keep_checkpoints, 2 if shared else 1)
+        self._delete({*self.steps[:-newest]} - {best})
+
+    def delete_after(self, step: int) -> None:
+        """Delete the checkpoints after a step, from which training continues."""
+        self._delete({each for each in self.steps if each > step})
+
+    def _delete(self, steps: Iterable[int]) -> None:
+        for step in steps:
             for file in (*self._directory.glob(f"step-{step}.data-*"), self._directory / f"step-{step}.index"):
                 file.unlink(missing_ok=True)
 

@@ -7,11 +7,11 @@ import keras
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.models.user_code import reason
-from accel_engine.run.run_paths import MODEL, checkpoint_steps
+from accel_engine.run.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.batches import Batches
+from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 MAX_CHECKPOINT_TIME_SHARE = 0.05
@@ -19,29 +19,24 @@ MAX_CHECKPOINT_TIME_SHARE = 0.05
 
 
 class RunSaver:
-    """Saves the checkpoints and the model of one run; first restores the checkpoint that it continues from.
+    """Saves the checkpoints and the model of one run.
 
     Args:
         assembly: Model, data and strategy.
         reporter: The run's step and phase.
-        batches: The position in the data.
-
-    Attributes:
-        best_step: The step at which the monitored metric is at its best, whose checkpoint is kept; ``None`` if unknown.
-
-    Raises:
-        RunError: The checkpoint cannot be read, or does not fit the model or the data.
+        checkpoints: The run's checkpoints; the one that it continues from is restored.
+        progress: Knows the step at which the monitored metric is at its best, whose checkpoint is kept.
     """
 
-    def __init__(self, assembly: Assembly, reporter: RunReporter, batches: Batches) -> None:
+    def __init__(
+        self, assembly: Assembly, reporter: RunReporter, checkpoints: Checkpoints, progress: RunProgress
+    ) -> None:
         self._assembly = assembly
         self._reporter = reporter
-        self._checkpoints = Checkpoints(assembly, reporter.run.directory, batches)
-        if reporter.step:
-            self._checkpoints.restore(reporter.step)
+        self._checkpoints = checkpoints
+        self._progress = progress
         self._saved = self._current
         self._due = -math.inf
-        self.best_step: int | None = None
 
     @property
     def is_due(self) -> bool:
@@ -59,9 +54,9 @@ class RunSaver:
         self._saved = self._current
         ended = time.perf_counter()
         seconds = ended - began
-        self._checkpoints.prune(self.best_step)
+        self._checkpoints.prune(self._progress.best_among(self._checkpoints.steps))
         self._due = ended + seconds / MAX_CHECKPOINT_TIME_SHARE
-        is_best = reporter.step == self.best_step
+        is_best = reporter.step == self._progress.best_step
         reporter.emit(
             CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds, best=is_best
         )
@@ -78,10 +73,10 @@ class RunSaver:
             self._save_model()
 
     def _restore_best(self) -> None:
-        best, reporter = self.best_step, self._reporter
+        best, reporter = self._progress.best_step, self._reporter
         if self._assembly.plan.restore_best == "off" or best in (None, reporter.step):
             return
-        if best not in checkpoint_steps(reporter.run.directory):
+        if best not in self._checkpoints.steps:
             message = f"the checkpoint of the best step, {best:,}, is missing: the model has the last weights"
             reporter.emit(Warned, message=message)
             return

@@ -180,12 +180,23 @@ class Assembly:
         return None if self.optimizer is None else rounded_rate(float(read_rate(self.optimizer)))
 
 
+def build_strategy(devices: tuple[str, ...], resolved: ResolvedPlan) -> tf.distribute.Strategy:
+    """Build the strategy of a plan.
+
+    Args:
+        devices: TensorFlow's names of the logical devices to train on.
+        resolved: The plan.
+    """
+    return pkgutil.resolve_name(resolved.strategy.builder)(devices, resolved)
+
+
 def assemble(
     resolved: ResolvedPlan,
     devices: tuple[str, ...],
     device_memory: int | None,
     trained: Diagnostics | None = None,
     progress: Progress = no_progress,
+    strategy: tf.distribute.Strategy | None = None,
 ) -> Assembly:
     """Load the data, build the model under its strategy, and check that they fit together.
 
@@ -195,6 +206,7 @@ def assemble(
         device_memory: Memory of each in bytes; ``None`` for host memory.
         trained: The diagnostics of the run that continues from a checkpoint.
         progress: Reports the number of examples read.
+        strategy: The plan's strategy, if it has been built.
 
     Raises:
         PlanError: A field of the plan does not fit the data, the model or the devices.
@@ -205,7 +217,7 @@ def assemble(
     keras.utils.set_random_seed(plan.seed)
     keras.config.set_dtype_policy(plan.policy)
     entry = resolved.strategy
-    strategy = pkgutil.resolve_name(entry.builder)(devices, resolved)
+    strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
     check_compilable(plan, dataset.spec)
     notes: list[str] = []

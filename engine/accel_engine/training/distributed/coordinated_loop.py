@@ -45,12 +45,12 @@ class CoordinatedLoop(Loop):
 
     Args:
         assembly: Model, data and strategy.
-        has_commands: Whether commands are waiting, so that nothing more is scheduled until the workers are idle.
+        must_wait: Whether a command or something by the clock is due, so that no step is scheduled until it is done.
     """
 
-    def __init__(self, assembly: Assembly, has_commands: Callable[[], bool]) -> None:
+    def __init__(self, assembly: Assembly, must_wait: Callable[[], bool]) -> None:
         super().__init__(assembly, ExecutionMode(micro_batches=assembly.plan.micro_batches or 1))
-        self._has_commands = has_commands
+        self._must_wait = must_wait
         self._count = assembly.simultaneous_steps
         self._workers = WorkerPool(assembly.strategy)
         self._pending: deque[_PendingChunk] = deque()
@@ -90,7 +90,7 @@ class CoordinatedLoop(Loop):
 
     @property
     def _may_schedule(self) -> bool:
-        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._has_commands())
+        return len(self._pending) < CHUNKS_AHEAD and (self.is_idle or not self._must_wait())
 
     def _dispatch_chunk(self, order: npt.NDArray[np.int32]) -> None:
         function, parts = self._dispatch_for(order), np.array_split(order, min(self._count, len(order)))

@@ -5,6 +5,7 @@ Workers exchange values through a collective operation of the strategy.
 
 import json
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
+from accel_engine.errors import RunError
 from accel_engine.events import Worker, WorkersMet
 from accel_engine.run.commands import COMMANDS, Command
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.worker_runs import link, path_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox
@@ -68,9 +71,26 @@ class WorkerSync:
         """The chief's count, on every worker."""
         return int(self.all_gather(count)[0, 0])
 
-    def minimum(self, count: int) -> int:
-        """The smallest of all workers' counts."""
-        return int(self.all_gather(count).min())
+    def start_step(self, steps: Sequence[int]) -> int:
+        """The step that all workers continue from; 0 to start anew.
+
+        A worker that was killed while it wrote its first checkpoint has none, and the others one. If they have more,
+        it has lost its own.
+
+        Args:
+            steps: The steps of this worker's checkpoints, in increasing order.
+
+        Raises:
+            RunError: A worker has lost its checkpoints.
+        """
+        gathered = self.all_gather(max(steps, default=0), len(steps))
+        start, without = int(gathered[:, 0].min()), int(gathered[:, 0].argmin())
+        if not start and gathered[:, 1].max() > 1:
+            raise RunError(
+                f"worker {without} has no checkpoint of this run, but others do, up to step "
+                f"{int(gathered[:, 0].max()):,}: copy their directory {CHECKPOINTS} into its run, or start a new run"
+            )
+        return start
 
 
 def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:

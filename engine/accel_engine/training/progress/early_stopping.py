@@ -34,6 +34,7 @@ class EarlyStopping:
         self._values: list[_Value] = []
         self._best: tuple[int, float] | None = None
         self._waited = 0
+        self._counted_step: int | None = None
 
     @property
     def best_step(self) -> int | None:
@@ -59,6 +60,16 @@ class EarlyStopping:
         best = f"{self.best:.4g} at step {self.best_step:,}" if self._best else "no finite value"
         return f"early stopping: no better {self.monitor.replace('_', ' ')} in {since}; best: {best}"
 
+    def best_among(self, steps: Iterable[int]) -> int | None:
+        """The step with the best value, of those whose value is known; ``None`` if there is none."""
+        among = {*steps}
+        known = [(value, step) for step, value, _ in self._values if step in among and math.isfinite(value)]
+        if not known:
+            return None
+        if self.best_step in among:
+            return self.best_step  # which need not be the very best one, with min_delta
+        return (min if self._lower else max)(known, key=lambda each: each[0])[1]
+
     def observe(self, event: Event) -> bool:
         """Take an event of the run into account; returns whether it has a new best value."""
         match event:
@@ -72,8 +83,8 @@ class EarlyStopping:
     def replay(self, events: Iterable[Event], step: int) -> None:
         """Take the events of a run into account that continues from a step.
 
-        Values after a checkpoint that training continued from are not counted. After a run that had finished, early
-        stopping begins to wait anew.
+        Values after a checkpoint that training continued from are not counted. When a finished run is trained longer,
+        the patience starts again.
         """
         finished = False
         for event in events:
@@ -94,7 +105,7 @@ class EarlyStopping:
         values = [value for value in self._values if value[0] <= step]
         if len(values) == len(self._values):
             return
-        self._values, self._best, self._waited = [], None, 0
+        self._values, self._best, self._waited, self._counted_step = [], None, 0, None
         for value in values:
             self._count(*value)
 
@@ -102,6 +113,8 @@ class EarlyStopping:
         return name in metrics and self._count(step, metrics[name], counts)
 
     def _count(self, step: int, value: float, counts: bool) -> bool:
+        counts = counts and step != self._counted_step
+        self._counted_step = step if counts else self._counted_step
         self._values.append((step, value, counts))
         if math.isfinite(value) and (self._best is None or self._is_better(value, self._best[1])):
             self._best, self._waited = (step, value), 0

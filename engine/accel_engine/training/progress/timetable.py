@@ -19,7 +19,8 @@ class Recurring:
     def __init__(self, interval: Interval | None, now: Callable[[], float] = time.monotonic) -> None:
         self._interval = interval
         self._now = now
-        self._last = now()
+        self._done_at = now()
+        self._done_step: int | None = None
 
     @property
     def by_clock(self) -> bool:
@@ -33,13 +34,13 @@ class Recurring:
         return self._interval.count - step % self._interval.count
 
     def is_due(self, step: int, epoch: int | None) -> bool:
-        """Whether it is due after some steps.
+        """Whether it is due after some steps, and has not been done after them.
 
         Args:
             step: Steps taken.
             epoch: Epochs taken, if the last one has just ended.
         """
-        if self._interval is None:
+        if self._interval is None or self.is_done(step):
             return False
         count = self._interval.count
         match self._interval.unit:
@@ -47,11 +48,15 @@ class Recurring:
                 return epoch is not None and epoch % count == 0
             case "steps":
                 return step > 0 and step % count == 0
-        return self._now() - self._last >= 60 * count
+        return self._now() - self._done_at >= 60 * count
 
-    def done(self) -> None:
-        """Start to count the time anew."""
-        self._last = self._now()
+    def is_done(self, step: int) -> bool:
+        """Whether it was last done after these steps."""
+        return step == self._done_step
+
+    def done(self, step: int) -> None:
+        """Note that it was done after some steps; the minutes until the next time start again."""
+        self._done_at, self._done_step = self._now(), step
 
 
 class Timetable:
@@ -68,6 +73,7 @@ class Timetable:
         automatic = plan.checkpoint_every == "auto"
         every = None if automatic else parse_interval("checkpoint_every", plan.checkpoint_every)
         self.checkpoint = Recurring(every, now)
+        self._recurring = (self.validation, self.checkpoint)
         self.saves_every_epoch = automatic
         """Whether checkpoints are due after each epoch, as far as their time allows."""
         self._now = now
@@ -76,14 +82,18 @@ class Timetable:
     @property
     def by_clock(self) -> bool:
         """Whether the clock decides on anything, so that workers have to agree."""
-        return self._end < math.inf or self.validation.by_clock or self.checkpoint.by_clock
+        return self._end < math.inf or any(each.by_clock for each in self._recurring)
 
     @property
     def is_over(self) -> bool:
         """Whether the time limit is reached."""
         return self._now() >= self._end
 
+    def is_due_by_clock(self, step: int) -> bool:
+        """Whether a validation, a checkpoint or the end is due after some steps, by the clock."""
+        return self.is_over or any(each.by_clock and each.is_due(step, None) for each in self._recurring)
+
     def steps_until_next(self, step: int) -> int | None:
         """Steps until a validation or a checkpoint is due within an epoch; ``None`` if none will be."""
-        found = [each.steps_until(step) for each in (self.validation, self.checkpoint)]
+        found = [each.steps_until(step) for each in self._recurring]
         return min((steps for steps in found if steps is not None), default=None)

@@ -37,15 +37,20 @@ class MfuMeter:
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
         self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
 
-    def count_flops(self, graph: tf.Graph) -> FlopCount:
-        """Count the operations of a step, from the graph of a chunk.
+    def count_flops(self, graph: tf.Graph, examples: int) -> FlopCount:
+        """Count the operations of a step of the global batch, from the graph of a chunk.
 
         TPUStrategy traces a step once for all replicas, other strategies once for each of this worker's.
+
+        Args:
+            graph: The graph of a chunk.
+            examples: Examples of each of its steps, over all replicas: fewer than the global batch for the last batch
+                of a stream.
         """
         assembly = self._assembly
         traced = 1 if assembly.devices[0].startswith("TPU") else len(assembly.devices)
         work = count_flops(graph, chunk=True)
-        factor = assembly.replicas / traced
+        factor = assembly.replicas / traced * assembly.step_counts.global_batch / examples
         if work.flops is not None:
             work = FlopCount(work.flops * factor, parts={name: part * factor for name, part in work.parts.items()})
         self._work = work

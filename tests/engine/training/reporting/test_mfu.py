@@ -51,13 +51,14 @@ def on(
         on_cpu=devices[0].startswith("CPU"),
         single_process=not replicas,
         replicas=replicas or len(devices),
+        step_counts=SimpleNamespace(global_batch=32),
         simultaneous_steps=1,
         coordinated=False,
         model=SimpleNamespace(compute_dtype=dtype),
     )
     told = Told()
     made = MfuMeter(assembly, told, hardware)  # type: ignore[arg-type]
-    made.count_flops(None)  # type: ignore[arg-type]
+    made.count_flops(None, 32)  # type: ignore[arg-type]
     return made, told
 
 

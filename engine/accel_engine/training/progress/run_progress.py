@@ -1,7 +1,8 @@
-"""Decides what a run does between two chunks of steps: validate, save a checkpoint, end early."""
+"""Follows a run's progress, and decides what it does between two chunks: validate, save a checkpoint, end early."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from typing import TypeGuard
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import Event, Outcome, Validated
@@ -25,7 +26,7 @@ class EndTraining(Exception):  # noqa: N818 (an end, not an error)
         self.outcome = outcome
 
 
-class Milestones:
+class RunProgress:
     """Decides what is due after some steps, and follows the monitored metric.
 
     Args:
@@ -55,17 +56,21 @@ class Milestones:
         self._agree = agree
         self._timetable = Timetable(plan)
         self._stopping = _follow(plan, monitor, measured, validates=validates)
-        self._validated_steps: set[int] = set()
         if reporter.step:
             with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
                 events = reader.poll().events
             self._stopping.replay(events, reporter.step)
-            self._validated_steps = {event.step for event in events if isinstance(event, Validated)}
+            if any(_is_planned(event) and event.step == reporter.step for event in events):
+                self._timetable.validation.done(reporter.step)
 
     @property
     def best_step(self) -> int | None:
         """The step at which the monitored metric is at its best; ``None`` if unknown."""
         return self._stopping.best_step
+
+    def best_among(self, steps: Iterable[int]) -> int | None:
+        """The step at which the metric is at its best, of those at which it is known; ``None`` if there is none."""
+        return self._stopping.best_among(steps)
 
     @property
     def steps_until_next(self) -> int | None:
@@ -77,14 +82,26 @@ class Milestones:
         """Whether something may be due within an epoch."""
         return self._timetable.by_clock or self.steps_until_next is not None
 
+    @property
+    def is_due_by_clock(self) -> bool:
+        """Whether the clock says that something is due, on this worker."""
+        return self._timetable.is_due_by_clock(self._reporter.step)
+
+    @property
+    def must_save_best(self) -> bool:
+        """Whether the run needs a checkpoint of the current step, to restore the best weights at its end."""
+        return self._plan.restore_best == "on" and self.best_step == self._reporter.step
+
     def observe(self, event: Event) -> None:
         """Take an event into account that the run has just written."""
         self._stopping.observe(event)
+        if _is_planned(event):
+            self._timetable.validation.done(event.step)
 
     def validation_is_missing(self, epoch: int | None) -> bool:
         """Whether the step that a run continues from has not been validated, although the plan says so."""
         step = self._reporter.step
-        return step > 0 and step not in self._validated_steps and self._timetable.validation.is_due(step, epoch)
+        return step > 0 and self._timetable.validation.is_due(step, epoch)
 
     def validation_is_due(self, epoch: int | None) -> bool:
         """Whether to validate now.
@@ -92,14 +109,11 @@ class Milestones:
         Args:
             epoch: Epochs taken, if the last one has just ended.
         """
-        recurring = self._timetable.validation
+        recurring, step = self._timetable.validation, self._reporter.step
         if epoch == self._plan.epochs:
-            return self._plan.validation != "off"
-        is_due = recurring.is_due(self._reporter.step, epoch)
-        is_due = self._agree(is_due) if recurring.by_clock else is_due
-        if is_due:
-            recurring.done()
-        return is_due
+            return self._plan.validation != "off" and not recurring.is_done(step)
+        is_due = recurring.is_due(step, epoch)
+        return self._agree(is_due) if recurring.by_clock else is_due
 
     def checkpoint_is_due(self, epoch: int | None, can_afford: Callable[[], bool]) -> bool:
         """Whether to save a checkpoint now, after a validation if there was one.
@@ -109,14 +123,14 @@ class Milestones:
             can_afford: Whether saving keeps within its share of the time.
         """
         recurring, step = self._timetable.checkpoint, self._reporter.step
-        if epoch == self._plan.epochs or (self._plan.restore_best == "on" and self.best_step == step):
+        if epoch == self._plan.epochs or self.must_save_best:
             return True
         if self._timetable.saves_every_epoch:
-            return epoch is not None and self._agree(can_afford())
+            return (epoch is not None or self.best_step == step) and self._agree(can_afford())
         is_due = recurring.is_due(step, epoch)
         is_due = self._agree(is_due) if recurring.by_clock else is_due
         if is_due:
-            recurring.done()
+            recurring.done(step)
         return is_due
 
     def raise_if_over(self) -> None:
@@ -129,6 +143,11 @@ class Milestones:
             raise EndTraining(Outcome.FINISHED, self._stopping.reason)
         if self._plan.time_limit and self._agree(self._timetable.is_over):
             raise EndTraining(Outcome.STOPPED, f"the time limit of {self._plan.time_limit} is reached")
+
+
+def _is_planned(event: Event) -> TypeGuard[Validated]:
+    """Whether an event is a validation that the plan asked for."""
+    return isinstance(event, Validated) and not event.by_command
 
 
 def _follow(plan: Plan, monitor: str, measured: tuple[str, ...], *, validates: bool) -> EarlyStopping:

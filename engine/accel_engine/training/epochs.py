@@ -1,0 +1,224 @@
+"""Trains the epochs of a run: steps, and what comes between them."""
+
+import time
+
+from accel_engine import clock
+from accel_engine.events import EpochEnded, Phase, Validated, Warned
+from accel_engine.training.autotuner import AutoTuner
+from accel_engine.training.checkpoints.run_saver import RunSaver
+from accel_engine.training.commands.command_handler import CommandHandler
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.batches import Batches
+from accel_engine.training.core.loop import Loop
+from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
+from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
+from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.model_analysis import layer_table
+from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.reporting.mfu import MfuMeter
+from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.training.reporting.step_recorder import StepRecorder
+
+
+class Epochs:
+    """Trains the epochs of an assembled run, whose checkpoint is restored.
+
+    Args:
+        assembly: Model, data and strategy.
+        batches: The training batches.
+        validation: Validates the model; ``None`` if that is off or impossible.
+        saver: Saves checkpoints and the model.
+        progress: Decides what is due.
+        reporter: The run's step and phase.
+        mailbox: Receives this process's commands.
+        sync: Synchronizes the workers, if there are several.
+        hardware: The devices' product names.
+
+    Attributes:
+        metrics: The latest metrics of training and validation.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        batches: Batches,
+        validation: Validation | None,
+        saver: RunSaver,
+        progress: RunProgress,
+        reporter: RunReporter,
+        mailbox: CommandMailbox,
+        sync: WorkerSync | None,
+        hardware: tuple[str, ...],
+    ) -> None:
+        self._assembly, self._batches, self._validation = assembly, batches, validation
+        self._saver, self._progress, self._reporter = saver, progress, reporter
+        self._run = reporter.run
+        self._mailbox, self._sync = mailbox, sync
+        self._hardware = hardware
+        commands = SharedCommands(mailbox, sync) if sync else mailbox
+        self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
+        self._recorder = StepRecorder(reporter)
+        self._loop: Loop
+        self._autotuner: AutoTuner
+        self._meter: MfuMeter | None = None
+        self.metrics: dict[str, float] = {}
+
+    @property
+    def steps_per_second(self) -> float:
+        """Steps per second, without the first chunk; 0 until the second."""
+        return self._recorder.rate
+
+    @property
+    def flops_per_second(self) -> tuple[float | None, float | None]:
+        """The achieved FLOP/s and the MFU, 0 to 1; ``None`` where unknown."""
+        return self._meter.achieved(self._recorder.rate) if self._meter else (None, None)
+
+    def train(self) -> EndTraining | None:
+        """Train the epochs that are left; returns what ended the run before the last one.
+
+        Raises:
+            StopRequested: A command stopped the run.
+        """
+        self._commands.handle()
+        self._trace()
+        try:
+            self._train_all()
+        except EndTraining as end:
+            self._saver.save_checkpoint()
+            return end
+        return None
+
+    def _train_all(self) -> None:
+        reporter, last = self._reporter, self._assembly.plan.epochs
+        reporter.epochs, done = self._batches.restore(reporter.step)
+        self._recorder.continue_epoch(done, self._assembly.step_counts.step_sizes(0, done))
+        # Its engine may have exited between a checkpoint and the validation, or the end.
+        missing = self._progress.validation_is_missing(None if done else reporter.epochs)
+        if reporter.epochs >= last or missing:
+            self._validate()
+        while reporter.epochs < last:
+            self._progress.raise_if_over()
+            if self._assembly.freezing.is_due(reporter.epochs + 1):
+                self._unfreeze()
+            reporter.enter_phase(Phase.TRAINING)
+            self._commands.handle()
+            self._train_epoch(done)
+            self._end_epoch()
+            done = 0
+
+    def _train_epoch(self, done: int) -> None:
+        for segment in self._batches.segments(self._reporter.epochs, done, self._loop):
+            position = 0
+            while position < segment.steps:
+                ahead = self._progress.steps_until_next
+                last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+                for chunk in self._loop.run(segment, position, last):
+                    self._recorder.record(chunk)
+                    self._batches.count(chunk.count)
+                    position += chunk.count
+                    # At the end of an epoch, EpochEnded comes before any command.
+                    if not self._batches.epoch_ended and self._loop.is_idle:
+                        self._commands.handle()
+                        if self._progress.within_epochs:
+                            self._do_what_is_due(None)
+                    if self._meter:
+                        self._meter.update_peak(self._recorder.seconds, self._recorder.rate)
+                    is_whole = segment.examples == self._assembly.step_counts.global_batch
+                    if is_whole and self._autotuner.is_due(self._recorder.seconds, self._recorder.rate):
+                        self._loop = self._autotuner.run_trial(self._loop, segment)
+                        break  # continue with the loop chosen
+
+    def _trace(self) -> None:
+        """Create and trace the loop in the plan's execution mode, or in the faster one of an earlier run."""
+        assembly = self._assembly
+        self._autotuner = AutoTuner(assembly, self._reporter, self._hardware)
+        mode = self._autotuner.mode
+        self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
+        if assembly.coordinated:
+            self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending or self._progress.is_due_by_clock)
+        else:
+            self._loop = Loop(assembly, mode, sync_count=self._sync.broadcast if self._sync else int)
+        segment = self._batches.first_segment()
+        graph = self._loop.trace(segment)
+        self._report_name_remarks()
+        self._meter = MfuMeter(assembly, self._reporter, self._hardware)
+        flops = self._meter.count_flops(graph, segment.examples)
+        self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
+        self._autotuner.report_cached()
+
+    def _unfreeze(self) -> None:
+        """Let the frozen layers train, with a loop that is traced again."""
+        epoch = self._reporter.epochs + 1
+        message = f"epoch {epoch}: {self._assembly.freezing.end()}"
+        self._reporter.emit(Warned, message=message, severity="information")
+        self._trace()
+
+    def _end_epoch(self) -> None:
+        reporter, means = self._reporter, self._recorder.end_epoch()
+        reporter.epochs += 1
+        self.metrics |= means.value
+        ended = EpochEnded(
+            time=clock.now(),
+            epoch=reporter.epochs,
+            step=reporter.step,
+            metrics=means.value,
+            seconds=means.seconds,
+        )
+        self._write_observed(ended)
+        self._commands.handle()
+        self._do_what_is_due(reporter.epochs)
+
+    def _do_what_is_due(self, epoch: int | None) -> None:
+        """Validate, save a checkpoint and end the run, as far as it is due.
+
+        Args:
+            epoch: Epochs taken, if the last one has just ended.
+        """
+        progress = self._progress
+        if progress.validation_is_due(epoch):
+            self._validate()
+        if progress.checkpoint_is_due(epoch, lambda: self._saver.is_due):
+            self._saver.save_checkpoint()
+        if epoch is None:
+            progress.raise_if_over()
+            self._reporter.resume_phase(Phase.TRAINING)
+
+    def _validate_by_command(self) -> bool:
+        """Validate the model now; returns whether there is validation data."""
+        done = self._validate(by_command=True)
+        if done and self._progress.must_save_best:
+            self._saver.save_checkpoint()
+        return done
+
+    def _validate(self, *, by_command: bool = False) -> bool:
+        """Validate the model; returns whether there is validation data."""
+        if self._validation is None:
+            return False
+        reporter = self._reporter
+        reporter.enter_phase(Phase.VALIDATING)
+        began = time.perf_counter()
+        metrics = self._validation.run(self._commands.handle)
+        self.metrics |= {f"validation_{name}": value for name, value in metrics.items()}
+        seconds = time.perf_counter() - began
+        for item in self._validation.report():
+            self._run.write_diagnostics(item, reporter.step)
+        validated = Validated(
+            time=clock.now(),
+            epoch=reporter.epochs,
+            step=reporter.step,
+            metrics=metrics,
+            seconds=seconds,
+            by_command=by_command,
+        )
+        self._write_observed(validated)
+        self._report_name_remarks()
+        return True
+
+    def _write_observed(self, event: EpochEnded | Validated) -> None:
+        self._run.write_event(event)
+        self._progress.observe(event)
+
+    def _report_name_remarks(self) -> None:
+        for remark in self._assembly.names.take_notes():
+            self._reporter.emit(Warned, message=remark)
