@@ -19,6 +19,7 @@ from accel_engine.models.model_entry import shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason
+from accel_engine.private_names.keras_names import reset_names
 
 DEFAULTS = BuildOptions()
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
@@ -45,12 +46,13 @@ def build(
 
     Returns:
         A model with weights, unless it has its own ``train_step`` and cannot be called; one of the catalogue is
-        uncompiled.
+        uncompiled. Layers without a name have those that they would have in a new process.
 
     Raises:
         PlanError: There is no such model, or no default for the data.
         ModelError: The model cannot be built, or does not fit the data.
     """
+    reset_names()
     found = models.find(spec)
     if isinstance(found, AutoModel):
         found = default_model(data, pretrained=options.pretrained)

@@ -22,6 +22,18 @@ def all_layers(model: Any) -> Iterator[Any]:
         yield from all_layers(layer)
 
 
+def reset_names() -> None:
+    """Let Keras name layers as if none had been created yet, such as ``dense`` and ``dense_1``.
+
+    The public ``clear_session`` also forgets the random seed and the precision. Without the private name, the names
+    depend on the models that were built before in the same process.
+    """
+    with suppress(ImportError):
+        from keras.src.utils.naming import reset_uids
+
+        reset_uids()
+
+
 def schedule_of(optimizer: Any) -> Any:
     """An optimizer's learning-rate schedule; ``None`` if it has none, or where Keras hides it.
 
@@ -62,6 +74,19 @@ def compiled_metrics(model: Any) -> tuple[Any, Any]:
     """The metrics and weighted metrics that a model was compiled with, to compile it again with another loss."""
     compiled = getattr(model, "_compile_metrics", None)
     return getattr(compiled, "_user_metrics", None), getattr(compiled, "_user_weighted_metrics", None)
+
+
+def replace_loss(model: Any, loss: keras.losses.Loss) -> None:
+    """Replace the loss of a compiled model with a single output; all else that it was compiled with stays.
+
+    Without the private name, its loss weights and how ``fit`` executes it are lost. A model's own ``compile`` is not
+    called, as it may need other arguments.
+    """
+    metrics, weighted = compiled_metrics(model)
+    config = getattr(getattr(model, "_compile_config", None), "config", None) or {}
+    same = {"metrics": metrics, "weighted_metrics": weighted, **config, "optimizer": model.optimizer}
+    structure = keras.tree.map_structure(lambda _: loss, model.loss)  # loss weights may be by name of the output
+    keras.Model.compile(model, **{**same, "loss": structure})
 
 
 def replace_optimizer(model: Any, optimizer: keras.Optimizer) -> None:

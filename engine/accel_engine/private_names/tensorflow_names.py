@@ -47,15 +47,6 @@ def _eager_context() -> Any:
     return None
 
 
-def trackable_children(model: Any) -> dict[str, Any]:
-    """The objects that a checkpoint of a model contains, by name; empty where it does not tell, as for no weights.
-
-    No public name gives them, to restore a part of them.
-    """
-    children = getattr(model, "_trackable_children", dict)
-    return dict(children())
-
-
 def function_graph(graph: Any, name: str) -> Any:
     """The graph of a function that a graph contains, with the shapes of its variables; ``None`` if it is unknown.
 

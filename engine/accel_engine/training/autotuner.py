@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -19,7 +18,6 @@ from accel_engine.data.structure import describe, has_texts
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.keras_support.model_structure import walk
-from accel_engine.models import UserModel
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -78,7 +76,6 @@ class AutoTuner:
         self._reporter = reporter
         self.mode = ExecutionMode(assembly.plan.xla == "on" or assembly.on_tpu, assembly.plan.micro_batches or 1)
         self._alternative = alternative_mode(assembly, self.mode) or self.mode
-        # Now, as the user's file may be deleted later.
         self._cache_key = _cache_key(assembly, hardware, self._alternative)
         has_alternative = self._alternative != self.mode
         self._cached = _cached(self._cache_key) if has_alternative else None
@@ -191,13 +188,10 @@ def _cached(key: str) -> TrialSpeeds | None:
 
 def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
-    plan, model = assembly.plan, assembly.resolved.model
-    modified = None
-    if isinstance(model, UserModel) and model.kind != "module":
-        modified = Path(model.target).expanduser().stat().st_mtime
+    plan = assembly.plan
     key: list[object] = [
         plan.model,
-        modified,
+        assembly.model_modified,
         describe(assembly.dataset.spec),
         assembly.dataset.classes,
         assembly.step_counts.per_replica_batch,

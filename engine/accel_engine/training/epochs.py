@@ -152,6 +152,8 @@ class Epochs:
         epoch = self._reporter.epochs + 1
         message = f"epoch {epoch}: {self._assembly.freezing.end()}"
         self._reporter.emit(Warned, message=message, severity="information")
+        if self._validation is not None:
+            self._validation.retrace()
         self._trace()
 
     def _end_epoch(self) -> None:

@@ -21,8 +21,9 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.recipe.optimizer import rate_factor
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
+from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
 
-_NEWER = ("unseeded", "position", "averages", "augmentation")
+_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -48,12 +49,13 @@ class Checkpoints:
         weights = {id(variable) for variable in model.weights}
         self._parts = {
             "model": model,
+            UNTRACKED: untracked_weights(model),
             **({} if model.optimizer is None else {"optimizer": model.optimizer}),
             # Keras lists the state of random layers as model variables; tf.train.Checkpoint does not find it.
             "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
             "unseeded": [variable.value for variable in assembly.unseeded],
             # The optimizer has them too: they are stored once, and can be restored without it.
-            "averages": {index: average.value for index, _, average in indexed_averages(model)},
+            AVERAGES: {index: average.value for index, average in _indexed_averages(model)},
             "augmentation": [variable.value for variable in assembly.augmentation.states]
             if assembly.augmentation
             else [],
@@ -101,14 +103,15 @@ class Checkpoints:
                 file.unlink(missing_ok=True)
 
     def restore_weights(self, step: int) -> None:
-        """Restore only the weights of a step, and their moving averages.
+        """Restore the weights of a step and their moving averages, but no other state of the optimizer.
 
         Raises:
             RunError: They cannot be read.
         """
-        parts = {name: self._parts[name] for name in ("model", "averages")}
+        path = str(self._directory / f"step-{step}")
         try:
-            status = tf.train.Checkpoint(**parts).read(str(self._directory / f"step-{step}"), self._options)
+            restore_weights(self._assembly.model, path, self._options)
+            status = tf.train.Checkpoint(**{AVERAGES: self._parts[AVERAGES]}).read(path, self._options)
             status.expect_partial().assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise RunError(f"the checkpoint of step {step} cannot be read: {error}") from error
@@ -144,23 +147,10 @@ class Checkpoints:
             self._planned_rate.assign(rate)
 
 
-def indexed_averages(model: keras.Model) -> list[tuple[str, keras.Variable, keras.Variable]]:
-    """The index of each weight that has a moving average, the weight and the average; empty without ``use_ema``."""
+def _indexed_averages(model: keras.Model) -> list[tuple[str, keras.Variable]]:
+    """The moving averages of a model's weights, with the index of the weight; empty without ``use_ema``."""
     indices = {id(variable): str(index) for index, variable in enumerate(model.weights)}
-    return [(indices[id(variable)], variable, average) for variable, average in averages_of(model)]
-
-
-def restore_averages(model: keras.Model, path: str) -> None:
-    """Give a model the moving averages of a checkpoint as its weights.
-
-    Raises:
-        AssertionError: It has none for a weight that has one.
-        ValueError: One has another shape.
-        OpError: It cannot be read.
-    """
-    stored = {name.split("/")[1] for name, _ in tf.train.list_variables(path) if name.startswith("averages/")}
-    weights = {str(index): variable.value for index, variable in enumerate(model.weights) if str(index) in stored}
-    tf.train.Checkpoint(averages=weights).read(path).expect_partial().assert_existing_objects_matched()
+    return [(indices[id(variable)], average) for variable, average in averages_of(model)]
 
 
 def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:

@@ -8,14 +8,16 @@ from keras.optimizers import schedules
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import averages_of, schedule_of
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.recipe.optimizer import CLIPPING, clips_sums
+from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule
 
 
 @contextmanager
 def averages_as_weights(assembly: Assembly) -> Iterator[None]:
-    """Replace the weights by their moving averages, where the plan has ``ema_momentum``."""
-    pairs = averages_of(assembly.model) if assembly.plan.ema_momentum is not None else []
+    """Replace the weights by their moving averages, where the optimizer has them, as ``fit`` does at its end."""
+    pairs = averages_of(assembly.model)
+    if pairs and not int(inner_optimizer(assembly.model.optimizer).iterations):
+        pairs = []  # before the first step they are zero
     before = [variable.numpy() for variable, _ in pairs]
     with assembly.strategy.scope():
         for variable, average in pairs:
@@ -36,11 +38,11 @@ def portable_optimizer(assembly: Assembly) -> Iterator[None]:
     """
     optimizer = inner_optimizer(assembly.model.optimizer)
     schedule = schedule_of(optimizer)
-    limits = {name: getattr(optimizer, name, None) for name in CLIPPING}
+    limits = {name: getattr(optimizer, name, None) for name in CLIPPING_ARGUMENTS}
     if isinstance(schedule, JoinedSchedule):
         rate = float(schedule(optimizer.iterations))
         optimizer.learning_rate = schedules.PolynomialDecay(rate, 1, end_learning_rate=rate)
-    if clips_sums(assembly.plan, assembly.replicas):
+    if clips_over_replicas(assembly.plan, assembly.replicas):
         _set(optimizer, {name: value and value * assembly.replicas for name, value in limits.items()})
     try:
         yield

@@ -14,16 +14,16 @@ from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import UserModel
-from accel_engine.models.build import build, output_specs
+from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.training.build_options import build_options
-from accel_engine.training.checkpoints.checkpoint import restore_averages
+from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
+from accel_engine.training.core.saved_weights import restore_weights
 from accel_engine.training.core.task import Task, custom_task, find_task, probabilities_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
@@ -81,7 +81,7 @@ def restore_model(
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
     description = describe_data(data, plan.task)
-    model = build(plan.model, description, lambda model: not changed_layer(model, layers), build_options(plan))
+    model = build_plan_model(plan, description, lambda model: not changed_layer(model, layers))
     change = changed_layer(model, layers)
     if change and not isinstance(models.find(plan.model), UserModel):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")
@@ -95,10 +95,7 @@ def restore_model(
     restored = RestoredModel(model, task, outputs, scaler(scale(model), data))
     checkpoint = directory / CHECKPOINTS / f"step-{step}"
     try:
-        status = tf.train.Checkpoint(model=model).read(str(checkpoint))
-        status.expect_partial().assert_existing_objects_matched()
-        if plan.ema_momentum is not None:
-            restore_averages(model, str(checkpoint))
+        restore_weights(model, str(checkpoint), averages=True)
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]
         raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {reason}") from error

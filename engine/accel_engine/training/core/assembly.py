@@ -2,6 +2,7 @@
 
 import pkgutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -12,7 +13,7 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
-from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
+from accel_engine.keras_support.optimizers import has_constant_rate, inner_optimizer, optimizer_of_steps, read_rate
 from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
@@ -59,6 +60,8 @@ class Assembly:
         information: Notes for the user.
         notes: Warnings for the user.
         unseeded: The state of Keras' global random generator, for layers without a seed; empty where inaccessible.
+        model_modified: When the file of the user's model was modified, in seconds since the Unix epoch; ``None`` for
+            other models.
     """
 
     resolved: ResolvedPlan
@@ -78,6 +81,7 @@ class Assembly:
     information: tuple[str, ...]
     notes: tuple[str, ...]
     unseeded: tuple[keras.Variable, ...]
+    model_modified: float | None
 
     @property
     def plan(self) -> Plan:
@@ -97,9 +101,10 @@ class Assembly:
 
     def averaged_weights(self) -> list[tuple[keras.Variable, tf.Tensor]]:
         """The weights of the model with the averages to validate instead, in a graph; empty without averages."""
-        if self.plan.ema_momentum is None:
+        if not (pairs := averages_of(self.model)):
             return []
-        return [(variable, tf.convert_to_tensor(average.value)) for variable, average in averages_of(self.model)]
+        has_steps = inner_optimizer(self.model.optimizer).iterations.value > 0  # before the first, averages are zero
+        return [(variable, tf.where(has_steps, average.value, variable.value)) for variable, average in pairs]
 
     def prepare(self, raw: Batch) -> Batch:
         """What the model and its loss take, from raw examples; in the graph of a step."""
@@ -251,6 +256,7 @@ def assemble(
             f"{len(cluster.workers)} workers run steps of {step_counts.global_batch} examples asynchronously, "
             "on weights that the others are updating"
         )
+    modified = _modified(plan)  # now, as the file may be moved later
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
@@ -291,7 +297,16 @@ def assemble(
         information=(*dataset.notes, *compiled.information),
         notes=(*notes, *compiled.notes),
         unseeded=unseeded,
+        model_modified=modified,
     )
+
+
+def _modified(plan: Plan) -> float | None:
+    """When the file of a user's model was modified; ``None`` for other models."""
+    model = models.find(plan.model)
+    if not isinstance(model, models.UserModel) or model.kind == "module":
+        return None
+    return Path(model.target).expanduser().stat().st_mtime
 
 
 def _by_row(examples: Examples) -> Split:

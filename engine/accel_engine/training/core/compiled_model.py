@@ -1,33 +1,28 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-from unittest.mock import patch
 
 import keras
-import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
-from accel_engine.data.structure import Structure, map_structure
+from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
-from accel_engine.models.build import build, output_specs
+from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import all_layers, replace_optimizer
+from accel_engine.private_names.keras_names import all_layers, averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.training.build_options import build_options
+from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.custom_step_optimizers import build_optimizers
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
-from accel_engine.training.core.metric_states import (
-    metrics_of,
-)
+from accel_engine.training.core.metric_states import metrics_of
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
@@ -82,10 +77,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     plan, layers = resolved.plan, trained.layers if trained else None
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
     data = describe_data(dataset, plan.task)
-    options = build_options(plan, starts=trained is None)
-    model = build(plan.model, data, lambda model: not changed_layer(model, layers), options)
+    model = build_plan_model(plan, data, lambda model: not changed_layer(model, layers), starts=trained is None)
     notes = _check_layers(model, resolved, trained)
-    notes += [UNSAFE_NOTE] if options.unsafe else []
+    notes += [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     information = load_initial_weights(model, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
@@ -126,15 +120,19 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         )
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
-        _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
+        build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
+    if custom_step and averages_of(model):
+        notes.append(
+            "as in fit, the model is validated with its weights, and saved with the moving averages of its optimizer"
+        )
     return CompiledModel(
         model, scaling, task, outputs, metrics, freezing, custom_step, tuple(information), tuple(notes)
     )
 
 
-_OF_OUR_STEP = (
+_FIELDS_OF_THE_STEP = (
     "gradient_norm",
     "loss",
     "label_smoothing",
@@ -146,17 +144,17 @@ _OF_OUR_STEP = (
 )
 """Fields of a plan that the model's own ``train_step`` would ignore."""
 
-_OF_THE_OPTIMIZER = ("schedule", "optimizer", "weight_decay", "momentum")
+_FIELDS_OF_THE_OPTIMIZER = ("schedule", "optimizer", "weight_decay", "momentum")
 """Fields of a plan that need a single optimizer."""
 
 
 def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
     """Raise if a custom ``train_step`` cannot do what the plan says."""
     plan, name = resolved.plan, resolved.plan.model
-    for field in _OF_OUR_STEP:
+    for field in _FIELDS_OF_THE_STEP:
         if (value := getattr(plan, field)) != DEFAULTS[field]:
             raise PlanError(field, value, f"model {name} has a custom train_step, which decides this itself")
-    for field in _OF_THE_OPTIMIZER if optimizer_of_steps(model, custom_step=True) is None else ():
+    for field in _FIELDS_OF_THE_OPTIMIZER if optimizer_of_steps(model, custom_step=True) is None else ():
         if (value := getattr(plan, field)) != DEFAULTS[field]:
             raise PlanError(field, value, f"model {name} has a custom train_step with optimizers of its own")
     if resolved.coordinated:
@@ -164,29 +162,6 @@ def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
             f"model {name} has a custom train_step, whose metrics all workers would share: "
             "choose another strategy than parameter-server"
         )
-
-
-def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:
-    """Create the variables of a custom step's optimizers: on replicas, they could not be created in the step itself.
-
-    The step is traced once, with updates that only create the variables. What else is wrong with it is reported when
-    training traces it.
-    """
-    spec = map_structure(lambda each: tf.TensorSpec((batch, *each.shape), each.dtype), dataset.spec)
-    parts = tuple(part for part in spec if part is not None)
-
-    def build(optimizer: keras.Optimizer, gradients: Any, variables: Any = None) -> None:
-        del gradients
-        optimizer.build(variables)
-
-    def no_gradient(tape: tf.GradientTape, target: Any, sources: Any, *_: Any, **__: Any) -> Any:
-        del tape, target
-        return keras.tree.map_structure(lambda each: tf.zeros(each.shape, each.dtype), sources)
-
-    patches = patch.object(keras.Optimizer, "apply", build), patch.object(tf.GradientTape, "gradient", no_gradient)
-    with patches[0], patches[1], suppress(Exception), keras.StatelessScope():
-        step = tf.function(model.train_step, autograph=True)
-        step.get_concrete_function(parts if len(parts) > 1 else parts[0])
 
 
 def _compile(

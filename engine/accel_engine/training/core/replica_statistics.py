@@ -1,16 +1,18 @@
 """Gives all replicas the same moving statistics, such as those of batch normalization."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from accel_engine.training.core.assembly import Assembly
 
 
 class ReplicaStatistics:
-    """The weights that each replica updates for itself in a step, as the examples of its own share of a batch say.
+    """The statistics that each replica updates for itself in a step, as the examples of its own share of a batch say.
 
     Keras leaves them different, and saves those of the first replica. With their mean on all replicas, a validation
     measures the model that is saved, and a run that continues from a checkpoint has the values of one that was not
-    interrupted. Training does not read them.
+    interrupted. Training does not read them. Those of frozen layers, which are the same everywhere, keep every bit.
 
     Args:
         assembly: Model and strategy.
@@ -23,7 +25,9 @@ class ReplicaStatistics:
         self._variables = [
             variable
             for variable in (assembly.model.non_trainable_variables if several and not central else ())
-            if variable.value.dtype.is_floating and variable.value.aggregation == tf.VariableAggregation.NONE
+            if variable.value.dtype.is_floating
+            and variable.value.aggregation == tf.VariableAggregation.NONE
+            and not variable.value.trainable  # as it was created: a frozen weight is not a statistic
         ]
         self._means = tf.function(self._mean_of_replicas, autograph=False)
 
@@ -37,5 +41,10 @@ class ReplicaStatistics:
                 variable.assign(mean)
 
     def _mean_of_replicas(self) -> list[tf.Tensor]:
-        own = self._strategy.run(lambda: [tf.identity(variable.value) for variable in self._variables])
-        return [self._strategy.reduce("MEAN", value, axis=None) for value in own]
+        means = self._means_of(lambda: [tf.identity(variable.value) for variable in self._variables])
+        # The mean of three equal numbers may differ from them by rounding, which this corrects.
+        rest = self._means_of(lambda: [each.value - mean for each, mean in zip(self._variables, means, strict=True)])
+        return [mean + more for mean, more in zip(means, rest, strict=True)]
+
+    def _means_of(self, values: Callable[[], list[tf.Tensor]]) -> list[tf.Tensor]:
+        return [self._strategy.reduce("MEAN", each, axis=None) for each in self._strategy.run(values)]

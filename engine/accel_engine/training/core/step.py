@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
-from accel_engine.training.core.recipe.optimizer import clips_sums
+from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 
 GRADIENT_NORM = "gradient_norm"
 
@@ -30,7 +30,7 @@ class Step:
         self._micro_batches = micro_batches
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
         self._replicas = assembly.strategy.num_replicas_in_sync
-        self._clips_sums = clips_sums(assembly.plan, self._replicas)
+        self._clips_over_replicas = clips_over_replicas(assembly.plan, self._replicas)
 
     def run(self, raw: Batch) -> list[tf.Tensor]:
         """Update the weights by a replica's batch.
@@ -43,7 +43,7 @@ class Step:
         """
         gradients, measured = self._gradients(raw)
         model = self._assembly.model
-        if self._clips_sums:
+        if self._clips_over_replicas:
             gradients = mean_of_replicas(gradients)
         if self._assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
             measured.insert(0, global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0))))

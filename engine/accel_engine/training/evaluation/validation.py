@@ -84,7 +84,11 @@ class Validation:
         self._statistics = ReplicaStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
         self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
-        self._batch = graph_of(self._run_batch, assembly, reduce_retracing=True)
+        self.retrace()
+
+    def retrace(self) -> None:
+        """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
+        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=True)
 
     def problem(self) -> str:
         """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""

@@ -13,11 +13,10 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_structure import parameter_count
-from accel_engine.models.build import build
 from accel_engine.models.data_description import describe_entry
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
-from accel_engine.training.build_options import build_options
+from accel_engine.training.build_plan_model import build_plan_model
 
 
 def measure_model(plan: Plan) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def measure_model(plan: Plan) -> dict[str, Any]:
         raise DataError(f"the shape of the data {plan.data} is not known before it is read")
     try:
         with tf.Graph().as_default():
-            model = build(plan.model, description, options=build_options(plan))
+            model = build_plan_model(plan, description)
             return {
                 "parameters": model.count_params(),
                 "trainable": parameter_count(model.trainable_weights),

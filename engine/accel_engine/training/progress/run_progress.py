@@ -8,8 +8,8 @@ from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import Event, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
+from accel_engine.run.early_stopping import EarlyStopping
 from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
-from accel_engine.training.progress.early_stopping import EarlyStopping
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
 

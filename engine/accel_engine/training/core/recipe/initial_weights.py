@@ -4,7 +4,7 @@ import gc
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.tuning_checks import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.private_names.tensorflow_names import trackable_children
-from accel_engine.run import RunReader
-from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint, trained_model
+from accel_engine.run.initial_weights import step_of_weights
+from accel_engine.run.run_paths import CHECKPOINTS, trained_model
+from accel_engine.training.core.saved_weights import has_averages, restore_weights
 
 _LISTED = 4
 """Number of new layers that a note names."""
@@ -30,10 +30,10 @@ _LISTED = 4
 def load_initial_weights(model: keras.Model, plan: Plan) -> list[str]:
     """Load the initial weights that a plan names; returns notes for the user.
 
-    From a run they are those of its newest checkpoint, if all of them fit. Otherwise, and from a file, each layer takes
-    its weights as ``load_weights(..., skip_mismatch=True)`` does: those at the same place in the model, of the same
-    shapes. If the run has an exponential moving average of its weights, or restored its best ones, which only its
-    ``model.keras`` has, they are taken from there.
+    From a run they are those of its newest checkpoint, or of the best one if the run has ``restore_best``, if all of
+    them fit; the moving averages of weights that have one. Otherwise, from its ``model.keras`` or another file, each
+    layer takes its weights as ``load_weights(..., skip_mismatch=True)`` does: those at the same place in the model, of
+    the same shapes.
 
     Args:
         model: Built. Weights from ImageNet it has already.
@@ -56,50 +56,34 @@ def load_initial_weights(model: keras.Model, plan: Plan) -> list[str]:
 
 
 def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
-    with closing(RunReader(directory)) as reader:
-        values = reader.info().plan_values
-    saved, step = trained_model(directory), latest_checkpoint(directory)
-    chosen = values.get("ema_momentum") is not None or values.get("restore_best") == "on"
-    if step and not (chosen and saved) and _restore(model, directory / CHECKPOINTS / f"step-{step}"):
-        weights = {id(weight) for weight in model.weights}
-        averages = ", not their moving averages" if values.get("ema_momentum") is not None else ""
-        return [_note(model, weights, f"step {step} of run {directory.name}{averages}")]
+    step, saved = step_of_weights(directory), trained_model(directory)
+    path = directory / CHECKPOINTS / f"step-{step}"
+    if step and _restore(model, str(path)):
+        kind = "moving averages of " if has_averages(str(path)) else ""
+        taken = {id(weight) for weight in model.weights}
+        return [_note(model, taken, f"{kind}step {step} of run {directory.name}")]
     if saved is None:
         reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
         raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
     return [_from_file(model, plan, saved, f"model.keras of run {directory.name}")]
 
 
-def _restore(model: keras.Model, checkpoint: Path) -> bool:
+def _restore(model: keras.Model, checkpoint: str) -> bool:
     """Load the weights of a checkpoint; returns whether all of them fit. Otherwise the model keeps its own."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel(logging.ERROR)  # an unfinished restoration warns of each weight when it is deleted
     before = [(weight, weight.numpy()) for weight in model.weights]
     try:
-        fits = _read(model, checkpoint)
+        restore_weights(model, checkpoint, averages=True)
+    except (AssertionError, ValueError, tf.errors.OpError):
+        for weight, value in before:
+            weight.assign(value)
+        return False
     finally:
         gc.collect()
         logger.setLevel(level)
-    if not fits:
-        for weight, value in before:
-            weight.assign(value)
-    return fits
-
-
-def _read(model: keras.Model, checkpoint: Path) -> bool:
-    """Read a checkpoint into a model; returns whether all of its weights were in it."""
-    # Not the model itself: its optimizer would take the state that it had, whenever that is created.
-    weights, children = tf.Module(), trackable_children(model)
-    for name, child in children.items():
-        if name != "optimizer":
-            setattr(weights, name, child)
-    try:
-        status = tf.train.Checkpoint(model=weights).read(str(checkpoint))
-        status.expect_partial().assert_existing_objects_matched()
-    except (AssertionError, ValueError, tf.errors.OpError):
-        return False
-    return bool(children)
+    return True
 
 
 def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> str:

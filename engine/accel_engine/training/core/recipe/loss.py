@@ -10,7 +10,8 @@ from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import is_of_keras, loss_name, single_loss
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
-from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits
+from accel_engine.plan.recipe_checks import SMOOTHED
+from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits, replace_loss
 from accel_engine.training.core.task import are_labels, is_like_inputs
 
 LOSSES: dict[str, type[keras.losses.Loss]] = {
@@ -34,7 +35,8 @@ LOSSES: dict[str, type[keras.losses.Loss]] = {
 }
 """Keras' losses by the names of :data:`accel_engine.plan.fields.LOSSES`."""
 
-_SMOOTHED = ("categorical_crossentropy", "binary_crossentropy")
+_SMOOTHED = tuple(name for name in SMOOTHED if name in LOSSES)
+"""Those that have label smoothing."""
 
 
 def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> keras.losses.Loss:
@@ -84,7 +86,7 @@ def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: 
     if "sparse" not in new.name and (sparse := [each for each in flatten([metrics, weighted]) if _is_sparse(each)]):
         reason = f"encodes labels as vectors, which the model's metric {loss_name(sparse[0])} does not take"
         raise PlanError(field, value, reason)
-    model.compile(optimizer=model.optimizer, loss=new, metrics=metrics, weighted_metrics=weighted)
+    replace_loss(model, new)
     return [f"the plan's loss {plan.loss} replaces the model's {before}"] if plan.loss != "auto" else []
 
 

@@ -11,7 +11,7 @@ from accel_engine.errors import FieldValue, PlanError
 from accel_engine.keras_support.losses import is_keras_defined, loss_name, single_loss
 from accel_engine.plan import Plan
 from accel_engine.plan.augmentation import MIXING, mixes_targets, parts_of
-from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits
+from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits, replace_loss
 
 
 def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:
@@ -49,7 +49,7 @@ def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset,
         )
         raise PlanError("augmentation", names, reason)
     vectors = keras.losses.CategoricalCrossentropy(from_logits=loss_takes_logits(loss))
-    model.compile(optimizer=model.optimizer, loss=vectors, metrics=metrics, weighted_metrics=weighted)
+    replace_loss(model, vectors)
     if isinstance(models.find(plan.model), models.ModelEntry):
         return []
     return [

@@ -9,6 +9,7 @@ from accel_engine.errors import FieldValue, PlanError
 from accel_engine.keras_support.optimizers import inner_optimizer, optimizer_name, read_rate, set_rate
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
+from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.recipe.rate_schedule import make_schedule
 
@@ -22,8 +23,8 @@ _ARGUMENTS = {
 }
 """Keras' arguments of optimizers, by the fields of a plan."""
 
-CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
-"""Arguments that clip gradients."""
+CLIPPING_ARGUMENTS = tuple(_ARGUMENTS[field] for field in CLIPPING)
+"""Those that clip gradients."""
 
 
 def rate_factor(plan: Plan, replicas: int) -> float:
@@ -32,14 +33,12 @@ def rate_factor(plan: Plan, replicas: int) -> float:
     return factors[plan.rate_scaling]
 
 
-def clips_sums(plan: Plan, replicas: int) -> bool:
+def clips_over_replicas(plan: Plan, replicas: int) -> bool:
     """Whether a plan clips the gradients that are summed over several replicas.
 
     Keras clips those of each replica. Then two replicas would not train as one does on the same batch.
     """
-    return replicas > 1 and any(
-        getattr(plan, name) is not None for name in ("clip_norm", "global_clip_norm", "clip_value")
-    )
+    return replicas > 1 and any(getattr(plan, field) is not None for field in CLIPPING)
 
 
 def plan_optimizer(
@@ -62,7 +61,7 @@ def plan_optimizer(
         PlanError: The optimizer does not take a field of the plan.
     """
     own = model.optimizer if model.compiled and plan.optimizer == "auto" else None
-    changes, factor = _changes(plan, replicas), rate_factor(plan, replicas)
+    changes, factor = _planned_arguments(plan, replicas), rate_factor(plan, replicas)
     if own is None:
         optimizer = _class_of(plan)()
         if default_rate is not None and plan.optimizer in ("auto", "adam"):
@@ -79,7 +78,7 @@ def plan_optimizer(
         field = "rate_scaling" if plan.learning_rate is None else "learning_rate"
         _set_rate(plan, field, optimizer, before * factor)
     if changes:
-        optimizer = _changed(plan, optimizer, changes)
+        optimizer = _with_arguments(plan, optimizer, changes)
         if own is not None and own.built:
             notes.append("the state of the saved model's optimizer is not used: the plan changes its settings")
     elif own is not None:
@@ -96,13 +95,13 @@ def _class_of(plan: Plan) -> type[keras.Optimizer]:
     return kinds[name]
 
 
-def _changes(plan: Plan, replicas: int) -> dict[str, Any]:
+def _planned_arguments(plan: Plan, replicas: int) -> dict[str, Any]:
     """Keras' arguments for the fields that the plan sets."""
     values = {argument: getattr(plan, field) for field, argument in _ARGUMENTS.items()}
     values = {argument: value for argument, value in values.items() if value is not None}
-    if limits := {argument: value / replicas for argument, value in values.items() if argument in CLIPPING}:
+    if limits := {argument: value / replicas for argument, value in values.items() if argument in CLIPPING_ARGUMENTS}:
         # A replica's share of the summed gradients has its share of the limit: see accel_engine.training.core.step.
-        values |= {**dict.fromkeys(CLIPPING), **limits}
+        values |= {**dict.fromkeys(CLIPPING_ARGUMENTS), **limits}
     if "ema_momentum" in values:
         values["use_ema"] = True
     if plan.nesterov == "on":
@@ -130,7 +129,7 @@ def _set_rate(plan: Plan, field: str, optimizer: Any, rate: float) -> None:
         raise PlanError(field, getattr(plan, field), problem)
 
 
-def _changed(plan: Plan, optimizer: Any, changes: dict[str, Any]) -> Any:
+def _with_arguments(plan: Plan, optimizer: Any, changes: dict[str, Any]) -> Any:
     """A new optimizer with some arguments changed."""
     try:
         return type(optimizer).from_config({**optimizer.get_config(), **changes})

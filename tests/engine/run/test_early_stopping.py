@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Validated
-from accel_engine.training.progress.early_stopping import EarlyStopping
+from accel_engine.run.early_stopping import EarlyStopping
 
 
 def validated(step: int, value: float, *, by_command: bool = False) -> Validated:
