@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
-from accel_engine.private_names.keras_names import averages_of
 from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
@@ -55,7 +54,7 @@ class Checkpoints:
             "randomness": [variable.value for variable in model.variables if id(variable) not in weights],
             "unseeded": [variable.value for variable in assembly.unseeded],
             # The optimizer has them too: they are stored once, and can be restored without it.
-            AVERAGES: {index: average.value for index, average in _indexed_averages(model)},
+            AVERAGES: {index: average.value for index, average in _indexed_averages(assembly)},
             "augmentation": [variable.value for variable in assembly.augmentation.states]
             if assembly.augmentation
             else [],
@@ -147,10 +146,10 @@ class Checkpoints:
             self._planned_rate.assign(rate)
 
 
-def _indexed_averages(model: keras.Model) -> list[tuple[str, keras.Variable]]:
+def _indexed_averages(assembly: Assembly) -> list[tuple[str, keras.Variable]]:
     """The moving averages of a model's weights, with the index of the weight; empty without ``use_ema``."""
-    indices = {id(variable): str(index) for index, variable in enumerate(model.weights)}
-    return [(indices[id(variable)], average) for variable, average in averages_of(model)]
+    indices = {id(variable): str(index) for index, variable in enumerate(assembly.model.weights)}
+    return [(indices[id(variable)], average) for variable, average in assembly.averages]
 
 
 def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:

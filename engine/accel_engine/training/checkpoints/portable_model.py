@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from keras.optimizers import schedules
 
 from accel_engine.keras_support.optimizers import inner_optimizer
-from accel_engine.private_names.keras_names import averages_of, schedule_of
+from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule
@@ -15,9 +15,7 @@ from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule
 @contextmanager
 def averages_as_weights(assembly: Assembly) -> Iterator[None]:
     """Replace the weights by their moving averages, where the optimizer has them, as ``fit`` does at its end."""
-    pairs = averages_of(assembly.model)
-    if pairs and not int(inner_optimizer(assembly.model.optimizer).iterations):
-        pairs = []  # before the first step they are zero
+    pairs = assembly.averages
     before = [variable.numpy() for variable, _ in pairs]
     with assembly.strategy.scope():
         for variable, average in pairs:

@@ -13,7 +13,7 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.errors import DataError
-from accel_engine.keras_support.optimizers import has_constant_rate, inner_optimizer, optimizer_of_steps, read_rate
+from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
 from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
@@ -99,12 +99,14 @@ class Assembly:
         """The processes that train together; ``None`` for a single process."""
         return self.resolved.cluster
 
+    @property
+    def averages(self) -> list[tuple[keras.Variable, keras.Variable]]:
+        """The weights with the moving averages of the plan's or the model's own optimizer, which are used instead."""
+        return averages_of(self.model) if self.optimizer is not None else []
+
     def averaged_weights(self) -> list[tuple[keras.Variable, tf.Tensor]]:
         """The weights of the model with the averages to validate instead, in a graph; empty without averages."""
-        if not (pairs := averages_of(self.model)):
-            return []
-        has_steps = inner_optimizer(self.model.optimizer).iterations.value > 0  # before the first, averages are zero
-        return [(variable, tf.where(has_steps, average.value, variable.value)) for variable, average in pairs]
+        return [(variable, tf.convert_to_tensor(average.value)) for variable, average in self.averages]
 
     def prepare(self, raw: Batch) -> Batch:
         """What the model and its loss take, from raw examples; in the graph of a step."""

@@ -123,7 +123,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
-    if custom_step and averages_of(model):
+    if custom_step and optimizer_of_steps(model, custom_step=True) is not None and averages_of(model):
         notes.append(
             "as in fit, the model is validated with its weights, and saved with the moving averages of its optimizer"
         )

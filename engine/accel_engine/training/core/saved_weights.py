@@ -17,7 +17,8 @@ def untracked_weights(model: keras.Model) -> dict[str, tf.Variable]:
 
     It finds the trainable ones through the optimizer only, and batch normalization's statistics not at all.
     """
-    found = {id(each) for each in tf.train.TrackableView(_without_optimizers(model)).descendants()}
+    tracked = _without_optimizers(model)  # a view has a weak reference to it
+    found = {id(each) for each in tf.train.TrackableView(tracked).descendants()}
     return {
         str(index): weight.value
         for index, weight in enumerate(model.weights)

@@ -1,17 +1,19 @@
 """Frozen layers train as with Keras' own ``trainable``, and start to train at their epoch, also in a continued run."""
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 from keras import layers
 
 from accel_engine import data
-from accel_engine.events import ModelBuilt, Outcome, Warned
+from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.run.diagnostics import read
 from accel_engine.training.core.epoch_order import epoch_orders
-from accel_engine.training.core.recipe.freezing import freeze, head_of
+from accel_engine.training.core.recipe.freezing import Freezing, freeze, head_of
 
 from ...conftest import Gym
 
@@ -21,7 +23,7 @@ from keras import layers
 
 def backbone():
     inputs = keras.Input((8, 8, 1))
-    hidden = layers.Dense(16, name="hidden")(layers.Flatten(name="flat")(inputs))
+    hidden = layers.Dense(16, name="hidden", kernel_regularizer="l2")(layers.Flatten(name="flat")(inputs))
     return keras.Model(inputs, layers.BatchNormalization(name="norm")(hidden), name="backbone")
 
 def build():
@@ -43,15 +45,19 @@ def built() -> keras.Model:
     return code["build"]()
 
 
-def fit_losses(plan: Plan) -> list[float]:
-    """The losses of ``train_on_batch``: of a frozen model, compiled again with its old optimizer once it trains."""
+def fit_losses(plan: Plan) -> tuple[list[float], list[float]]:
+    """The losses of ``train_on_batch``, and of ``evaluate`` after each epoch.
+
+    The model is frozen, and compiled again with its old optimizer once it trains.
+    """
     dataset = data.load(plan.data, plan.data_options)
     keras.utils.set_random_seed(plan.seed)
     model = built()
     optimizer = keras.optimizers.Adam(plan.learning_rate)
     optimizer.build(model.trainable_variables)
     model.get_layer("backbone").trainable = False
-    losses = []
+    losses, validated = [], []
+    held_out = dataset.validation.take(np.arange(len(dataset.validation)))
     for epoch in range(plan.epochs):
         if epoch + 1 == plan.unfreeze_epoch:
             model.get_layer("backbone").trainable = True
@@ -61,7 +67,8 @@ def fit_losses(plan: Plan) -> list[float]:
                 x = dataset.train.inputs[rows] * np.float32(1 / 255)
                 losses.append(float(model.train_on_batch(x, dataset.train.targets[rows])))
                 model.reset_metrics()
-    return losses
+        validated.append(model.evaluate(held_out.inputs * np.float32(1 / 255), held_out.targets, verbose=0))
+    return losses, validated
 
 
 def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym, model: str) -> None:
@@ -74,14 +81,15 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
         steps_per_epoch=3,
         freeze=("backbone",),
         unfreeze_epoch=2,
-        validation="off",
         checkpoint_every="1 epoch",
     )
 
     whole = gym.train(plan)
 
     assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
-    np.testing.assert_allclose(whole.series["loss"], fit_losses(plan), atol=1e-5)
+    losses, validated = fit_losses(plan)
+    np.testing.assert_allclose(whole.series["loss"], losses, atol=1e-5)
+    np.testing.assert_allclose([event.metrics["loss"] for event in whole.all(Validated)], validated, rtol=1e-5)
     assert whole.only(ModelBuilt).trainable == 16 * 10 + 10
     (thawed,) = [warned for warned in whole.all(Warned) if "start to train" in warned.message]
     assert thawed.message == "epoch 2: the frozen layers start to train, with 1,072 weights: backbone"
@@ -92,6 +100,7 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
         assert stopped.ended.steps < 9
         resumed = gym.train(plan, run=stopped.directory)
         np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+        assert resumed.ended.metrics == whole.ended.metrics
         assert resumed.all(ModelBuilt)[-1].trainable == (170 if steps == 2 else 1242)
 
 
@@ -148,3 +157,46 @@ def test_everything_at_once_continues_exactly(gym: Gym, model: str) -> None:
     assert whole.ended.outcome is resumed.ended.outcome is Outcome.FINISHED, whole.ended.reason
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert resumed.ended.metrics == whole.ended.metrics
+
+
+def test_frozen_layers_keep_every_bit_on_three_replicas(gym: Gym, model: str) -> None:
+    plan = Plan(model=model, epochs=1, batch_size=255, steps_per_epoch=2, validation="off")
+    source = gym.train(plan)  # with statistics other than 0 and 1
+    plan = plan.replace(initial_weights=str(source.directory), freeze=("all-but-head",))
+
+    frozen = gym.train(plan.replace(strategy="mirrored", virtual_cpus=3))
+
+    assert frozen.ended.outcome is Outcome.FINISHED, frozen.ended.reason
+    before, after = (keras.models.load_model(run.directory / "model.keras") for run in (source, frozen))
+    for ours, theirs in zip(after.layers[1].weights, before.layers[1].weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert not np.array_equal(after.layers[2].get_weights()[0], before.layers[2].get_weights()[0])
+
+
+def test_layers_start_to_train_although_the_file_of_the_model_is_gone(
+    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    end = Freezing.end
+
+    def moved(freezing: Freezing) -> str:
+        path.unlink()
+        return end(freezing)
+
+    monkeypatch.setattr(Freezing, "end", moved)
+    plan = Plan(model=f"{path}:build", epochs=2, steps_per_epoch=1, freeze=("backbone",), unfreeze_epoch=2)
+
+    trained = gym.train(plan.replace(validation="off"))
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+
+
+def test_layers_have_the_same_names_in_every_run_of_a_process(gym: Gym, random_model: str) -> None:
+    plan = Plan(model=random_model, epochs=1, steps_per_epoch=1, freeze=("dense",), validation="off")
+
+    for _ in range(2):
+        trained = gym.train(plan)
+        assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+        names = [layer.name for layer in read(trained.directory).layers.layers]
+        assert names == ["flatten", "dense", "batch_normalization", "dropout", "dense_1"]

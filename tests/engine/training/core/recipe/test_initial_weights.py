@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import PlanError
-from accel_engine.events import Outcome, Warned
+from accel_engine.events import Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
@@ -64,15 +64,32 @@ def test_layers_that_fit_are_taken_and_the_others_start_anew(gym: Gym, tmp_path:
     assert "no layer of model mlp has weights of the same shapes" in nothing.ended.reason
 
 
-def test_averages_are_taken_from_the_saved_model(gym: Gym) -> None:
-    source = gym.train(PLAN.replace(ema_momentum=0.9, seed=1))
+@pytest.mark.parametrize("kind", ["images", "table"])
+def test_the_best_step_and_its_averages_are_taken(gym: Gym, tmp_path: Path, kind: str) -> None:
+    plan = PLAN.replace(model="mlp")
+    if kind == "table":  # whose model.keras also has the preprocessing
+        rows = np.random.default_rng(0).normal(size=(256, 2))
+        lines = [f"{a},{b},{'yes' if a > b else 'no'}" for a, b in rows]
+        (tmp_path / "table.csv").write_text("\n".join(["a,b,label", *lines]))
+        plan = plan.replace(data=str(tmp_path / "table.csv"))
+    source = gym.train(
+        plan.replace(
+            epochs=5, validation="epoch", restore_best="on", ema_momentum=0.5, learning_rate=0.5, optimizer="sgd"
+        )
+    )
+    accuracies = {event.step: event.metrics["accuracy"] for event in source.all(Validated)}
+    best = max(accuracies, key=lambda step: accuracies[step])
+    assert best < source.ended.steps
 
-    trained = gym.train(PLAN.replace(initial_weights=str(source.directory), optimizer="sgd", learning_rate=1e-9))
+    trained = gym.train(plan.replace(initial_weights=str(source.directory), optimizer="sgd", learning_rate=1e-9))
 
-    assert notes(trained) == [f"initial weights from model.keras of run {source.directory.name}: 4 of 4 weights"]
-    saved = [keras.models.load_model(run.directory / MODEL).get_weights() for run in (source, trained)]
-    for theirs, ours in zip(*saved, strict=True):
+    name = source.directory.name
+    assert notes(trained) == [f"initial weights from moving averages of step {best} of run {name}: 4 of 4 weights"]
+    saved = [keras.models.load_model(run.directory / MODEL) for run in (source, trained)]
+    for theirs, ours in zip(*(model.get_weights() for model in saved), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    if kind == "images":  # the optimizer has its last state, as the weights only are the best ones
+        assert int(saved[0].optimizer.iterations) == source.ended.steps
 
 
 def test_imagenet_weights_are_loaded_once_and_only_the_head_trains(

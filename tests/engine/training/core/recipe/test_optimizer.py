@@ -248,3 +248,56 @@ def test_a_saved_model_has_the_optimizer_of_the_plan(gym: Gym, tmp_path: Path) -
     assert (type(optimizer).__name__, optimizer.clipnorm) == ("SGD", 2.0)  # of both replicas together
     assert float(optimizer.learning_rate) == pytest.approx(0.0, abs=1e-6)  # the end of the schedule
     assert int(optimizer.iterations) == STEPS
+
+
+def test_the_moving_average_of_the_models_own_optimizer_is_validated_saved_and_restored(
+    gym: Gym, tmp_path: Path
+) -> None:
+    source = COMPILED.replace("SGD(0.3)", "SGD(0.3, use_ema=True, ema_momentum=0.8)")
+    (tmp_path / "averaged.py").write_text(source)
+    plan = PLAN.replace(model=f"{tmp_path}/averaged.py:build", learning_rate=None, validation="end")
+    dataset = data.load(PLAN.data, PLAN.data_options)
+    keras.utils.set_random_seed(PLAN.seed)
+    model = build(plan.model, describe_data(dataset, PLAN.task))
+    keras_losses(model.optimizer, model=model)
+    model.optimizer.finalize_variable_values(model.trainable_variables)  # as fit does at its end
+
+    trained = gym.train(plan)
+
+    held_out = dataset.validation
+    assert isinstance(held_out, Split)
+    batch = held_out.take(np.arange(len(held_out)))
+    inputs = np.asarray(batch.inputs, np.float32) / 255
+    expected, _ = model.evaluate(inputs, batch.targets, verbose=0)
+    assert trained.only(Validated).metrics["loss"] == pytest.approx(expected, rel=1e-3)
+    saved = keras.models.load_model(trained.directory / "model.keras")
+    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, STEPS).model
+    for theirs, ours, same in zip(model.weights, saved.weights, restored.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+        np.testing.assert_array_equal(same, ours)
+
+
+def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_path: Path) -> None:
+    settings = "loss_weights=[0.5], weighted_metrics=['accuracy'], steps_per_execution=3"
+    source = COMPILED.replace('metrics=["accuracy"]', settings).replace(
+        '"sparse_categorical_crossentropy"', '["categorical_crossentropy"]'
+    )
+    (tmp_path / "weighted.py").write_text(source)
+    plan = PLAN.replace(model=f"{tmp_path}/weighted.py:build", learning_rate=None, label_smoothing=0.1)
+
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    loss = keras.losses.CategoricalCrossentropy(label_smoothing=0.1)
+    dataset = data.load(PLAN.data, PLAN.data_options)
+    keras.utils.set_random_seed(PLAN.seed)
+    model = build(plan.model, describe_data(dataset, PLAN.task))
+    weighted = keras.optimizers.SGD(0.15)  # half the loss has half the gradients
+    expected = keras_losses(weighted, loss, lambda y: np.eye(10, dtype=np.float32)[y], model)
+    np.testing.assert_allclose(trained.series["loss"], np.array(expected) / 2, rtol=2e-4)
+    config = keras.models.load_model(trained.directory / "model.keras").get_compile_config()
+    assert (config["loss_weights"], config["weighted_metrics"], config["steps_per_execution"]) == (
+        [0.5],
+        ["accuracy"],
+        3,
+    )
