@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from accel_engine.data.fingerprint import fingerprint
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, TensorFlowDevice, Warned
+from accel_engine.run.diagnostics import DataFingerprint, read
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.evaluation.input_specs import input_spec_of
@@ -50,6 +52,8 @@ def report_assembly(
     reporter.run.write_event(built)
     if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
         reporter.run.write_diagnostics(input_spec, reporter.step)
+    if not reporter.step or read(reporter.run.directory).data is None:  # the data that the run was started with
+        reporter.run.write_diagnostics(DataFingerprint(fingerprint(assembly.dataset)), reporter.step)
     if (rate := learning_rate_of(assembly, reporter.step)) is not None:
         reporter.run.write_event(rate)
     for note in assembly.information:

@@ -1,4 +1,4 @@
-"""A run's diagnostics: its model's input, its layers, and the report of the last validation.
+"""A run's diagnostics: its model's input, its data, its layers, and the report of the last validation.
 
 Each is a row of the table ``inside``: a JSON head and a body of bytes. Runs of older programs have no such table, or
 another form of report.
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from accel_engine.run.connection import DAMAGE, explained, reading
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.examined import unpack_examined
-from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable
+from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
     CustomReport,
@@ -33,6 +33,7 @@ from accel_engine.run.diagnostics.reports import (
 __all__ = [
     "ClassificationReport",
     "CustomReport",
+    "DataFingerprint",
     "Diagnostics",
     "DiagnosticsItem",
     "Example",
@@ -55,14 +56,15 @@ __all__ = [
     "serialize",
 ]
 
-DiagnosticsItem: TypeAlias = InputSpec | LayerTable | ValidationReport
+DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | LayerTable | ValidationReport
 """A part of a run's diagnostics, stored as one row."""
 
-_ROW_NAMES = {InputSpec: "intake", LayerTable: "layers", ValidationReport: "validation"}
+_ROW_NAMES = {InputSpec: "intake", DataFingerprint: "data", LayerTable: "layers", ValidationReport: "validation"}
 
 
 _UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]]] = {
     "intake": ("input_spec", InputSpec.unpacked),
+    "data": ("data", DataFingerprint.unpacked),
     "layers": ("layers", LayerTable.unpacked),
     "examined": ("validation", unpack_examined),
     "validation": ("validation", packing.unpack),
@@ -76,12 +78,14 @@ class Diagnostics:
 
     Attributes:
         input_spec: The model's input.
+        data: Fingerprint of the data.
         layers: Its layers.
         validation: The report of the last validation.
         steps: Steps taken when each was stored, by attribute name.
     """
 
     input_spec: InputSpec | None = None
+    data: DataFingerprint | None = None
     layers: LayerTable | None = None
     validation: ValidationReport | None = None
     steps: Mapping[str, int] = field(default_factory=dict)

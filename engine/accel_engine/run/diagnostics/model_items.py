@@ -1,5 +1,6 @@
-"""A model's input and its layers, as runs store them."""
+"""A model's input, its data and its layers, as runs store them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -36,6 +37,23 @@ class InputSpec:
         """The input of a row ``intake``."""
         del body
         return cls(**{**head, "shape": tuple(head["shape"]), "names": tuple(head["names"])})
+
+
+@dataclass(frozen=True, slots=True)
+class DataFingerprint:
+    """What a run's data was when its training began.
+
+    Attributes:
+        parts: Hashes, by what they are of; see :mod:`accel_engine.data.fingerprint`.
+    """
+
+    parts: Mapping[str, str]
+
+    @classmethod
+    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
+        """The fingerprint of a row ``data``."""
+        del body
+        return cls(dict(head["parts"]))
 
 
 @dataclass(frozen=True, slots=True)

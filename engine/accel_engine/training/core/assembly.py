@@ -24,6 +24,7 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
+from accel_engine.training.core.changed_data import changed_data_notes
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
@@ -227,7 +228,7 @@ def assemble(
     strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
     check_compilable(plan, dataset.spec)
-    notes: list[str] = []
+    notes = changed_data_notes(dataset, trained)
     if isinstance(models.find(plan.model), AutoModel):
         resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
     train, replicas = dataset.train, strategy.num_replicas_in_sync

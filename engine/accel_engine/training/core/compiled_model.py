@@ -20,6 +20,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.custom_step_optimizers import build_optimizers
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
 from accel_engine.training.core.metric_states import metrics_of
@@ -81,6 +82,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     information = load_initial_weights(model, plan) if trained is None else []
+    notes += other_meaning_notes(dataset, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
     custom_step = has_custom_train_step(model)

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -22,6 +23,7 @@ from accel_engine.run.lock import WriterLock
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
 from accel_engine.training.checkpoints.restored_model import restore_model
+from accel_engine.training.core.changed_data import check_unchanged
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.run_scaling import scale_of_data
 from accel_engine.training.evaluation.input_specs import input_spec_of
@@ -44,12 +46,14 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         ``step``: the checkpoint's step.
 
     Raises:
-        AccelError: The run is active, or its model cannot be validated.
+        AccelError: The run is active, its model cannot be validated, or its data has changed.
     """
     info = _read_ended_run(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
-    dataset = data.load(plan.data, plan.data_options)
-    examples, recorded = dataset.validation, diagnostics.read(directory).input_spec
+    keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
+    dataset, stored = data.load(plan.data, plan.data_options), diagnostics.read(directory)
+    check_unchanged(dataset, stored)
+    examples, recorded = dataset.validation, stored.input_spec
     if examples is None:
         raise DataError(f"{plan.data} has no validation examples")
     scale = recorded.scale if recorded else scale_of_data(plan, dataset)
