@@ -109,3 +109,14 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
         ended = last(worker_runs_of(directory)[name])
         assert ended.outcome is Outcome.FINISHED
         assert ended.reason.startswith("training has ended, or coordinator")
+
+
+def test_the_time_limit_ends_a_run_within_an_epoch(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+    plan = SERVED.replace(model="linear", steps_per_epoch=1_000_000, time_limit="2s", validation="off")
+    directory = run.create(plan)
+    engines.append(start(directory))
+    assert engines[-1].wait(180) == 0
+
+    ended = last(directory)
+    assert (ended.outcome, ended.reason) == (Outcome.STOPPED, "the time limit of 2s is reached")
+    assert 0 < ended.steps == latest_checkpoint(directory) < 1_000_000

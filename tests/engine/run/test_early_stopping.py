@@ -96,3 +96,22 @@ def test_waiting_begins_anew_after_a_run_that_had_finished() -> None:
         stopping.replay([*events, ended(outcome), started(30)], 30)
         assert stopping.should_stop is stops
         assert stopping.best_step == 10
+
+
+def test_the_value_of_a_step_that_is_validated_again_counts_once() -> None:
+    stopping = follow()
+    for step in (1, 2, 2, 2):
+        stopping.observe(validated(step, float(step)))
+    assert not stopping.should_stop
+    stopping.observe(validated(3, 3.0))
+    assert stopping.should_stop
+
+
+def test_the_best_of_some_steps() -> None:
+    stopping = follow(min_delta=0.2)
+    for step, value in ((10, 1.0), (20, 0.5), (30, 0.4), (40, float("nan"))):
+        stopping.observe(validated(step, value))
+    assert stopping.best_among([10, 20, 30, 40]) == stopping.best_step == 20
+    assert stopping.best_among([10, 30, 40]) == 30
+    assert stopping.best_among([10, 15]) == 10
+    assert stopping.best_among([40]) is None

@@ -1,5 +1,6 @@
 """A run with a whole recipe continues as if it had never been interrupted."""
 
+import runpy
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -42,6 +43,88 @@ PLAN = Plan(
 )
 """48 steps, 12 an epoch."""
 
+TUNED = Plan(
+    epochs=4,
+    batch_size=128,
+    micro_batches=2,
+    precision="mixed_bfloat16",
+    optimizer="adamw",
+    learning_rate=0.02,
+    weight_decay=0.01,
+    clip_norm=0.5,
+    schedule="one-cycle",
+    warmup=0.25,
+    class_weight=("balanced",),
+    metrics=("f1_score",),
+    freeze=("all-but-head",),
+    unfreeze_epoch=2,
+    validation_every="5 steps",
+    checkpoint_every="9 steps",
+    keep_checkpoints=1,
+    patience=8,
+    restore_best="on",
+    monitor="validation_f1_score",
+)
+"""Starts from the weights of a file."""
+
+STREAMED = Plan(
+    task="classification",
+    epochs=4,
+    steps_per_epoch=12,
+    optimizer="lamb",
+    learning_rate=0.01,
+    ema_momentum=0.8,
+    clip_value=0.1,
+    schedule="steps",
+    rate_drops=("30%", "60%"),
+    label_smoothing=0.1,
+    freeze=("batch_normalization*",),
+    unfreeze_epoch=3,
+    validation_every="4 steps",
+    checkpoint_every="5 steps",
+    patience=20,
+    min_delta=0.01,
+    restore_best="on",
+    monitor="validation_loss",
+)
+"""Its passes over the data have ten batches, and its epochs twelve."""
+
+FILE = """
+import keras
+import numpy as np
+from keras import layers
+
+def build(input_shape, classes):
+    regularizer = keras.regularizers.L2(0.01)
+    return keras.Sequential([
+        keras.Input(input_shape),
+        layers.Flatten(),
+        layers.Dense(32, kernel_regularizer=regularizer),
+        layers.BatchNormalization(gamma_regularizer=regularizer),
+        layers.Dropout(0.3),
+        layers.Dense(classes, activation="softmax", kernel_regularizer=regularizer),
+    ])
+
+def examples(seed, count):
+    x = np.random.default_rng(seed).normal(size=(count, 8)).astype("float32")
+    return x, x[:, :3].argmax(axis=1)
+
+def data():
+    def batches():
+        x, y = examples(1, 240)
+        for first in range(0, 240, 24):
+            yield x[first : first + 24], y[first : first + 24]
+    return {"train": batches, "validation": examples(2, 50), "class_names": ["a", "b", "c"]}
+"""
+"""A model whose every layer with weights is regularized, also those that are frozen at first."""
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("own") / "own.py"
+    path.write_text(FILE)
+    return str(path)
+
 
 def copied(trained: Trained, directory: Path) -> Path:
     """A copy of a run, to be continued."""
@@ -53,24 +136,41 @@ def losses(trained: Trained) -> dict[int, float]:
     return {event.step: event.metrics["loss"] for event in trained.all(Validated)}
 
 
-@pytest.mark.parametrize(("steps", "replicas"), [(14, 2), (24, 1)])
-def test_a_run_with_all_of_it_continues_exactly(gym: Gym, random_model: str, steps: int, replicas: int) -> None:
-    spread = {"strategy": "mirrored", "virtual_cpus": 2} if replicas == 2 else {}
-    plan = PLAN.replace(model=random_model, **spread)
+def check_continuation(gym: Gym, plan: Plan, steps: int) -> None:
+    """Compare a run with one that is lost after some steps, so that it continues from an earlier checkpoint."""
     whole = gym.train_once(plan)
-    stopped = gym.train(plan, at={steps: [("stop_now",)]})
-    assert stopped.ended.outcome is Outcome.STOPPED
-    assert 0 < latest_checkpoint(stopped.directory) < 25
+    assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
+    lost = gym.train(plan, at={steps: [("stop_now",)]})
+    assert lost.ended.outcome is Outcome.STOPPED
+    assert 0 < latest_checkpoint(lost.directory) < steps
 
-    resumed = gym.train(plan, run=stopped.directory)
+    resumed = gym.train(plan, run=lost.directory)
 
-    assert len(whole.series["loss"]) == 48
+    assert len(whole.series["loss"]) == whole.ended.steps > 40
+    assert (resumed.ended.outcome, resumed.ended.reason) == (whole.ended.outcome, whole.ended.reason)
     for name, values in whole.series.items():
         np.testing.assert_array_equal(resumed.series[name], values)
     assert losses(resumed) == losses(whole)
     saved = [keras.models.load_model(run.directory / "model.keras") for run in (whole, resumed)]
     for ours, theirs in zip(saved[1].weights, saved[0].weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("steps", "replicas"), [(14, 2), (26, 1)])
+def test_a_run_with_all_of_it_continues_exactly(gym: Gym, own: str, steps: int, replicas: int) -> None:
+    spread = {"strategy": "mirrored", "virtual_cpus": 2} if replicas == 2 else {}
+    check_continuation(gym, PLAN.replace(model=f"{own}:build", **spread), steps)
+
+
+def test_a_fine_tuned_run_in_low_precision_continues_exactly(gym: Gym, own: str, tmp_path: Path) -> None:
+    keras.utils.set_random_seed(3)
+    weights = tmp_path / "initial.weights.h5"
+    runpy.run_path(own)["build"]((28, 28, 1), 10).save_weights(weights)
+    check_continuation(gym, TUNED.replace(model=f"{own}:build", initial_weights=str(weights)), 22)
+
+
+def test_a_stream_of_unknown_length_continues_exactly(gym: Gym, own: str) -> None:
+    check_continuation(gym, STREAMED.replace(model=f"{own}:build", data=f"{own}:data"), 33)
 
 
 def test_it_validates_and_saves_at_its_steps_and_keeps_the_best_checkpoint(gym: Gym, random_model: str) -> None:

@@ -44,13 +44,24 @@ def test_minutes_and_the_time_limit_go_by_the_clock() -> None:
     assert not timetable.validation.is_due(5, None)
     clock.seconds = 121
     assert timetable.validation.is_due(5, None)
-    timetable.validation.done()
+    assert timetable.is_due_by_clock(5)
+    timetable.validation.done(5)
     assert not timetable.validation.is_due(5, None)
+    assert not timetable.is_due_by_clock(6)
     clock.seconds = 5399
     assert not timetable.is_over
     clock.seconds = 5400
     assert timetable.is_over
+    assert timetable.is_due_by_clock(6)
 
 
 def test_nothing_is_validated_on_the_way_if_only_the_end_counts() -> None:
     assert not Timetable(Plan(validation="end")).validation.is_due(10, 1)
+
+
+def test_what_was_done_after_some_steps_is_not_due_after_them() -> None:
+    recurring = Recurring(Interval(5, "steps"))
+    assert recurring.is_due(10, None)
+    recurring.done(10)
+    assert not recurring.is_due(10, 1)
+    assert recurring.is_due(15, None)
