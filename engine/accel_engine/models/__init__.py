@@ -3,6 +3,7 @@
 The builders are in the other modules of this package, which only the engine process imports.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,6 +147,13 @@ class UserModel:
     kind: str
     target: str
     function: str = ""
+
+    @property
+    def modified(self) -> float | None:
+        """When its file was modified, in seconds since the Unix epoch; ``None`` for a module, or without the file."""
+        with suppress(OSError):
+            return Path(self.target).expanduser().stat().st_mtime if self.kind != "module" else None
+        return None
 
 
 def find(spec: str) -> ModelEntry | AutoModel | UserModel:

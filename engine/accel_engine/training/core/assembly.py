@@ -2,7 +2,6 @@
 
 import pkgutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -24,6 +23,7 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
+from accel_engine.training.core.batch_notes import batch_notes
 from accel_engine.training.core.changed_data import changed_data_notes
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
@@ -61,8 +61,8 @@ class Assembly:
         information: Notes for the user.
         notes: Warnings for the user.
         unseeded: The state of Keras' global random generator, for layers without a seed; empty where inaccessible.
-        model_modified: When the file of the user's model was modified, in seconds since the Unix epoch; ``None`` for
-            other models.
+        model_modified: When the file of the user's model had been modified as it was read, in seconds since the Unix
+            epoch; ``None`` for other models.
     """
 
     resolved: ResolvedPlan
@@ -239,27 +239,14 @@ def assemble(
     )
     step_counts = resolved.step_counts
     assert step_counts is not None  # noqa: S101 (they were just counted)
-    if isinstance(train, Split) and plan.batch_size > len(train):
-        notes.append(
-            f"the batch size {plan.batch_size} is larger than the data: a step takes all {len(train)} examples"
-        )
-    elif isinstance(train, Split) and step_counts.global_batch < plan.batch_size:
-        notes.append(
-            f"the batch size {plan.batch_size} is not divisible by {step_counts.replicas} replicas: each takes "
-            f"{step_counts.per_replica_batch}, so the global batch is {step_counts.global_batch}"
-        )
+    notes += batch_notes(resolved, train)
     if devices[0].startswith("TPU"):
         if isinstance(train, Split):
             notes += filter(None, [tpu_advice(step_counts, len(train))])
         if resolved.remote_tpu and isinstance(train, Split) and not train.in_memory:
             raise DataError(f"{plan.data} does not fit in memory, and a remote TPU cannot read files on this machine")
     cluster = resolved.cluster
-    if cluster is not None and cluster.coordinated and len(cluster.workers) > 1:
-        notes.append(
-            f"{len(cluster.workers)} workers run steps of {step_counts.global_batch} examples asynchronously, "
-            "on weights that the others are updating"
-        )
-    modified = _modified(plan)  # now, as the file may be moved later
+    modified = resolved.model.modified if isinstance(resolved.model, models.UserModel) else None
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         unseeded = unseeded_state()
@@ -278,10 +265,6 @@ def assemble(
         feed = choose_feed(strategy, train, device_memory)
     else:
         feed = StreamFeed(strategy, train, devices[0], *((cluster.index, len(cluster.workers)) if cluster else ()))
-        if replicas > 1:
-            notes.append(
-                f"{replicas} replicas share each batch evenly; up to {replicas - 1} of its examples are left out"
-            )
     return Assembly(
         resolved=resolved,
         strategy=strategy,
@@ -302,14 +285,6 @@ def assemble(
         unseeded=unseeded,
         model_modified=modified,
     )
-
-
-def _modified(plan: Plan) -> float | None:
-    """When the file of a user's model was modified; ``None`` for other models."""
-    model = models.find(plan.model)
-    if not isinstance(model, models.UserModel) or model.kind == "module":
-        return None
-    return Path(model.target).expanduser().stat().st_mtime
 
 
 def _by_row(examples: Examples) -> Split:
