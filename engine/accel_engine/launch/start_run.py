@@ -15,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.launch import engine_process
 from accel_engine.launch.warm_engine import USABLE, WarmEngine
 from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
@@ -70,7 +71,8 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    plan = _checked(Plan.from_mapping({**info.plan_values, **(changes or {})}), None)
+    wanted = changes or {}
+    plan = _checked(Plan.from_mapping(without_ignored({**info.plan_values, **wanted}, wanted)), None)
     reopen(directory, plan)
     return directory
 

@@ -12,10 +12,10 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.data_options import SPLITS
 from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, Words, join_words
+from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
-from accel_engine.plan import SPECS, Plan
+from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.fields import LOSSES, METRICS
@@ -24,7 +24,7 @@ from accel_engine.plan.plan import default_text
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.formatting import field_labels, numbers
-from accel_tui.formatting.field_labels import label
+from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
@@ -123,13 +123,6 @@ def _with_survey(resolved: ResolvedPlan, surveyed: DatasetEntry | None) -> Resol
     if surveyed is None or surveyed.path is None or surveyed.path != resolved.data.path:
         return resolved
     return resolved.with_data(surveyed)
-
-
-def word(reason: Words) -> str:
-    """Join a message about plan fields, with the labels of the form."""
-    return join_words(
-        reason, lambda at: label(at.field) + (f" set to {at.value}" if at.value.isdigit() else f" {at.value}".rstrip())
-    )
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
@@ -265,7 +258,11 @@ def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Dev
     if not devices:
         return FieldChoice(entry.name, entry.summary)
     # Devices, reduction and precision are selected after the strategy: only the hardware counts here.
-    chosen = drop_irrelevant(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
+    later = {name: DEFAULTS[name] for name in ("devices", "reduction", "precision", "force")}
+    try:
+        chosen = drop_irrelevant(plan.replace(strategy=entry.name, **later), devices)
+    except PlanError as error:  # another field cannot have this strategy
+        return FieldChoice(entry.name, f"{label(error.field)}: {word(error.reason)}", possible=False)
     missing = incompatibility(entry.name, chosen, devices)
     relevant = resolve(chosen)
     required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, relevant, devices)}
