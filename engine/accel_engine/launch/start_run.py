@@ -42,7 +42,7 @@ def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
         DataError: The data cannot be read.
         RunError: The run cannot be written.
     """
-    return create(_checked(plan, devices))
+    return create(_checked(plan, devices, is_new=True))
 
 
 def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
@@ -72,7 +72,7 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
     wanted = changes or {}
-    plan = _checked(Plan.from_mapping(without_ignored({**info.plan_values, **wanted}, wanted)), None)
+    plan = _checked(Plan.from_mapping(without_ignored({**info.plan_values, **wanted}, wanted)), None, is_new=False)
     reopen(directory, plan)
     return directory
 
@@ -94,11 +94,11 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> None:
     engine_process.start(directory)
 
 
-def _checked(plan: Plan, devices: Sequence[Device] | None) -> Plan:
+def _checked(plan: Plan, devices: Sequence[Device] | None, *, is_new: bool) -> Plan:
     """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, is_new=is_new)
     engine_process.require_installation()
     return resolved.with_chosen_model().plan

@@ -4,10 +4,11 @@ A plan with such a field is refused, the form hides the field, and the plan of a
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
-from accel_engine.errors import FieldValue, Words
+from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.plan.fields import PlanFields
 
 WITH_MOMENTUM = ("sgd", "rmsprop")
@@ -100,18 +101,21 @@ def without_ignored(values: Mapping[str, Any], wanted: Container[str] = ()) -> d
     """Leave out the fields of a plan that have no effect.
 
     Args:
-        values: Values by name, as of JSON; other names are kept.
+        values: Values by name; those of other names, and invalid ones, are kept.
         wanted: Fields to keep anyway, so that the plan is refused.
     """
-    kept, known = dict(values), {item.name for item in fields(PlanFields)}
-    while True:
-        plan = PlanFields(**{name: _immutable(value) for name, value in kept.items() if name in known})
-        dropped = [name for name in ignored(plan) if name in kept and name not in wanted]
-        if not dropped:
-            return kept
+    kept = dict(values)
+    while dropped := [name for name in ignored(_valid_fields(kept)) if name not in wanted]:
         for name in dropped:
             del kept[name]
+    return kept
 
 
-def _immutable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _valid_fields(values: Mapping[str, Any]) -> PlanFields:
+    """The fields with valid values; the others have their defaults."""
+    valid: dict[str, Any] = {}
+    for item in fields(PlanFields):
+        if item.name in values:
+            with suppress(PlanError):
+                valid[item.name] = item.metadata["spec"].check(item.name, values[item.name])
+    return PlanFields(**valid)

@@ -24,7 +24,7 @@ from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.recipe_fit import misfits
-from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
+from accel_engine.plan.tuning_checks import IMAGENET, check_weights_file, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -166,7 +166,11 @@ def check_compilable(plan: Plan, spec: Structure) -> None:
 
 
 def resolve(
-    plan: Plan, devices: Sequence[Device] | None = None, *, environment: Mapping[str, str] = os.environ
+    plan: Plan,
+    devices: Sequence[Device] | None = None,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    is_new: bool = False,
 ) -> ResolvedPlan:
     """Look up what a plan refers to, and collect its errors; the user's data is not read.
 
@@ -174,9 +178,13 @@ def resolve(
         plan: The plan.
         devices: The machine's devices; without them the plan is not placed.
         environment: Environment variables, which may describe a cluster or name a TPU.
+        is_new: Whether the plan is for a new run, which needs its file of initial weights.
     """
     strategy = strategies.find(plan.strategy)
     errors: dict[str, Words] = {}
+    with _collected(errors):
+        if is_new:
+            check_weights_file(plan)
     cluster, tpu, placement, environment_error = None, None, None, ""
     try:
         with _collected(errors):
@@ -200,7 +208,7 @@ def resolve(
     ).with_data(data)
 
 
-def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
+def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -208,6 +216,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     Args:
         plan: The plan.
         devices: The machine's devices.
+        is_new: Whether the plan is for a new run, which needs its file of initial weights.
 
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
@@ -215,7 +224,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
         ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
-    resolved = resolve(plan, devices).check()
+    resolved = resolve(plan, devices, is_new=is_new).check()
     if isinstance(resolved.model, UserModel):
         user_code.check(resolved.model)
     surveyed = datasets.survey(resolved.data, plan.data_options)

@@ -15,6 +15,19 @@ from accel_engine.launch import engine_process
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
+from recorded_run import put
+
+
+OLD = {
+    "model": "cnn",
+    "epochs": 2,
+    "patience": 3,
+    "min_delta": 0.1,
+    "validation_every": "5 steps",
+    "monitor_mode": "max",
+    "rate_drop_factor": 0.5,
+}
+"""A stored plan, two of whose fields have no effect."""
 
 
 def plan_of(directory):
@@ -308,6 +321,29 @@ def test_a_live_run_is_not_continued(engines, run_command, new_run, words, phase
     assert result.status == 1
     assert f"accel-tui {command} {engine.directory.name}" in result.err
     engine.writer.close()
+
+
+def test_a_run_is_continued_without_its_file_of_initial_weights(engines, run_command, tmp_path):
+    weights = tmp_path / "mine.weights.h5"
+    weights.touch()
+    assert run_command(f"train --epochs 1 --initial-weights {weights}").status == 0
+    checkpoint(engines.started[0], 4)
+    weights.unlink()
+    assert run_command("continue last --epochs 2").status == 0
+    assert plan_of(engines.started[1]).epochs == 2
+    assert "no such file" in run_command(f"train --initial-weights {weights}").err
+
+
+def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, new_run):
+    engine = new_run()
+    engine.train()
+    checkpoint(engine.directory, 8)
+    put(engine.directory, plan=json.dumps(OLD))
+    assert plan_of(engine.directory).monitor_mode == "auto"
+    assert "needs --patience" in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
+    assert run_command("continue last --epochs 5 --patience auto --validation end").status == 0
+    continued = plan_of(engines.started[0])
+    assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)
 
 
 def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):

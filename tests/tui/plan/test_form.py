@@ -10,7 +10,7 @@ from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement
-from accel_tui.formatting.field_labels import label
+from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import form
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
@@ -66,6 +66,18 @@ def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> N
     assert "use auto (float32), or force on to use" in word(filled.errors["precision"])
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
     assert not form.evaluate({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
+
+
+def test_a_strategy_that_another_field_cannot_have_is_offered_with_the_reason_only() -> None:
+    filled = form.evaluate({"ema_momentum": "0.9", "precision": "mixed_float16", "force": "on"}, (CPU, *GPUS))
+    offered = {choice.value: choice for choice in form.choices("strategy", filled, (CPU, *GPUS))}
+    assert not offered["central-storage"].possible
+    assert offered["central-storage"].note.startswith("EMA momentum: central-storage keeps no averages")
+    assert offered["mirrored"].possible
+
+
+def test_a_file_of_initial_weights_must_exist() -> None:
+    assert form.evaluate({"initial_weights": "none.keras"}, (CPU,)).errors["initial_weights"] == ("no such file",)
 
 
 def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: Path) -> None:
