@@ -1,6 +1,6 @@
 """Checks that a plan's loss, metrics and schedule fit its task and its number of steps, before training."""
 
-from accel_engine.errors import Words
+from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import PlanFields
 
@@ -47,7 +47,15 @@ def misfits(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict
     found: dict[str, Words] = {}
     total = step_counts.total_steps if step_counts else 0
     if total and plan.warmup >= total:
-        found["warmup"] = (f"must be below the {total} steps of the run",)
+        steps = f"must be below the {total} steps of the run, which follow from "
+        found["warmup"] = (
+            steps,
+            FieldValue("epochs"),
+            ", ",
+            FieldValue("steps_per_epoch"),
+            " and ",
+            FieldValue("batch_size"),
+        )
     if plan.loss in LOSSES_WITHOUT.get(task, ()):
         found["loss"] = (f"{plan.loss} is not a loss of {task}",)
     if task in ("regression", "reconstruction") and plan.label_smoothing:

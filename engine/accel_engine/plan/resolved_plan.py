@@ -16,7 +16,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.data.structure import Structure, has_texts
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, UsageError, Words
+from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
@@ -133,6 +133,22 @@ class ResolvedPlan:
         """Complete the plan with its steps, once the data is read and the replicas are known."""
         return replace(self, step_counts=step_counts)
 
+    def with_survey(self) -> Self:
+        """Complete the plan with what the names, headers and first rows of its data tell.
+
+        Raises:
+            DataError: The data file or folder cannot be read.
+        """
+        errors = dict(self.errors)
+        with _collected(errors):
+            return self.with_data(datasets.survey(self.data, self.plan.data_options))
+        return replace(self, errors=errors)
+
+    @property
+    def plan_errors(self) -> list[PlanError]:
+        """The errors, each with the value of its field."""
+        return [PlanError(name, getattr(self.plan, name), *reason) for name, reason in self.errors.items()]
+
     def check(self) -> Self:
         """Return this plan if it has no errors.
 
@@ -143,9 +159,9 @@ class ResolvedPlan:
         """
         if self.environment_error:
             raise UsageError(self.environment_error)
-        errors = [PlanError(name, getattr(self.plan, name), *reason) for name, reason in self.errors.items()]
+        errors = self.plan_errors
         if len(errors) > 1:
-            raise InvalidPlanError([str(error) for error in errors])
+            raise InvalidPlanError(errors)
         for error in errors:
             raise error
         return self
@@ -224,11 +240,16 @@ def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> Reso
         ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
-    resolved = resolve(plan, devices, is_new=is_new).check()
+    resolved = resolve(plan, devices, is_new=is_new)
+    try:
+        resolved = resolved.with_survey()
+    except AccelError:
+        resolved.check()  # what is wrong with the plan may be why
+        raise
+    resolved.check()
     if isinstance(resolved.model, UserModel):
         user_code.check(resolved.model)
-    surveyed = datasets.survey(resolved.data, plan.data_options)
-    return resolved.with_data(surveyed).check()
+    return resolved
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.plan import default_text
 
-
 CONTRADICTING = {"global_clip_norm", "clip_value", "final_rate", "validation"}
 """Fields that contradict some of the others, or make them pointless."""
 

@@ -17,7 +17,6 @@ from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
 from recorded_run import put
 
-
 OLD = {
     "model": "cnn",
     "epochs": 2,
@@ -123,6 +122,31 @@ def test_all_mistakes_of_a_plan_file_are_told_with_their_lines(engines, run_comm
     ]
     result = run_command(f"train {file} --batch-size 8 --optimizer sgd")
     assert result.err.splitlines() == [f"accel-tui: {file}:2: epoch = 3: unknown field; did you mean epochs?"]
+    assert not engines.started
+
+
+def test_what_does_not_fit_is_told_with_lines_beside_the_other_mistakes(engines, run_command, tmp_path):
+    file, table = tmp_path / "plan.toml", tmp_path / "a.csv"
+    table.write_text("a,b,y\n" + "1,2,x\n3,4,z\n" * 10)
+    misfits = 'metrics = ["r2_score"]\nschedule = "linear"\nwarmup = 99999\ninitial_weights = "none.keras"\n'
+    lines = [
+        f"{file}:1: metrics = 'r2_score': r2_score: the metrics of classification are",
+        f"{file}:3: warmup = 99999.0: must be below the 230 steps of the run, which follow from epochs, ",
+        f"{file}:4: initial_weights = 'none.keras': no such file",
+    ]
+    for text, expected in (
+        (misfits, lines),
+        (misfits + "epochs = 0\n", [lines[0], lines[2], f"{file}:5: epochs = 0: must be an integer of at least 1"]),
+        (f'{misfits}data = "x.csv"\n', [f"{file}:5: data = 'x.csv': no such file"]),
+        (f'data = "{table}"\ntarget = ["z"]\npatience = 0\n', [f"{file}:2: target = 'z': ", f"{file}:3: patience"]),
+    ):
+        file.write_text(text)
+        result = run_command(f"train {file}")
+        found = result.err.removeprefix("accel-tui: ").splitlines()
+        found = found[1:] if expected[1:] else found
+        assert result.status == 2
+        assert len(found) == len(expected), result.err
+        assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), result.err
     assert not engines.started
 
 
