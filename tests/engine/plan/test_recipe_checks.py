@@ -77,7 +77,7 @@ def test_a_metric_of_training_needs_no_validation() -> None:
     [
         ({"warmup": 46, "schedule": "linear", "epochs": 2}, "warmup", "below the 46 steps"),
         ({"freeze": ("conv*",), "unfreeze_epoch": 11}, "unfreeze_epoch", "one of the 10 epochs"),
-        ({"metrics": ("r2_score",)}, "metrics", "metrics of classification are"),
+        ({"metrics": ("r2_score",)}, "metrics", "use accuracy, auc"),
         ({"loss": "huber"}, "loss", "not a loss of classification"),
         ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
         ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),

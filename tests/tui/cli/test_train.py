@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_told_with_lines_beside_the_other_mistakes(engines,
     table.write_text("a,b,y\n" + "1,2,x\n3,4,z\n" * 10)
     misfits = 'metrics = ["r2_score"]\nschedule = "linear"\nwarmup = 99999\ninitial_weights = "none.keras"\n'
     lines = [
-        f"{file}:1: metrics = 'r2_score': r2_score: the metrics of classification are",
+        f"{file}:1: metrics = 'r2_score': r2_score cannot be measured for the task classification: use accuracy",
         f"{file}:3: warmup = 99999.0: must be below the 230 steps of the run, which follow from epochs, ",
         f"{file}:4: initial_weights = 'none.keras': no such file",
     ]

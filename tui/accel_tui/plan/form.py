@@ -18,11 +18,11 @@ from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
-from accel_engine.plan.fields import LOSSES, METRICS
 from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
@@ -38,36 +38,6 @@ _SUGGESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "monitor": (("validation_loss", ""), ("validation_accuracy", ""), ("loss", ""), ("accuracy", "")),
 }
 """Usual values of fields that take any text, with descriptions."""
-
-_OF_CLASSES = frozenset(
-    {
-        "categorical_crossentropy",
-        "binary_crossentropy",
-        "categorical_focal_crossentropy",
-        "binary_focal_crossentropy",
-        "categorical_hinge",
-        "hinge",
-        "squared_hinge",
-        "dice",
-        "kl_divergence",
-        "accuracy",
-        "top_k_categorical_accuracy",
-        "auc",
-        "precision",
-        "recall",
-        "f1_score",
-    }
-)
-"""Losses and metrics of classes."""
-
-_FITTING: Mapping[str, frozenset[str]] = {
-    "classification": _OF_CLASSES,
-    "sequence": _OF_CLASSES,
-    "multi-label": _OF_CLASSES - {"categorical_hinge", "top_k_categorical_accuracy"},
-    "segmentation": _OF_CLASSES | {"mean_io_u"},
-    "regression": frozenset({*LOSSES, *METRICS}) - _OF_CLASSES - {"mean_io_u"},
-}
-"""The losses and metrics to offer for a task; all for the others."""
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -177,7 +147,7 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
     if name in _SUGGESTIONS:
         return tuple(FieldChoice(*suggestion) for suggestion in _SUGGESTIONS[name])
     if name in ("loss", "metrics"):
-        fitting = _FITTING.get(_task(filled), SPECS[name].choices)
+        fitting = (LOSSES_OF if name == "loss" else METRICS_OF).get(_task(filled), SPECS[name].choices)
         return tuple(FieldChoice(value) for value in SPECS[name].choices if value == AUTO or value in fitting)
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
 

@@ -32,7 +32,7 @@ LOSSES: dict[str, type[keras.losses.Loss]] = {
     "poisson": keras.losses.Poisson,
     "kl_divergence": keras.losses.KLDivergence,
 }
-"""Keras' losses by the names of :data:`accel_engine.plan.fields.LOSSES`."""
+"""Keras' losses by the names of :data:`accel_engine.plan.task_choices.LOSSES`."""
 
 _SMOOTHED = ("categorical_crossentropy", "binary_crossentropy")
 
@@ -89,6 +89,9 @@ def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: 
 
 
 def _make(name: str, plan: Plan, output: Any, dataset: Dataset, *, logits: bool) -> keras.losses.Loss:
+    if name.startswith("categorical") and output.shape[-1] == 1:
+        reason = f"{name} needs an output for each class; the model has one: use binary_crossentropy"
+        raise PlanError("loss", plan.loss, reason)
     if name == "categorical_crossentropy" and not plan.label_smoothing and are_labels(dataset.spec.targets, output):
         return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
     options: dict[str, Any] = {"from_logits": logits} if "crossentropy" in name else {}
