@@ -10,6 +10,7 @@ from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.monitor import monitors_training
 
 WITH_MOMENTUM = ("sgd", "rmsprop")
 """Optimizers with an argument ``momentum``."""
@@ -43,11 +44,6 @@ def _choice(field: str, first: str, *others: str) -> Need:
     """The need of one of some values of a field."""
     listed = "".join(f"{' or' if other == others[-1] else ','} {other}" for other in others)
     return Need(lambda plan: getattr(plan, field) in (first, *others), ("needs ", FieldValue(field, first), listed))
-
-
-def monitors_training(plan: PlanFields) -> bool:
-    """Whether the plan's monitor is a metric of training."""
-    return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
 
 
 _OF_SEVERAL_STEPS = _needs(lambda plan: bool(plan.time or plan.window), FieldValue("time"), FieldValue("window"))

@@ -3,6 +3,7 @@
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.monitor import wrong_monitor
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 
 
@@ -31,6 +32,8 @@ def misfits(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict
         found["loss"] = (f"not a loss of {task}; those are {', '.join(losses)}",)
     if task in ("regression", "reconstruction") and plan.label_smoothing:
         found["label_smoothing"] = (f"is of classes; the data is for {task}",)
+    if wrong := wrong_monitor(plan, task):
+        found["monitor"] = wrong
     if wrong := wrong_metrics(plan, plan.task if task == "auto" else task):
         found["metrics"] = wrong
     return found

@@ -48,3 +48,6 @@ METRICS_OF: Mapping[str, tuple[str, ...]] = {
     "custom": (),
 }
 """The metrics that a plan can name by task; a custom task has those that the model is compiled with."""
+
+MEASURED_AT_VALIDATION = ("auc",)
+"""Metrics whose state is too large to measure them at every step, whatever the number of classes."""

@@ -171,7 +171,13 @@ class Trainer:
         self.allocated_memory = AllocatedMemory(report.devices)
         monitor, measured = report.built.monitor, measured_metrics(assembly)
         self._milestones = Milestones(
-            self._plan, monitor, measured, self._reporter, self._agree, validates=self._validation is not None
+            self._plan,
+            monitor,
+            measured,
+            report.built.series,
+            self._reporter,
+            self._agree,
+            validates=self._validation is not None,
         )
         self._saver.best_step = self._milestones.best_step
         if problem:

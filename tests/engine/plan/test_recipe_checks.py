@@ -78,6 +78,9 @@ def test_a_metric_of_training_needs_no_validation() -> None:
         ({"warmup": 46, "schedule": "linear", "epochs": 2}, "warmup", "below the 46 steps"),
         ({"freeze": ("conv*",), "unfreeze_epoch": 11}, "unfreeze_epoch", "one of the 10 epochs"),
         ({"metrics": ("r2_score",)}, "metrics", "use accuracy, auc"),
+        ({"metrics": ("accuracy",), "task": "custom", "model": "mlp"}, "metrics", "compile the model with its"),
+        ({"metrics": ("auc",), "monitor": "auc"}, "monitor", "at validation only: use --monitor validation_auc"),
+        ({"monitor": "val_f1"}, "monitor", "f1 is not measured; measured are loss, accuracy"),
         ({"loss": "huber"}, "loss", "not a loss of classification"),
         ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
         ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),
@@ -87,6 +90,12 @@ def test_what_does_not_fit_the_data_is_found_before_the_start(fields: dict[str, 
     errors = resolve(Plan(**fields), CPU).errors
 
     assert message in "".join(map(str, errors[field]))
+
+
+@pytest.mark.parametrize("monitor", ["val_loss", "validation_accuracy", "loss", "auc", "gradient_norm", "recall"])
+def test_what_is_measured_can_be_monitored(monitor: str) -> None:
+    plan = Plan(monitor=monitor, metrics=("recall",) if monitor == "recall" else ())
+    assert ("monitor" in resolve(plan, CPU).errors) == (monitor == "auc")
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,17 @@ def test_losses_and_metrics_are_those_of_the_task(task: str, offered: str, not_o
     assert {choice.value for choice in form.choices("loss", custom)} == set(SPECS["loss"].choices)
 
 
+def test_what_is_measured_is_offered_as_monitor() -> None:
+    offered = {
+        metric: [choice.value for choice in form.choices("monitor", form.evaluate({"task": task, "metrics": metric}))]
+        for task, metric in (("classification", "auc"), ("regression", "r2_score"))
+    }
+    assert offered == {
+        "auc": ["validation_loss", "validation_accuracy", "validation_auc", "loss", "accuracy"],
+        "r2_score": ["validation_loss", "validation_r2_score", "loss", "r2_score"],
+    }
+
+
 def test_usual_values_are_offered_where_any_text_is_taken() -> None:
     filled = form.evaluate({})
     for name in ("freeze", "initial_weights", "class_weight", "monitor"):

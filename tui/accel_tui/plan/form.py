@@ -18,11 +18,12 @@ from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
+from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
+from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS_OF
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
@@ -35,7 +36,6 @@ _SUGGESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "class_weight": (("balanced", "by the number of examples of each class"),),
     "freeze": (("all-but-head", "only the last layers train"),),
     "initial_weights": (("imagenet", "if the model has such weights"),),
-    "monitor": (("validation_loss", ""), ("validation_accuracy", ""), ("loss", ""), ("accuracy", "")),
 }
 """Usual values of fields that take any text, with descriptions."""
 
@@ -110,7 +110,7 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    listed = ("model", "data", "strategy", "devices", "split", *_COLUMN_FIELDS, *_SUGGESTIONS)
+    listed = ("model", "data", "strategy", "devices", "split", "monitor", *_COLUMN_FIELDS, *_SUGGESTIONS)
     return bool(SPECS[name].choices) or name in listed
 
 
@@ -139,6 +139,10 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
             return _devices(filled.plan, devices)
         case "reduction":
             return tuple(FieldChoice(value) for value in filled.strategy.reductions)
+        case "monitor":
+            names = measured_names(filled.plan, _task(filled))
+            of_training = [name for name in names if name not in MEASURED_AT_VALIDATION]
+            return tuple(FieldChoice(name) for name in (*(f"validation_{name}" for name in names), *of_training))
         case "split":
             of_columns = (f"column:{column.name}" for column in filled.data.columns if column.kind == "category")
             return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))
