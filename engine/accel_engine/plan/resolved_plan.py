@@ -23,7 +23,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
-from accel_engine.plan.recipe_fit import misfits
+from accel_engine.plan.recipe_fit import task_errors
 from accel_engine.plan.tuning_checks import IMAGENET, check_weights_file, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -108,7 +108,7 @@ class ResolvedPlan:
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
         learned = described.learned_task if described and isinstance(model, ModelEntry) else "auto"
-        errors = {**misfits(self.plan, learned, step_counts), **errors}
+        errors = {**task_errors(self.plan, learned, step_counts), **errors}
         return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
 
     def with_chosen_model(self, data: DataDescription | None = None) -> Self:

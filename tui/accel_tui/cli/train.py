@@ -113,7 +113,7 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
     plan, invalid = valid_part({**settings.plan, **written, **flags})
     try:
         if invalid:
-            raise InvalidPlanError([*invalid.values(), *_misfits(plan, invalid)])
+            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
         return prepare_run(plan)
     except (PlanError, InvalidPlanError) as error:
         lines = file.lines if file else {}
@@ -121,7 +121,7 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
         raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
 
 
-def _misfits(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
+def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
     """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return

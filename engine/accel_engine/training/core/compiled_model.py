@@ -25,9 +25,7 @@ from accel_engine.private_names.keras_names import all_layers, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_options import build_options
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
-from accel_engine.training.core.metric_states import (
-    metrics_of,
-)
+from accel_engine.training.core.metric_states import metrics_of
 from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
