@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from accel_engine.devices import detect
-from accel_engine.errors import DataError, PlanError
+from accel_engine.errors import AccelError, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan
@@ -125,7 +125,7 @@ def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
     """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
-    with suppress(DataError):
+    with suppress(AccelError):
         for error in resolve(plan, detect().devices, is_new=True).with_survey().plan_errors:
             if error.field not in invalid and not refers_to(error, invalid):
                 yield error
