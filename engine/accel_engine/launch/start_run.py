@@ -71,8 +71,9 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    wanted = changes or {}
-    plan = _checked(Plan.from_mapping(without_ignored({**info.plan_values, **wanted}, wanted)), None, is_new=False)
+    changes = changes or {}
+    values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
+    plan = _checked(Plan.from_mapping(values), None, is_new=False)
     reopen(directory, plan)
     return directory
 

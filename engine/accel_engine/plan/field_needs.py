@@ -81,7 +81,6 @@ NEEDS: Mapping[str, Need] = {
         FieldValue("validation", "epoch"),
         FieldValue("monitor", "loss"),
     ),
-    "force": _choice("precision", "mixed_float16"),
 }
 """What fields need of others, by field."""
 

@@ -106,7 +106,9 @@ class PlanFields:
         has_words=True,
         example="precision,recall",
     )
-    monitor: str = _field("", "The metric that counts, such as validation_loss", str, example="validation_loss")
+    monitor: str = _field(
+        "", "Metric of early stopping and the best checkpoint, such as validation_loss", str, example="validation_loss"
+    )
     monitor_mode: str = _field(
         "auto",
         "Whether the monitored metric is best at its lowest (min) or highest (max)",
@@ -137,7 +139,7 @@ class PlanFields:
     nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"))
     ema_momentum: float | None = _field(
         None,
-        "Validate and save an average of the weights (EMA), with this momentum",
+        "Validate and save the moving average of the weights (EMA) with this momentum",
         float,
         above=0,
         below=1,
@@ -161,7 +163,7 @@ class PlanFields:
     )
     warmup: float = _field(
         0.0,
-        "Steps in which the learning rate rises from 0, or their share of all steps",
+        "Steps, or a share of all steps, in which the learning rate rises from 0",
         float,
         minimum=0,
         is_share=True,
@@ -201,14 +203,14 @@ class PlanFields:
     )
     freeze: tuple[str, ...] = _field(
         (),
-        "Layers not to train: names, with * for any text, or all-but-head",
+        "Layers to freeze: names, with * for any text, or all-but-head",
         tuple,
         optional=True,
         example="all-but-head",
     )
     unfreeze_epoch: int | None = _field(
         None,
-        "Epoch with which the frozen layers start to train; default: never",
+        "Epoch from which the frozen layers train; default: never",
         int,
         minimum=2,
         optional=True,

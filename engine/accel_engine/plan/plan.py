@@ -14,7 +14,7 @@ from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.recipe_checks import contradictions
+from accel_engine.plan.recipe_checks import recipe_errors
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.text import shell_command
 
@@ -37,7 +37,7 @@ class Plan(PlanFields):
             data.parse_size(self.image_size)
         if self.split not in SPLITS and not self.split.startswith("column:"):
             raise PlanError("split", self.split, f"must be one of {', '.join(SPLITS)} or column:NAME")
-        for error in contradictions(self):
+        for error in recipe_errors(self):
             raise error
 
     @classmethod

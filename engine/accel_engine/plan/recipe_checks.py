@@ -11,7 +11,7 @@ CLIPPING = ("clip_norm", "global_clip_norm", "clip_value")
 """Fields that clip gradients; Keras takes one of them."""
 
 
-def contradictions(plan: PlanFields) -> Iterator[PlanError]:
+def recipe_errors(plan: PlanFields) -> Iterator[PlanError]:
     """Yield an error for each field that contradicts another one, or has parts that are invalid."""
     for name in ignored(plan):
         yield PlanError(name, getattr(plan, name), *NEEDS[name].words)

@@ -7,7 +7,7 @@ from accel_engine.plan.monitor import wrong_monitor
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 
 
-def misfits(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict[str, Words]:
+def task_errors(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict[str, Words]:
     """Why fields of a plan do not fit the task of its data or its number of steps, by field.
 
     Args:

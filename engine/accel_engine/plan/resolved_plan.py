@@ -21,10 +21,11 @@ from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_c
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
+from accel_engine.plan.new_run_checks import new_run_errors
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
-from accel_engine.plan.recipe_fit import misfits
-from accel_engine.plan.tuning_checks import IMAGENET, check_weights_file, tuning_errors
+from accel_engine.plan.recipe_fit import task_errors
+from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -108,7 +109,7 @@ class ResolvedPlan:
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
         learned = described.learned_task if described and isinstance(model, ModelEntry) else "auto"
-        errors = {**misfits(self.plan, learned, step_counts), **errors}
+        errors = {**task_errors(self.plan, learned, step_counts), **errors}
         return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
 
     def with_chosen_model(self, data: DataDescription | None = None) -> Self:
@@ -194,13 +195,10 @@ def resolve(
         plan: The plan.
         devices: The machine's devices; without them the plan is not placed.
         environment: Environment variables, which may describe a cluster or name a TPU.
-        is_new: Whether the plan is for a new run, which needs its file of initial weights.
+        is_new: Whether the plan is for a new run; see :mod:`accel_engine.plan.new_run_checks`.
     """
     strategy = strategies.find(plan.strategy)
     errors: dict[str, Words] = {}
-    with _collected(errors):
-        if is_new:
-            check_weights_file(plan)
     cluster, tpu, placement, environment_error = None, None, None, ""
     try:
         with _collected(errors):
@@ -211,6 +209,8 @@ def resolve(
         environment_error = str(error)
         errors["strategy"] = (environment_error,)
     data = datasets.find(plan.data)
+    for problem in new_run_errors(plan, data) if is_new else ():
+        errors.setdefault(problem.field, problem.reason)
     return ResolvedPlan(
         plan=plan,
         strategy=strategy,
@@ -232,7 +232,7 @@ def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> Reso
     Args:
         plan: The plan.
         devices: The machine's devices.
-        is_new: Whether the plan is for a new run, which needs its file of initial weights.
+        is_new: Whether the plan is for a new run; see :mod:`accel_engine.plan.new_run_checks`.
 
     Raises:
         PlanError: A field does not fit the machine, the data or the model.

@@ -6,7 +6,8 @@ from pathlib import Path
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
-from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES, check_weights_file
+from accel_engine.plan.new_run_checks import is_missing_weights
+from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
 from accel_engine.run.early_stopping import EarlyStopping
 from accel_engine.run.listing import find
 from accel_engine.run.reader import RunReader
@@ -20,7 +21,8 @@ def with_found_weights(plan: Plan) -> Plan:
     Raises:
         PlanError: There is no such file or run, or the run has no weights.
     """
-    check_weights_file(plan)
+    if is_missing_weights(plan):
+        raise PlanError("initial_weights", plan.initial_weights, "no such file")
     source = plan.initial_weights
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
         return plan

@@ -212,7 +212,7 @@ def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) ->
 
 def _best(database: Database, monitor: str, metrics: Mapping[str, float], mode: str | None) -> float | None:
     """The best value of a metric over all epochs."""
-    lower = mode == "min" if mode in ("min", "max") else is_better_lower(monitor)
+    lower = is_better_lower(monitor, mode)
     if lower is None:
         return None
     name = monitor.removeprefix(VALIDATION_PREFIX)

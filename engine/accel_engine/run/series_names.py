@@ -39,8 +39,16 @@ def series_name(name: str) -> str:
     return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
 
 
-def is_better_lower(name: str) -> bool | None:
-    """Whether lower values of a metric are better, judged by its name; ``None`` if the name does not tell."""
+def is_better_lower(name: str, mode: object = "auto") -> bool | None:
+    """Whether lower values of a metric are better; ``None`` if its name does not tell.
+
+    Args:
+        name: The metric.
+        mode: The plan's ``monitor_mode``, if it monitors the metric: ``min``, ``max``, or anything else to judge by the
+            name.
+    """
+    if mode in ("min", "max"):
+        return mode == "min"
     words = name.lower().replace("io_u", "iou").split("_")  # Keras' name of IoU
     if name.endswith(("positives", "negatives")):
         return "false" in words

@@ -30,7 +30,7 @@ def changed(tmp_path: Path) -> Plan:
         reduction="one-device",
         local_workers=2,
         tpu="local",
-        precision="mixed_float16",
+        precision="mixed_bfloat16",
         force="on",
         xla="off",
         cpu_kernels="off",

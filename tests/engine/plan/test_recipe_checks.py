@@ -35,7 +35,6 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
         ({"validation_steps": 3, "validation": "off"}, "validation_steps", "needs --validation epoch"),
         ({"horizon": 2}, "horizon", "needs --time or --window"),
         ({"group": "station"}, "group", "needs --time or --window"),
-        ({"force": "on"}, "force", "needs --precision mixed_float16"),
         ({"final_rate": 0, "schedule": "exponential"}, "final_rate", "above 0"),
         ({"schedule": "steps", "rate_drops": ("50%", "20%")}, "rate_drops", "increase"),
         ({"schedule": "steps", "rate_drops": ("50%", "2000")}, "rate_drops", "increase"),

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +73,12 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
     assert "no device gpu:7" in str(caught.value)
     assert "data has 100" in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(("field", "value"), [("target", "x"), ("window", 4), ("tokenizer", "bytes")])
+def test_a_field_without_effect_on_the_data_is_refused_for_a_new_run_only(field: str, value: Any) -> None:
+    plan = Plan.from_mapping({field: value})
+    with pytest.raises(PlanError, match=f"{field} = .* has no effect on built-in data, such as digits"):
+        check(plan, HOST)
+
+    check(plan, HOST, is_new=False)

@@ -109,7 +109,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     "monitor_mode": {"monitor": "loss"},
     "horizon": {"window": 4},
     "group": {"time": "date"},
-    "force": {"precision": "mixed_float16"},
 }
 """Fields without which others are refused."""
 

@@ -94,7 +94,7 @@ def test_the_command_line_goes_before_a_plan_file_and_that_before_settings(
     plan_file.write_text("batch_size = 3\nseed = 3\n")
     asked: list[Plan] = []
 
-    def refuse(plan: Plan, devices: object) -> None:
+    def refuse(plan: Plan, devices: object, **_: bool) -> None:
         asked.append(plan)
         raise UsageError("enough is known")
 

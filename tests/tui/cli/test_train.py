@@ -365,6 +365,7 @@ def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, n
     put(engine.directory, plan=json.dumps(OLD))
     assert plan_of(engine.directory).monitor_mode == "auto"
     assert "needs --patience" in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
+    assert "patience = 3: needs --validation epoch" in run_command("continue last --epochs 5 --validation off").err
     assert run_command("continue last --epochs 5 --patience auto --validation end").status == 0
     continued = plan_of(engines.started[0])
     assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)

@@ -9,7 +9,11 @@ from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, moni
 
 
 def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
-    plan = {"model": more.pop("model", "cnn"), "batch_size": more.pop("batch", 32)}
+    plan = {
+        "model": more.pop("model", "cnn"),
+        "batch_size": more.pop("batch", 32),
+        "monitor_mode": more.pop("mode", "auto"),
+    }
     info = RunInfo(name, Path(name), None, plan, created, "h", 1, status, more.pop("annotations", Annotations()))
     return RunSummary(name, Path(name), info, **more)
 
@@ -81,6 +85,11 @@ def test_the_best_run_comes_first_whether_high_or_low_is_better() -> None:
     exact = (run("a", monitor="validation_loss", best=0.5), run("b", monitor="validation_loss", best=0.9))
     assert ids(ordered((*accurate, run("c")), SortOrder("best"))) == "bac"
     assert ids(ordered((*exact, run("c")), SortOrder("best"))) == "abc"
+    highest = (
+        run("a", monitor="validation_loss", best=0.5, mode="max"),
+        run("b", monitor="validation_loss", best=0.9, mode="max"),
+    )
+    assert ids(ordered(highest, SortOrder("best"))) == "ba"
     assert monitor_of(exact[0], 10) == "loss"
     assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 10) == "root mean…"
     assert monitor_of(run("a", monitor="validation_loss"), 10) == ""

@@ -476,4 +476,6 @@ def test_the_accuracy_of_a_classification_counts_unless_the_run_names_another_me
     assert (named.monitor, named.best) == ("validation_loss", (200, 0.4))
     assert with_points(*both, task="segmentation").monitor == "validation_loss"
     assert with_points({"loss": 1.0, "mae": 2.0}).monitor == "validation_loss"
-    assert with_points(*both, monitor="validation_temperature").best is None
+    warm = with_points(*both, {"temperature": 20.0}, {"temperature": 30.0}, monitor="validation_temperature")
+    assert warm.best is None
+    assert replace(warm, info=replace(info(Status.RUNNING), plan_values={"monitor_mode": "max"})).best == (500, 30.0)

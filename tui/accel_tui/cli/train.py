@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from accel_engine.devices import detect
-from accel_engine.errors import DataError, PlanError
+from accel_engine.errors import AccelError, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan
@@ -113,7 +113,7 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
     plan, invalid = valid_part({**settings.plan, **written, **flags})
     try:
         if invalid:
-            raise InvalidPlanError([*invalid.values(), *_misfits(plan, invalid)])
+            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
         return prepare_run(plan)
     except (PlanError, InvalidPlanError) as error:
         lines = file.lines if file else {}
@@ -121,11 +121,11 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
         raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
 
 
-def _misfits(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
+def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
     """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
-    with suppress(DataError):
+    with suppress(AccelError):
         for error in resolve(plan, detect().devices, is_new=True).with_survey().plan_errors:
             if error.field not in invalid and not refers_to(error, invalid):
                 yield error

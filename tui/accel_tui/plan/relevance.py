@@ -170,7 +170,9 @@ _RULES: Mapping[str, Rule] = {
     **{name: _of_own_work(name) for name in ("task", "last_batch", "shuffle", "scale")},
     "devices": lambda resolved, _: resolved.strategy.kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
-    "force": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
+    "force": lambda resolved, devices: (
+        resolved.plan.precision == "mixed_float16" and _kind(resolved, devices) in ("cpu", "")
+    ),
     "cpu_kernels": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),

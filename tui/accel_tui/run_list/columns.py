@@ -90,6 +90,11 @@ def title_of(run: RunSummary) -> str:
     return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
 
 
+def _is_better_lower(run: RunSummary) -> bool | None:
+    """Whether lower values of the metric that counts are better."""
+    return is_better_lower(run.monitor, run.info.plan_values.get("monitor_mode") if run.info else None)
+
+
 def monitor_of(run: RunSummary, width: int) -> str:
     """The metric whose best value counts, without ``validation``, in up to ``width`` cells."""
     return shorten("" if run.best is None else run.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " "), width)
@@ -162,7 +167,7 @@ COLUMNS = (
         "best",
         8,
         lambda run, _: "—" if run.best is None else numbers.metric(run.best),
-        lambda run: None if run.best is None else (-run.best if is_better_lower(run.monitor) else run.best, ""),
+        lambda run: None if run.best is None else (-run.best if _is_better_lower(run) else run.best, ""),
         right=True,
         descending=True,
     ),

@@ -229,7 +229,7 @@ class RunState:
         """The best validation of the metric that counts, and the steps taken before it; ``None`` if there is none."""
         points = self.validation.get(self.monitor.removeprefix(VALIDATION_PREFIX), ())
         finite = [point for point in points if math.isfinite(point[1])]
-        lower = is_better_lower(self.monitor)
+        lower = is_better_lower(self.monitor, self.info.plan_values.get("monitor_mode") if self.info else None)
         if not finite or lower is None:
             return None
         return min(finite, key=lambda point: point[1] if lower else -point[1])

@@ -166,7 +166,7 @@ def _follow(
     known = trained if name == monitor else measured
     if matters and measured and name not in known:
         raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(known)}")
-    lower = is_better_lower(monitor) if plan.monitor_mode == "auto" else plan.monitor_mode == "min"
+    lower = is_better_lower(monitor, plan.monitor_mode)
     if lower is None and matters:
         words = f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")
         raise PlanError("monitor_mode", plan.monitor_mode, *words)

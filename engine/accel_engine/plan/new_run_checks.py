@@ -1,0 +1,40 @@
+"""What a new run needs, and a run that continues does not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from accel_engine.data import DatasetEntry
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.tuning_checks import WEIGHT_FILES
+
+_OF_OWN_DATA = (
+    "target",
+    "features",
+    "ignore",
+    "kinds",
+    "time",
+    "window",
+    "group",
+    "tokenizer",
+    "validation_data",
+)
+"""Fields that built-in data does not have."""
+
+
+def new_run_errors(plan: PlanFields, data: DatasetEntry) -> Iterator[PlanError]:
+    """Yield an error for a file of initial weights that does not exist, and for fields without effect on the data.
+
+    A run that was started with such fields can still continue.
+    """
+    if is_missing_weights(plan):
+        yield PlanError("initial_weights", plan.initial_weights, "no such file")
+    for name in () if data.is_own else _OF_OWN_DATA:
+        if getattr(plan, name) != PlanFields.__dataclass_fields__[name].default:
+            reason = f"has no effect on built-in data, such as {data.name}: leave it out, or give your own "
+            yield PlanError(name, getattr(plan, name), reason, FieldValue("data"))
+
+
+def is_missing_weights(plan: PlanFields) -> bool:
+    """Whether the plan's initial weights are a file that does not exist."""
+    return plan.initial_weights.endswith(WEIGHT_FILES) and not Path(plan.initial_weights).expanduser().is_file()
