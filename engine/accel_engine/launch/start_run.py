@@ -15,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.launch import engine_process
 from accel_engine.launch.warm_engine import USABLE, WarmEngine
 from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
@@ -41,7 +42,7 @@ def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
         DataError: The data cannot be read.
         RunError: The run cannot be written.
     """
-    return create(_checked(plan, devices))
+    return create(_checked(plan, devices, is_new=True))
 
 
 def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
@@ -70,7 +71,8 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {info.plan.command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
-    plan = _checked(Plan.from_mapping({**info.plan_values, **(changes or {})}), None)
+    wanted = changes or {}
+    plan = _checked(Plan.from_mapping(without_ignored({**info.plan_values, **wanted}, wanted)), None, is_new=False)
     reopen(directory, plan)
     return directory
 
@@ -92,11 +94,11 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> None:
     engine_process.start(directory)
 
 
-def _checked(plan: Plan, devices: Sequence[Device] | None) -> Plan:
+def _checked(plan: Plan, devices: Sequence[Device] | None, *, is_new: bool) -> Plan:
     """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, is_new=is_new)
     engine_process.require_installation()
     return resolved.with_chosen_model().plan

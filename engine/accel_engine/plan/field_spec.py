@@ -25,7 +25,8 @@ class FieldSpec:
         optional: Whether ``None`` is allowed, written as :data:`AUTO`; so is an empty list of names.
         example: A value for the help.
         has_words: Whether the names of a list are single words, which blanks separate as well as commas.
-        is_share: Whether a number below 1 is a share, which may be written in percent.
+        is_share: Whether a number is a share, which may be written in percent; without a maximum, a number of at least
+            1 is a number of steps.
     """
 
     doc: str
@@ -46,6 +47,8 @@ class FieldSpec:
         if self.choices:
             several = f"one or more of {', '.join(self.choices)}, or {AUTO}"
             return several if self.type is tuple else f"one of {', '.join(self.choices)}"
+        if self._counts_steps:
+            return f"a number of steps, or a share of all steps below 100%, e.g. {self.example}"
         noun = {int: "an integer", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
         if self.minimum is not None and self.maximum is not None:
             bounds = f" from {self.minimum} to {self.maximum}"
@@ -57,6 +60,10 @@ class FieldSpec:
         else:
             bounds = f" above {self.above}" if self.above is not None else ""
         return f"{noun}{bounds}" + (f", or {AUTO}" if self.optional else "")
+
+    @property
+    def _counts_steps(self) -> bool:
+        return self.is_share and self.maximum is None
 
     def parse(self, name: str, text: str) -> Any:
         """Parse a value from text.
@@ -113,9 +120,12 @@ class FieldSpec:
 
     def _number(self, text: str) -> float:
         """A number, or a share in percent."""
-        if self.is_share and text.endswith("%"):
-            return float(text[:-1]) / 100
-        return float(text)
+        if not self.is_share or not text.endswith("%"):
+            return float(text)
+        share = float(text[:-1]) / 100
+        if self._counts_steps and share >= 1:
+            raise ValueError(text)
+        return share
 
     def _split(self, text: str) -> list[str]:
         """The names in a text, between commas."""

@@ -5,82 +5,19 @@ from typing import Any
 
 from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS
 from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.plan.choices import (
+    AUGMENTATIONS,
+    LAST_BATCHES,
+    OPTIMIZERS,
+    PRECISIONS,
+    RATE_SCALINGS,
+    REDUCTIONS,
+    SCHEDULES,
+    VALIDATIONS,
+    XLA_MODES,
+)
 from accel_engine.plan.field_spec import FieldSpec
-
-PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
-XLA_MODES = ("auto", "on", "off")
-OPTIMIZERS = (
-    "auto",
-    "adam",
-    "adamw",
-    "nadam",
-    "adamax",
-    "rmsprop",
-    "sgd",
-    "adagrad",
-    "adadelta",
-    "adafactor",
-    "ftrl",
-    "lamb",
-    "lion",
-)
-VALIDATIONS = ("epoch", "end", "off")
-LAST_BATCHES = ("keep", "drop")
-REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
-RATE_SCALINGS = ("none", "linear", "square-root")
-SCHEDULES = ("auto", "constant", "linear", "cosine", "exponential", "steps", "one-cycle")
-AUGMENTATIONS = (
-    "light",
-    "strong",
-    "flip",
-    "vertical-flip",
-    "crop",
-    "rotation",
-    "zoom",
-    "color",
-    "erasing",
-    "randaugment",
-    "mixup",
-    "cutmix",
-)
-LOSSES = (
-    "auto",
-    "categorical_crossentropy",
-    "binary_crossentropy",
-    "categorical_focal_crossentropy",
-    "binary_focal_crossentropy",
-    "categorical_hinge",
-    "hinge",
-    "squared_hinge",
-    "dice",
-    "mean_squared_error",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_squared_logarithmic_error",
-    "huber",
-    "log_cosh",
-    "cosine_similarity",
-    "poisson",
-    "kl_divergence",
-)
-"""Keras' names of losses; class labels are encoded as each needs them."""
-
-METRICS = (
-    "accuracy",
-    "top_k_categorical_accuracy",
-    "auc",
-    "precision",
-    "recall",
-    "f1_score",
-    "mean_io_u",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "mean_absolute_percentage_error",
-    "r2_score",
-    "cosine_similarity",
-)
-"""Keras' names of metrics."""
+from accel_engine.plan.task_choices import LOSSES, METRICS
 
 
 def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:

@@ -1,6 +1,6 @@
 """All errors of a plan's fields at once: of a plan file, of the user settings, of the form."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
@@ -8,15 +8,25 @@ from accel_engine.plan.plan import SPECS, Plan, unknown_field
 
 
 class InvalidPlanError(UsageError):
-    """Several errors of a plan.
+    """Several errors of a plan, or errors with the places where its fields are set.
+
+    Args:
+        errors: At least one error.
+        describe: Words an error, with the file and the line of its field, for example.
 
     Attributes:
-        errors: The messages.
+        errors: The errors.
     """
 
-    def __init__(self, errors: Sequence[str]) -> None:
+    def __init__(self, errors: Sequence[PlanError], describe: Callable[[PlanError], str] = str) -> None:
         self.errors = tuple(errors)
-        super().__init__("\n".join([f"the plan has {len(errors)} errors", *errors]) if errors[1:] else errors[0])
+        lines = [describe(error) for error in errors]
+        super().__init__("\n".join([f"the plan has {len(lines)} errors", *lines]) if lines[1:] else lines[0])
+
+
+def refers_to(error: PlanError, fields: Container[str]) -> bool:
+    """Whether the message of an error is about one of some other fields, too."""
+    return any(isinstance(part, FieldValue) and part.field in fields for part in error.reason)
 
 
 def valid_part(values: Mapping[str, Any], *, invalid: Container[str] = ()) -> tuple[Plan, dict[str, PlanError]]:
@@ -44,7 +54,6 @@ def valid_part(values: Mapping[str, Any], *, invalid: Container[str] = ()) -> tu
         try:
             return Plan(**valid), errors
         except PlanError as error:
-            others = {part.field for part in error.reason if isinstance(part, FieldValue)}
-            if not any(other in errors or other in invalid for other in others):
+            if not (refers_to(error, errors) or refers_to(error, invalid)):
                 errors[error.field] = error
             valid.pop(error.field, None)

@@ -16,7 +16,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.data.structure import Structure, has_texts
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, UsageError, Words
+from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import Plan
@@ -24,7 +24,7 @@ from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.recipe_fit import misfits
-from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
+from accel_engine.plan.tuning_checks import IMAGENET, check_weights_file, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -133,6 +133,22 @@ class ResolvedPlan:
         """Complete the plan with its steps, once the data is read and the replicas are known."""
         return replace(self, step_counts=step_counts)
 
+    def with_survey(self) -> Self:
+        """Complete the plan with what the names, headers and first rows of its data tell.
+
+        Raises:
+            DataError: The data file or folder cannot be read.
+        """
+        errors = dict(self.errors)
+        with _collected(errors):
+            return self.with_data(datasets.survey(self.data, self.plan.data_options))
+        return replace(self, errors=errors)
+
+    @property
+    def plan_errors(self) -> list[PlanError]:
+        """The errors, each with the value of its field."""
+        return [PlanError(name, getattr(self.plan, name), *reason) for name, reason in self.errors.items()]
+
     def check(self) -> Self:
         """Return this plan if it has no errors.
 
@@ -143,9 +159,9 @@ class ResolvedPlan:
         """
         if self.environment_error:
             raise UsageError(self.environment_error)
-        errors = [PlanError(name, getattr(self.plan, name), *reason) for name, reason in self.errors.items()]
+        errors = self.plan_errors
         if len(errors) > 1:
-            raise InvalidPlanError([str(error) for error in errors])
+            raise InvalidPlanError(errors)
         for error in errors:
             raise error
         return self
@@ -166,7 +182,11 @@ def check_compilable(plan: Plan, spec: Structure) -> None:
 
 
 def resolve(
-    plan: Plan, devices: Sequence[Device] | None = None, *, environment: Mapping[str, str] = os.environ
+    plan: Plan,
+    devices: Sequence[Device] | None = None,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    is_new: bool = False,
 ) -> ResolvedPlan:
     """Look up what a plan refers to, and collect its errors; the user's data is not read.
 
@@ -174,9 +194,13 @@ def resolve(
         plan: The plan.
         devices: The machine's devices; without them the plan is not placed.
         environment: Environment variables, which may describe a cluster or name a TPU.
+        is_new: Whether the plan is for a new run, which needs its file of initial weights.
     """
     strategy = strategies.find(plan.strategy)
     errors: dict[str, Words] = {}
+    with _collected(errors):
+        if is_new:
+            check_weights_file(plan)
     cluster, tpu, placement, environment_error = None, None, None, ""
     try:
         with _collected(errors):
@@ -200,7 +224,7 @@ def resolve(
     ).with_data(data)
 
 
-def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
+def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -208,6 +232,7 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     Args:
         plan: The plan.
         devices: The machine's devices.
+        is_new: Whether the plan is for a new run, which needs its file of initial weights.
 
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
@@ -215,11 +240,16 @@ def check(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
         ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
-    resolved = resolve(plan, devices).check()
+    resolved = resolve(plan, devices, is_new=is_new)
+    try:
+        resolved = resolved.with_survey()
+    except AccelError:
+        resolved.check()  # what is wrong with the plan may be why
+        raise
+    resolved.check()
     if isinstance(resolved.model, UserModel):
         user_code.check(resolved.model)
-    surveyed = datasets.survey(resolved.data, plan.data_options)
-    return resolved.with_data(surveyed).check()
+    return resolved
 
 
 @contextmanager

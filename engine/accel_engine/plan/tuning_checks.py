@@ -38,6 +38,17 @@ def tuning_errors(
         yield PlanError("unfreeze_epoch", plan.unfreeze_epoch, reason, FieldValue("epochs"))
 
 
+def check_weights_file(plan: PlanFields) -> None:
+    """Raise if the file of a new run's initial weights does not exist; a run that continues does not read it.
+
+    Raises:
+        PlanError: It does not.
+    """
+    weights = plan.initial_weights
+    if weights.endswith(WEIGHT_FILES) and not Path(weights).expanduser().is_file():
+        raise PlanError("initial_weights", weights, "no such file")
+
+
 def _augmentation_errors(plan: PlanFields, strategy: StrategyEntry, data: DatasetEntry) -> Iterator[PlanError]:
     names, task = plan.augmentation, data.task if plan.task == "auto" else plan.task
     if task == "auto" and data.classes:
@@ -65,10 +76,6 @@ def _weights_errors(
     plan: PlanFields, model: ModelEntry | AutoModel | UserModel, data: DatasetEntry
 ) -> Iterator[PlanError]:
     weights = plan.initial_weights
-    if weights.endswith(WEIGHT_FILES):
-        if not Path(weights).expanduser().is_file():
-            yield PlanError("initial_weights", weights, "no such file")
-        return
     if weights != IMAGENET or isinstance(model, AutoModel):  # the data will tell which model it is
         return
     if not isinstance(model, ModelEntry) or not model.imagenet:

@@ -127,21 +127,34 @@ def replaced_get_file(function: Callable[..., Any]) -> Iterator[None]:
         yield
 
 
+LayerLosses = list[tuple[Any, list[Any]]]
+"""Layers, each with the losses that ``add_loss`` and regularizers gave it."""
+
+
+def layer_losses(model: Any) -> LayerLosses:
+    """The losses of a model and its layers, from the last call; of those that have any."""
+    return [(layer, losses) for layer in all_layers(model) if (losses := list(layer.losses))]
+
+
 @contextmanager
-def kept_losses(model: Any) -> Iterator[None]:
+def kept_losses(model: Any, losses: LayerLosses | None = None) -> Iterator[None]:
     """Keep the losses that ``add_loss`` and regularizers gave a model's layers, inside a ``keras.StatelessScope``.
 
     Keras hides them there. Without the private name they are missing, so a loss is then computed outside of the scope:
     see :func:`keeps_losses`.
+
+    Args:
+        model: The model.
+        losses: Its :func:`layer_losses`, if it was called in another scope.
     """
-    layers = [(layer, losses) for layer in all_layers(model) if (losses := list(layer.losses))]
-    for layer, losses in layers:
-        vars(layer)["_losses_override"] = losses  # not with setattr: Keras tracks what is assigned to its layers
+    layers = layer_losses(model) if losses is None else losses
+    for layer, own in layers:
+        layer.__dict__["_losses_override"] = own  # not with setattr: Keras tracks what is assigned to its layers
     try:
         yield
     finally:
         for layer, _ in layers:
-            vars(layer)["_losses_override"] = []
+            layer.__dict__["_losses_override"] = []
 
 
 def keeps_losses(model: Any) -> bool:

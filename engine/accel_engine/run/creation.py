@@ -22,6 +22,7 @@ from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
 from accel_engine.run.status import read_info
+from accel_engine.run.trained_epochs import read_trained_epochs
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not easily confused."""
@@ -144,9 +145,7 @@ def reopen(directory: Path, plan: Plan) -> None:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):
             check_changes(info.plan_values, plan)
-            _, built = database.last_event("model_built")
-            steps_per_epoch = json.loads(built)["steps_per_epoch"] if built else None
-            check_epochs(info, plan, step / steps_per_epoch if steps_per_epoch else 0.0)
+            check_epochs(info, plan, read_trained_epochs(database, step))
         database.reject_commands(time.time())
         database.set_meta(plan=plan.to_json(), pid=None, process=None, **_pending_meta())
 

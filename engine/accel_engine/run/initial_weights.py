@@ -6,7 +6,7 @@ from pathlib import Path
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
-from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
+from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES, check_weights_file
 from accel_engine.run.early_stopping import EarlyStopping
 from accel_engine.run.listing import find
 from accel_engine.run.reader import RunReader
@@ -18,14 +18,11 @@ def with_found_weights(plan: Plan) -> Plan:
     """A plan whose ``initial_weights`` are those of a run's directory, if they name a run.
 
     Raises:
-        PlanError: There is no such run, or it has no weights.
+        PlanError: There is no such file or run, or the run has no weights.
     """
+    check_weights_file(plan)
     source = plan.initial_weights
-    if not source or source == IMAGENET:
-        return plan
-    if source.endswith(WEIGHT_FILES):
-        if not Path(source).expanduser().is_file():
-            raise PlanError("initial_weights", source, "no such file")
+    if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
         return plan
     try:
         directory = find(source)

@@ -18,6 +18,7 @@ from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database, is_series
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_engine.run.status import RunInfo, Status, read_info
+from accel_engine.run.trained_epochs import read_trained_epochs
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
 
@@ -43,6 +44,7 @@ class RunSummary:
         membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
         reason: Why it stopped or failed.
         checkpoint: The step of its last checkpoint; 0 if there is none.
+        epochs: Epochs trained at that checkpoint, as a fraction.
         problem: Why it cannot be read.
     """
 
@@ -57,6 +59,7 @@ class RunSummary:
     membership: Membership | None = None
     reason: str = ""
     checkpoint: int = 0
+    epochs: float = 0.0
     problem: str = ""
 
     @property
@@ -154,7 +157,7 @@ def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
         with closing(connect(directory, read_only=True)) as database, explained("damaged", DAMAGE):
-            info = read_info(database)
+            info, checkpoint = read_info(database), latest_checkpoint(directory)
             metrics, reason = _latest_metrics(database)
             if "loss" not in metrics:
                 metrics = _last_chunk_means(database) | metrics
@@ -170,7 +173,8 @@ def summarize(directory: Path) -> RunSummary:
                 seconds=sum(map(_seconds, database.engines())),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
-                checkpoint=latest_checkpoint(directory),
+                checkpoint=checkpoint,
+                epochs=read_trained_epochs(database, checkpoint),
             )
     except RunError as error:
         return RunSummary(directory.name, directory, None, problem=str(error))

@@ -62,8 +62,9 @@ def check_changes(before: Mapping[str, Any], plan: Plan) -> None:
     Raises:
         PlanError: A field that must not change has changed.
     """
+    defaults = Plan().to_mapping()
     for name, value in plan.to_mapping().items():
-        trained = before.get(name, DEFAULTS[name])
+        trained = before.get(name, defaults[name])
         if name not in CHANGEABLE and value != trained:
             words: list[str | FieldValue] = [f"the run's checkpoint was trained with {trained!r}; start a new run"]
             for field in (field for field in DEFAULTS if field in CHANGEABLE):

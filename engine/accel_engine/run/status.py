@@ -14,6 +14,7 @@ from accel_engine import clock
 from accel_engine.errors import UsageError
 from accel_engine.events import Phase
 from accel_engine.plan import Plan
+from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run import lock
 from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.database import Database
@@ -124,8 +125,8 @@ def _plan_of(text: str) -> Plan | None:
 
 
 def _plan_values(text: str) -> dict[str, Any]:
-    """A stored plan's fields; those that the run's version did not have say what it did."""
-    return {**_EARLIER, **json.loads(text)}
+    """A stored plan's fields that have an effect; those that the run's version did not have say what it did."""
+    return without_ignored({**_EARLIER, **json.loads(text)})
 
 
 def _status(database: Database, meta: dict[str, Any]) -> Status:

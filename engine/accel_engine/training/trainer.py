@@ -148,7 +148,13 @@ class Trainer:
         self.allocated_memory = AllocatedMemory(report.devices)
         monitor, measured = report.built.monitor, measured_metrics(assembly)
         progress = RunProgress(
-            self._plan, monitor, measured, self._reporter, self._agree, validates=validation is not None
+            self._plan,
+            monitor,
+            measured,
+            report.built.series,
+            self._reporter,
+            self._agree,
+            validates=validation is not None,
         )
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")

@@ -2,7 +2,7 @@ import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan, estimate
-from accel_engine.plan.fields import OPTIMIZERS
+from accel_engine.plan.choices import OPTIMIZERS
 
 
 def test_the_last_smaller_batch_is_a_step() -> None:

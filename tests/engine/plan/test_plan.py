@@ -10,6 +10,9 @@ from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.plan import default_text
 
+CONTRADICTING = {"global_clip_norm", "clip_value", "final_rate", "validation"}
+"""Fields that contradict some of the others, or make them pointless."""
+
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Plan:
@@ -27,7 +30,7 @@ def changed(tmp_path: Path) -> Plan:
         reduction="one-device",
         local_workers=2,
         tpu="local",
-        precision="mixed_bfloat16",
+        precision="mixed_float16",
         force="on",
         xla="off",
         cpu_kernels="off",
@@ -39,7 +42,6 @@ def changed(tmp_path: Path) -> Plan:
         learning_rate=0.05,
         rate_scaling="linear",
         seed=42,
-        validation="end",
         gradient_norm="on",
         tensorboard="on",
         image_size="32x48",
@@ -73,9 +75,8 @@ def changed(tmp_path: Path) -> Plan:
         nesterov="on",
         ema_momentum=0.99,
         clip_norm=1.0,
-        schedule="cosine",
+        schedule="steps",
         warmup=0.05,
-        final_rate=0.1,
         rate_drops=("1000", "2000"),
         rate_drop_factor=0.5,
         augmentation=("flip", "crop"),
@@ -113,7 +114,7 @@ def test_every_field_is_documented_and_its_default_is_allowed() -> None:
 
 
 def test_every_field_survives_toml_and_json(changed: Plan) -> None:
-    assert changed.changed().keys() == SPECS.keys() - {"global_clip_norm", "clip_value"}
+    assert changed.changed().keys() == SPECS.keys() - CONTRADICTING
     assert Plan.from_toml(changed.to_toml()) == changed
     assert Plan.from_json(changed.to_json()) == changed
     assert Plan.from_mapping(changed.to_mapping()) == changed
@@ -163,7 +164,7 @@ def test_what_is_left_out_can_be_said_to_be(name: str) -> None:
     assert Plan().command(always=(name,)) == f"accel-tui train {FieldValue(name)!s} auto"
 
 
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.type is tuple])
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.type is tuple and name != "rate_drops"])
 def test_no_names_can_be_said_too(name: str) -> None:
     assert SPECS[name].parse(name, "auto") == ()
     assert Plan(**{name: ()}).command(always=(name,)) == f"accel-tui train {FieldValue(name)!s} auto"

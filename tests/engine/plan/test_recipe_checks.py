@@ -7,6 +7,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
+from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.interval import Interval, parse_duration, parse_interval
 from accel_engine.plan.resolved_plan import resolve
 
@@ -17,21 +18,33 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
     ("fields", "field", "message"),
     [
         ({"clip_norm": 1, "clip_value": 1}, "clip_value", "leave out --clip-norm"),
-        ({"momentum": 0.9}, "momentum", "use --optimizer sgd"),
+        ({"momentum": 0.9}, "momentum", "needs --optimizer sgd or rmsprop"),
         ({"momentum": 1.0, "optimizer": "sgd"}, "momentum", "below 1"),
         ({"nesterov": "on", "optimizer": "sgd"}, "nesterov", "--momentum"),
         ({"warmup": 0.1}, "warmup", "--schedule constant"),
         ({"warmup": 2.5, "schedule": "linear"}, "warmup", "whole number"),
-        ({"final_rate": 0.1}, "final_rate", "not of auto"),
+        ({"warmup": "200%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
+        ({"warmup": "100%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
+        ({"warmup": "-5%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
+        ({"final_rate": 0.1}, "final_rate", "needs --schedule linear"),
+        ({"rate_drops": ("10%",)}, "rate_drops", "needs --schedule steps"),
+        ({"rate_drop_factor": 0.5, "schedule": "cosine"}, "rate_drop_factor", "needs --schedule steps"),
+        ({"min_delta": 0.1}, "min_delta", "needs --patience or --restore-best on"),
+        ({"monitor_mode": "min"}, "monitor_mode", "needs --monitor"),
+        ({"validation_every": "5 steps", "validation": "end"}, "validation_every", "needs --validation epoch"),
+        ({"validation_steps": 3, "validation": "off"}, "validation_steps", "needs --validation epoch"),
+        ({"horizon": 2}, "horizon", "needs --time or --window"),
+        ({"group": "station"}, "group", "needs --time or --window"),
+        ({"force": "on"}, "force", "needs --precision mixed_float16"),
         ({"final_rate": 0, "schedule": "exponential"}, "final_rate", "above 0"),
         ({"schedule": "steps", "rate_drops": ("50%", "20%")}, "rate_drops", "increase"),
         ({"schedule": "steps", "rate_drops": ("50%", "2000")}, "rate_drops", "increase"),
         ({"schedule": "steps", "rate_drops": ("x",)}, "rate_drops", "1000,2000"),
         ({"label_smoothing": 0.1, "loss": "hinge"}, "label_smoothing", "categorical_crossentropy"),
         ({"unfreeze_epoch": 3}, "unfreeze_epoch", "--freeze"),
-        ({"patience": 2, "validation": "off"}, "patience", "--validation off"),
-        ({"patience": 2, "validation": "end"}, "patience", "--validation end"),
-        ({"restore_best": "on", "validation": "off"}, "restore_best", "--validation off"),
+        ({"patience": 2, "validation": "off"}, "patience", "needs --validation epoch or --monitor loss"),
+        ({"patience": 2, "validation": "end"}, "patience", "needs --validation epoch or --monitor loss"),
+        ({"restore_best": "on", "validation": "off"}, "restore_best", "needs --validation epoch"),
         ({"validation_every": "2 lightyears"}, "validation_every", "500 steps"),
         ({"checkpoint_every": "0 steps"}, "checkpoint_every", "500 steps"),
         ({"time_limit": "soon"}, "time_limit", "1h30m"),
@@ -49,6 +62,12 @@ def test_contradictions_are_refused_with_what_would_be_right(fields: dict[str, A
     assert message in str(caught.value)
 
 
+def test_a_plan_without_its_fields_of_no_effect_is_valid() -> None:
+    values = {"validation": "off", "patience": 2, "min_delta": 0.1, "rate_drops": ["10%"], "unknown": 1, "epochs": 3}
+    assert without_ignored(values) == {"validation": "off", "unknown": 1, "epochs": 3}
+    assert without_ignored(values, {"min_delta"}) == {"validation": "off", "min_delta": 0.1, "unknown": 1, "epochs": 3}
+
+
 def test_a_metric_of_training_needs_no_validation() -> None:
     assert Plan(patience=2, validation="off", monitor="loss").patience == 2
 
@@ -58,7 +77,10 @@ def test_a_metric_of_training_needs_no_validation() -> None:
     [
         ({"warmup": 46, "schedule": "linear", "epochs": 2}, "warmup", "below the 46 steps"),
         ({"freeze": ("conv*",), "unfreeze_epoch": 11}, "unfreeze_epoch", "one of the 10 epochs"),
-        ({"metrics": ("r2_score",)}, "metrics", "metrics of classification are"),
+        ({"metrics": ("r2_score",)}, "metrics", "use accuracy, auc"),
+        ({"metrics": ("accuracy",), "task": "custom", "model": "mlp"}, "metrics", "compile the model with its"),
+        ({"metrics": ("auc",), "monitor": "auc"}, "monitor", "at validation only: use --monitor validation_auc"),
+        ({"monitor": "val_f1"}, "monitor", "f1 is not measured; measured are loss, accuracy"),
         ({"loss": "huber"}, "loss", "not a loss of classification"),
         ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
         ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),
@@ -68,6 +90,12 @@ def test_what_does_not_fit_the_data_is_found_before_the_start(fields: dict[str, 
     errors = resolve(Plan(**fields), CPU).errors
 
     assert message in "".join(map(str, errors[field]))
+
+
+@pytest.mark.parametrize("monitor", ["val_loss", "validation_accuracy", "loss", "auc", "gradient_norm", "recall"])
+def test_what_is_measured_can_be_monitored(monitor: str) -> None:
+    plan = Plan(monitor=monitor, metrics=("recall",) if monitor == "recall" else ())
+    assert ("monitor" in resolve(plan, CPU).errors) == (monitor == "auc")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +112,10 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse_duration("time_limit", text) == seconds
 
 
-@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("500", 500.0)])
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("500", 500.0), ("1", 1.0)])
 def test_a_share_may_be_written_in_percent(text: str, share: float) -> None:
     assert Plan.from_mapping({"schedule": "cosine", "warmup": text}).warmup == pytest.approx(share)
+
+
+def test_a_last_learning_rate_may_be_all_of_the_highest() -> None:
+    assert Plan.from_mapping({"schedule": "cosine", "final_rate": "100%"}).final_rate == 1

@@ -15,6 +15,18 @@ from accel_engine.launch import engine_process
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.run import RunReader, Status, list_runs
 from accel_tui.cli import progress
+from recorded_run import put
+
+OLD = {
+    "model": "cnn",
+    "epochs": 2,
+    "patience": 3,
+    "min_delta": 0.1,
+    "validation_every": "5 steps",
+    "monitor_mode": "max",
+    "rate_drop_factor": 0.5,
+}
+"""A stored plan, two of whose fields have no effect."""
 
 
 def plan_of(directory):
@@ -106,10 +118,35 @@ def test_all_mistakes_of_a_plan_file_are_told_with_their_lines(engines, run_comm
         "accel-tui: the plan has 3 errors",
         f"{file}:1: batch_size = 'x': must be an integer of at least 1",
         f"{file}:2: epoch = 3: unknown field; did you mean epochs?",
-        f"{file}:4: momentum = 0.9: is of sgd and rmsprop, not of adam: use optimizer = 'sgd'",
+        f"{file}:4: momentum = 0.9: needs optimizer = 'sgd' or rmsprop",
     ]
     result = run_command(f"train {file} --batch-size 8 --optimizer sgd")
     assert result.err.splitlines() == [f"accel-tui: {file}:2: epoch = 3: unknown field; did you mean epochs?"]
+    assert not engines.started
+
+
+def test_what_does_not_fit_is_told_with_lines_beside_the_other_mistakes(engines, run_command, tmp_path):
+    file, table = tmp_path / "plan.toml", tmp_path / "a.csv"
+    table.write_text("a,b,y\n" + "1,2,x\n3,4,z\n" * 10)
+    misfits = 'metrics = ["r2_score"]\nschedule = "linear"\nwarmup = 99999\ninitial_weights = "none.keras"\n'
+    lines = [
+        f"{file}:1: metrics = 'r2_score': r2_score cannot be measured for the task classification: use accuracy",
+        f"{file}:3: warmup = 99999.0: must be below the 230 steps of the run, which follow from epochs, ",
+        f"{file}:4: initial_weights = 'none.keras': no such file",
+    ]
+    for text, expected in (
+        (misfits, lines),
+        (misfits + "epochs = 0\n", [lines[0], lines[2], f"{file}:5: epochs = 0: must be an integer of at least 1"]),
+        (f'{misfits}data = "x.csv"\n', [f"{file}:5: data = 'x.csv': no such file"]),
+        (f'data = "{table}"\ntarget = ["z"]\npatience = 0\n', [f"{file}:2: target = 'z': ", f"{file}:3: patience"]),
+    ):
+        file.write_text(text)
+        result = run_command(f"train {file}")
+        found = result.err.removeprefix("accel-tui: ").splitlines()
+        found = found[1:] if expected[1:] else found
+        assert result.status == 2
+        assert len(found) == len(expected), result.err
+        assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), result.err
     assert not engines.started
 
 
@@ -119,7 +156,7 @@ def test_a_plan_that_contradicts_the_settings_names_both_files(engines, run_comm
     file.write_text('optimizer = "adam"\nepochs = 0\n')
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
     errors = run_command(f"train {file}").err
-    assert f"{settings}:3: momentum = 0.9: is of sgd and rmsprop, not of adam" in errors
+    assert f"{settings}:3: momentum = 0.9: needs --optimizer sgd or rmsprop" in errors
     assert f"{file}:2: epochs = 0: must be an integer of at least 1" in errors
 
 
@@ -308,6 +345,29 @@ def test_a_live_run_is_not_continued(engines, run_command, new_run, words, phase
     assert result.status == 1
     assert f"accel-tui {command} {engine.directory.name}" in result.err
     engine.writer.close()
+
+
+def test_a_run_is_continued_without_its_file_of_initial_weights(engines, run_command, tmp_path):
+    weights = tmp_path / "mine.weights.h5"
+    weights.touch()
+    assert run_command(f"train --epochs 1 --initial-weights {weights}").status == 0
+    checkpoint(engines.started[0], 4)
+    weights.unlink()
+    assert run_command("continue last --epochs 2").status == 0
+    assert plan_of(engines.started[1]).epochs == 2
+    assert "no such file" in run_command(f"train --initial-weights {weights}").err
+
+
+def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, new_run):
+    engine = new_run()
+    engine.train()
+    checkpoint(engine.directory, 8)
+    put(engine.directory, plan=json.dumps(OLD))
+    assert plan_of(engine.directory).monitor_mode == "auto"
+    assert "needs --patience" in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
+    assert run_command("continue last --epochs 5 --patience auto --validation end").status == 0
+    continued = plan_of(engines.started[0])
+    assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)
 
 
 def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):

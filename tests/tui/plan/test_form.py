@@ -10,7 +10,7 @@ from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement
-from accel_tui.formatting.field_labels import label
+from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import form
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
@@ -43,17 +43,17 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
         {"model": "resnet21", "batch_size": "many", "epochs": "0", "optimizer": "adamm", "seed": "7", "xla": ""}
     )
     assert set(filled.errors) == {"model", "batch_size", "epochs", "optimizer", "xla"}
-    assert "did you mean resnet20" in form.word(filled.errors["model"])
-    assert "an integer of at least 1" in form.word(filled.errors["batch_size"])
-    assert "at least 1" in form.word(filled.errors["epochs"])
-    assert "did you mean adam" in form.word(filled.errors["optimizer"])
+    assert "did you mean resnet20" in word(filled.errors["model"])
+    assert "an integer of at least 1" in word(filled.errors["batch_size"])
+    assert "at least 1" in word(filled.errors["epochs"])
+    assert "did you mean adam" in word(filled.errors["optimizer"])
     assert filled.plan == Plan(seed=7)
 
 
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
-    assert "two devices" in form.word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
-    assert "or virtual CPUs set to 2" in form.word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
-    assert "no device gpu:0" in form.word(form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"])
+    assert "two devices" in word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
+    assert "or virtual CPUs set to 2" in word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
+    assert "no device gpu:0" in word(form.evaluate({"devices": "gpu:0"}, (CPU,)).errors["devices"])
     assert form.evaluate({"strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).placement == Placement(
         ("cpu:0", "cpu:1")
     )
@@ -62,10 +62,22 @@ def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
 
 def test_float16_on_a_cpu_is_an_error_of_the_precision_and_of_no_strategy() -> None:
     filled = form.evaluate({"precision": "mixed_float16"}, (CPU,))
-    assert "far slower than float32 on a CPU" in form.word(filled.errors["precision"])
-    assert "use auto (float32), or force on to use" in form.word(filled.errors["precision"])
+    assert "far slower than float32 on a CPU" in word(filled.errors["precision"])
+    assert "use auto (float32), or force on to use" in word(filled.errors["precision"])
     assert {choice.value for choice in form.choices("strategy", filled, (CPU,)) if choice.possible} >= {"default"}
     assert not form.evaluate({"precision": "mixed_float16", "force": "on"}, (CPU,)).errors
+
+
+def test_a_strategy_that_another_field_cannot_have_is_offered_with_the_reason_only() -> None:
+    filled = form.evaluate({"ema_momentum": "0.9", "precision": "mixed_float16", "force": "on"}, (CPU, *GPUS))
+    offered = {choice.value: choice for choice in form.choices("strategy", filled, (CPU, *GPUS))}
+    assert not offered["central-storage"].possible
+    assert offered["central-storage"].note.startswith("EMA momentum: central-storage keeps no averages")
+    assert offered["mirrored"].possible
+
+
+def test_a_file_of_initial_weights_must_exist() -> None:
+    assert form.evaluate({"initial_weights": "none.keras"}, (CPU,)).errors["initial_weights"] == ("no such file",)
 
 
 def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: Path) -> None:
@@ -74,7 +86,7 @@ def test_a_scale_that_the_data_does_not_allow_is_an_error_of_its_own(tmp_path: P
     texts = {"model": "mlp", "data": str(path), "batch_size": "9", "scale": "0-1"}
     assert "scale" not in form.evaluate(texts, (CPU,)).errors  # not known before the file was looked into
     filled = form.evaluate(texts, (CPU,), data.survey(data.find(str(path)), DataOptions()))
-    assert "the examples are float32" in form.word(filled.errors["scale"])
+    assert "the examples are float32" in word(filled.errors["scale"])
     assert filled.placement is not None
 
 
@@ -85,10 +97,10 @@ def test_before_the_machine_is_known_nothing_is_said_to_misfit() -> None:
 
 
 def test_batch_and_model_are_checked_against_the_data() -> None:
-    assert "at least 2" in form.word(
+    assert "at least 2" in word(
         form.evaluate({"batch_size": "1", "strategy": "mirrored", "virtual_cpus": "2"}, (CPU,)).errors["batch_size"]
     )
-    assert "data has 100" in form.word(form.evaluate({"model": "cnn", "data": "synthetic:100"}, (CPU,)).errors["model"])
+    assert "data has 100" in word(form.evaluate({"model": "cnn", "data": "synthetic:100"}, (CPU,)).errors["model"])
 
 
 def test_auto_says_what_it_takes_and_only_models_that_fit_are_possible(tmp_path: Path) -> None:
@@ -105,7 +117,7 @@ def test_auto_says_what_it_takes_and_only_models_that_fit_are_possible(tmp_path:
     assert form.describe_value("model", unknown) == "auto: known once the data is read"
     custom = form.evaluate({"task": "custom"}, (CPU,))
     assert not form.choices("model", custom, (CPU,))[0].possible
-    assert "a custom task has no default model" in form.word(custom.errors["model"])
+    assert "a custom task has no default model" in word(custom.errors["model"])
 
 
 def test_the_schedule_is_that_of_the_plan() -> None:
@@ -196,6 +208,17 @@ def test_losses_and_metrics_are_those_of_the_task(task: str, offered: str, not_o
     assert ("accuracy" in metrics, "r2_score" in metrics) == (task != "regression", task == "regression")
     custom = form.evaluate({"task": "custom"})
     assert {choice.value for choice in form.choices("loss", custom)} == set(SPECS["loss"].choices)
+
+
+def test_what_is_measured_is_offered_as_monitor() -> None:
+    offered = {
+        metric: [choice.value for choice in form.choices("monitor", form.evaluate({"task": task, "metrics": metric}))]
+        for task, metric in (("classification", "auc"), ("regression", "r2_score"))
+    }
+    assert offered == {
+        "auc": ["validation_loss", "validation_accuracy", "validation_auc", "loss", "accuracy"],
+        "r2_score": ["validation_loss", "validation_r2_score", "loss", "r2_score"],
+    }
 
 
 def test_usual_values_are_offered_where_any_text_is_taken() -> None:

@@ -5,10 +5,10 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.recipe_checks import DECAYING
+from accel_engine.plan.field_needs import DECAYING, NEEDS
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
-from accel_tui.plan.relevance import _NEEDS, _RULES, drop_irrelevant, is_relevant, needs
+from accel_tui.plan.relevance import _PURPOSES, _RULES, drop_irrelevant, is_relevant, needs
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
@@ -106,11 +106,13 @@ def test_what_is_left_means_as_much_as_before() -> None:
         (Plan(freeze=("all-but-head",)), {"unfreeze_epoch"}, set()),
         (Plan(), set(), {"unfreeze_epoch", "min_delta", "monitor_mode", "custom_objects", "unsafe_load"}),
         (Plan(patience=3), {"min_delta"}, set()),
+        (Plan(restore_best="on"), {"min_delta"}, set()),
         (Plan(monitor="validation_loss"), {"monitor_mode"}, set()),
         (Plan(validation="end"), {"restore_best"}, {"patience", "min_delta", "validation_every"}),
         (Plan(validation="off"), set(), {"patience", "restore_best", "validation_every"}),
         (Plan(validation="off", monitor="loss", patience=2), {"patience", "min_delta", "restore_best"}, set()),
         (Plan(loss="hinge"), set(), {"label_smoothing"}),
+        (Plan(schedule="steps", rate_drops=("10%",), strategy="mirrored"), {"rate_drops"}, set()),
         (Plan(task="regression"), set(), {"label_smoothing"}),
         (Plan(data="synthetic:100"), set(), {"augmentation"}),
         (Plan(data="synthetic:100", augmentation=("flip",)), {"augmentation"}, set()),
@@ -127,8 +129,10 @@ def test_the_recipe_shows_what_its_other_fields_allow(plan: Plan, shown: set[str
 
 def test_code_for_saved_models_is_for_those(tmp_path: Path) -> None:
     (tmp_path / "mine.keras").touch()
-    for plan in (Plan(model=str(tmp_path / "mine.keras")), Plan(initial_weights="mine.keras")):
-        assert all(is_relevant(name, resolve(plan), CPU) for name in ("custom_objects", "unsafe_load"))
+    saved, initialized = Plan(model=str(tmp_path / "mine.keras")), Plan(initial_weights=str(tmp_path / "mine.keras"))
+    for name in ("custom_objects", "unsafe_load"):
+        assert is_relevant(name, resolve(saved), CPU)
+        assert not is_relevant(name, resolve(initialized), CPU)  # its file is only read for its weights
 
 
 def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
@@ -139,8 +143,8 @@ def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
 
 
 def test_every_field_that_may_be_hidden_says_what_it_needs() -> None:
-    assert _RULES.keys() == _NEEDS.keys()
-    assert all(len(needs(name)) <= 56 for name in _NEEDS)
+    assert _RULES.keys() == _PURPOSES.keys()
+    assert {name: needs(name) for name in (*_RULES, *NEEDS) if len(needs(name)) > 56} == {}
 
 
 @pytest.mark.parametrize(

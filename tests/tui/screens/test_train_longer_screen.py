@@ -11,7 +11,7 @@ from accel_engine.run import Status
 from accel_tui.screens.train_longer_screen import TrainedRun, parse_epochs
 
 
-def run(planned: int, trained: float | None) -> TrainedRun:
+def run(planned: int, trained: float) -> TrainedRun:
     info: Any = SimpleNamespace(status=Status.FINISHED, plan_values={"epochs": planned})
     return TrainedRun(info, Plan(epochs=planned), trained)
 
@@ -25,11 +25,6 @@ def test_totals_and_additions(text: str, total: int) -> None:
 def test_what_does_not_train_longer(text: str) -> None:
     with pytest.raises(UsageError, match="must be"):
         parse_epochs(text, run(10, 10.0))
-
-
-def test_the_plan_counts_where_the_steps_are_not_known() -> None:
-    assert run(10, None).trained == 10
-    assert run(10, None).minimum == 11
 
 
 def test_a_run_that_stopped_early_can_be_trained_longer() -> None:

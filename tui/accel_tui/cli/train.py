@@ -2,18 +2,21 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from accel_engine.devices import detect
+from accel_engine.errors import DataError, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import DEFAULTS, SPECS, Plan
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
+from accel_engine.plan.plan_errors import InvalidPlanError, refers_to, valid_part
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, find
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
@@ -88,30 +91,44 @@ def train(
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if resume is not None:
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
-    plan = _merge(load(), read_plan_file(plan_file) if plan_file else None, given(flags))
-    return _run_engine(prepare_run(plan), as_json=as_json, plain=plain, detach=detach)
+    directory = _prepare(load(), read_plan_file(plan_file) if plan_file else None, given(flags))
+    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
 
 
-def _merge(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]) -> Plan:
-    """Make a plan of the settings, a plan file over them, and the options over both.
+def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]) -> Path:
+    """Create a run with the plan of the settings, a plan file over them, and the options over both.
 
     Raises:
         InvalidPlanError: It has errors; those of the settings and of the file with their lines.
     """
     written = file.values if file else {}
-    plan, errors = valid_part({**settings.plan, **written, **flags})
 
-    def located(name: str) -> str:
-        if name in flags:
-            return str(errors[name])
-        if file and name in written:
-            return file.describe(errors[name])
-        return settings.source.at(f"plan.{name}", str(errors[name]))
+    def located(error: PlanError) -> str:
+        if error.field in flags:
+            return str(error)
+        if file and error.field in written:
+            return file.describe(error)
+        return settings.source.at(f"plan.{error.field}", str(error)) if error.field in settings.plan else str(error)
 
-    if errors:
-        order = file.lines if file else {}
-        raise InvalidPlanError([located(name) for name in sorted(errors, key=lambda name: order.get(name, 0))])
-    return plan
+    plan, invalid = valid_part({**settings.plan, **written, **flags})
+    try:
+        if invalid:
+            raise InvalidPlanError([*invalid.values(), *_misfits(plan, invalid)])
+        return prepare_run(plan)
+    except (PlanError, InvalidPlanError) as error:
+        lines = file.lines if file else {}
+        found = error.errors if isinstance(error, InvalidPlanError) else (error,)
+        raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
+
+
+def _misfits(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
+    """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
+    if any(name in invalid for name in ("model", "data", "task", "strategy")):
+        return
+    with suppress(DataError):
+        for error in resolve(plan, detect().devices, is_new=True).with_survey().plan_errors:
+            if error.field not in invalid and not refers_to(error, invalid):
+                yield error
 
 
 def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:

@@ -1,5 +1,6 @@
 """Labels and placeholders of plan fields."""
 
+from accel_engine.errors import Words, join_words
 from accel_engine.plan import SPECS
 
 _LABELS = {
@@ -49,3 +50,10 @@ def label(name: str) -> str:
 def placeholder(name: str) -> str:
     """The value that an empty field stands for; empty if there is none."""
     return _PLACEHOLDERS.get(name, "auto" if name in SPECS and SPECS[name].optional else "")
+
+
+def word(reason: Words) -> str:
+    """Join a message about plan fields, with the labels of the form."""
+    return join_words(
+        reason, lambda at: label(at.field) + (f" set to {at.value}" if at.value.isdigit() else f" {at.value}".rstrip())
+    )

@@ -12,19 +12,20 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.data_options import SPLITS
 from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, Words, join_words
+from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
-from accel_engine.plan import SPECS, Plan
+from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO
-from accel_engine.plan.fields import LOSSES, METRICS
+from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS_OF
 from accel_tui.formatting import field_labels, numbers
-from accel_tui.formatting.field_labels import label
+from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
@@ -35,39 +36,8 @@ _SUGGESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "class_weight": (("balanced", "by the number of examples of each class"),),
     "freeze": (("all-but-head", "only the last layers train"),),
     "initial_weights": (("imagenet", "if the model has such weights"),),
-    "monitor": (("validation_loss", ""), ("validation_accuracy", ""), ("loss", ""), ("accuracy", "")),
 }
 """Usual values of fields that take any text, with descriptions."""
-
-_OF_CLASSES = frozenset(
-    {
-        "categorical_crossentropy",
-        "binary_crossentropy",
-        "categorical_focal_crossentropy",
-        "binary_focal_crossentropy",
-        "categorical_hinge",
-        "hinge",
-        "squared_hinge",
-        "dice",
-        "kl_divergence",
-        "accuracy",
-        "top_k_categorical_accuracy",
-        "auc",
-        "precision",
-        "recall",
-        "f1_score",
-    }
-)
-"""Losses and metrics of classes."""
-
-_FITTING: Mapping[str, frozenset[str]] = {
-    "classification": _OF_CLASSES,
-    "sequence": _OF_CLASSES,
-    "multi-label": _OF_CLASSES - {"categorical_hinge", "top_k_categorical_accuracy"},
-    "segmentation": _OF_CLASSES | {"mean_io_u"},
-    "regression": frozenset({*LOSSES, *METRICS}) - _OF_CLASSES - {"mean_io_u"},
-}
-"""The losses and metrics to offer for a task; all for the others."""
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -114,7 +84,7 @@ def evaluate(
     plan, _ = _read(texts)
     relevant = _with_survey(resolve(plan), surveyed)
     plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
-    resolved = _with_survey(resolve(plan, devices), surveyed)
+    resolved = _with_survey(resolve(plan, devices, is_new=True), surveyed)
     return replace(resolved, errors={**resolved.errors, **errors})
 
 
@@ -123,13 +93,6 @@ def _with_survey(resolved: ResolvedPlan, surveyed: DatasetEntry | None) -> Resol
     if surveyed is None or surveyed.path is None or surveyed.path != resolved.data.path:
         return resolved
     return resolved.with_data(surveyed)
-
-
-def word(reason: Words) -> str:
-    """Join a message about plan fields, with the labels of the form."""
-    return join_words(
-        reason, lambda at: label(at.field) + (f" set to {at.value}" if at.value.isdigit() else f" {at.value}".rstrip())
-    )
 
 
 def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
@@ -147,7 +110,7 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    listed = ("model", "data", "strategy", "devices", "split", *_COLUMN_FIELDS, *_SUGGESTIONS)
+    listed = ("model", "data", "strategy", "devices", "split", "monitor", *_COLUMN_FIELDS, *_SUGGESTIONS)
     return bool(SPECS[name].choices) or name in listed
 
 
@@ -176,6 +139,10 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
             return _devices(filled.plan, devices)
         case "reduction":
             return tuple(FieldChoice(value) for value in filled.strategy.reductions)
+        case "monitor":
+            names = measured_names(filled.plan, _task(filled))
+            of_training = [name for name in names if name not in MEASURED_AT_VALIDATION]
+            return tuple(FieldChoice(name) for name in (*(f"validation_{name}" for name in names), *of_training))
         case "split":
             of_columns = (f"column:{column.name}" for column in filled.data.columns if column.kind == "category")
             return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))
@@ -184,7 +151,7 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
     if name in _SUGGESTIONS:
         return tuple(FieldChoice(*suggestion) for suggestion in _SUGGESTIONS[name])
     if name in ("loss", "metrics"):
-        fitting = _FITTING.get(_task(filled), SPECS[name].choices)
+        fitting = (LOSSES_OF if name == "loss" else METRICS_OF).get(_task(filled), SPECS[name].choices)
         return tuple(FieldChoice(value) for value in SPECS[name].choices if value == AUTO or value in fitting)
     return tuple(FieldChoice(value) for value in SPECS[name].choices)
 
@@ -265,7 +232,11 @@ def _strategy(entry: strategies.StrategyEntry, plan: Plan, devices: Sequence[Dev
     if not devices:
         return FieldChoice(entry.name, entry.summary)
     # Devices, reduction and precision are selected after the strategy: only the hardware counts here.
-    chosen = drop_irrelevant(plan.replace(strategy=entry.name, devices=(), reduction="auto", precision="auto"), devices)
+    later = {name: DEFAULTS[name] for name in ("devices", "reduction", "precision", "force")}
+    try:
+        chosen = drop_irrelevant(plan.replace(strategy=entry.name, **later), devices)
+    except PlanError as error:  # another field cannot have this strategy
+        return FieldChoice(entry.name, f"{label(error.field)}: {word(error.reason)}", possible=False)
     missing = incompatibility(entry.name, chosen, devices)
     relevant = resolve(chosen)
     required = {name: value for name, value in _REQUIRED_VALUES.items() if is_relevant(name, relevant, devices)}

@@ -8,6 +8,7 @@ from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import numbers
+from accel_tui.formatting.field_labels import word
 from accel_tui.plan import data_look, form
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.data_survey import DATA_FIELDS
@@ -69,7 +70,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if description and description.problem:
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
-        found.append(form.word(scaling.note))
+        found.append(word(scaling.note))
     found += filled.data.notes
     examples = filled.data.examples
     if counts and examples is not None and examples < plan.batch_size:

@@ -9,8 +9,9 @@ from accel_engine.data.folders.layout import READERS_OF_IMAGES
 from accel_engine.devices.device_types import Device
 from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
-from accel_engine.plan.recipe_checks import DECAYING, SMOOTHED, WITH_MOMENTUM
+from accel_engine.plan.field_needs import NEEDS
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_tui.formatting.field_labels import word
 
 Devices = Sequence[Device] | None
 Rule = Callable[[ResolvedPlan, Devices], bool]
@@ -25,14 +26,14 @@ def is_relevant(name: str, resolved: ResolvedPlan, devices: Devices) -> bool:
         devices: The devices of the machine; ``None`` before they are known, when fields of special
             hardware are relevant if they have a value.
     """
-    rule = _RULES.get(name)
-    return rule is None or rule(resolved, devices)
+    need, rule = NEEDS.get(name), _RULES.get(name)
+    return (need is None or need.is_met(resolved.plan)) and (rule is None or rule(resolved, devices))
 
 
 def drop_irrelevant(plan: Plan, devices: Devices) -> Plan:
     """Return the plan with irrelevant fields at their default."""
     resolved = resolve(plan)
-    return plan.replace(**{name: DEFAULTS[name] for name in _RULES if not is_relevant(name, resolved, devices)})
+    return plan.replace(**{name: DEFAULTS[name] for name in DEFAULTS if not is_relevant(name, resolved, devices)})
 
 
 def _kind(resolved: ResolvedPlan, devices: Devices) -> str:
@@ -102,10 +103,15 @@ def _is_own_data(resolved: ResolvedPlan) -> bool:
     return resolved.data.is_own
 
 
-def _has_window(resolved: ResolvedPlan, _: Devices) -> bool:
+def _has_window(resolved: ResolvedPlan, devices: Devices) -> bool:
     """Whether an example may be a window: of a table in the order of a column, of arrays, or of a text."""
     reader = resolved.data.reader
-    return reader in ("npz", _FUNCTION) or reader in _TEXTS | _LISTS or (reader in _TABLES and bool(resolved.plan.time))
+    return reader in ("npz", _FUNCTION) or reader in _TEXTS | _LISTS or _has_time(resolved, devices)
+
+
+def _has_time(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether an example may be a window of a table in the order of a column."""
+    return resolved.data.reader in _TABLES and bool(resolved.plan.time)
 
 
 def _has_columns(resolved: ResolvedPlan, _: Devices) -> bool:
@@ -122,10 +128,8 @@ def _may_weight_classes(resolved: ResolvedPlan, _: Devices) -> bool:
 
 
 def _of_file_models(resolved: ResolvedPlan, _: Devices) -> bool:
-    """Whether a model or weights are read from a ``FILE.keras``."""
-    model = resolved.model
-    of_model = isinstance(model, UserModel) and model.kind == "saved"
-    return of_model or resolved.plan.initial_weights.endswith(".keras")
+    """Whether the model is read from a ``FILE.keras``."""
+    return isinstance(resolved.model, UserModel) and resolved.model.kind == "saved"
 
 
 def _has_images(resolved: ResolvedPlan, _: Devices) -> bool:
@@ -139,25 +143,9 @@ def _task(resolved: ResolvedPlan) -> str:
     return resolved.data.task if resolved.plan.task == "auto" else resolved.plan.task
 
 
-def _may_smooth_labels(resolved: ResolvedPlan, _: Devices) -> bool:
-    """Whether the loss may be a crossentropy of classes."""
-    return resolved.plan.loss in SMOOTHED and _task(resolved) in ("auto", "classification", "multi-label", "custom")
-
-
-def _monitors_training(plan: Plan) -> bool:
-    return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
-
-
-def _may_stop_early(resolved: ResolvedPlan, _: Devices) -> bool:
-    return resolved.plan.validation == "epoch" or _monitors_training(resolved.plan)
-
-
-def _has_momentum(resolved: ResolvedPlan, _: Devices) -> bool:
-    return resolved.plan.optimizer in WITH_MOMENTUM
-
-
-def _of_schedule(*schedules: str) -> Rule:
-    return lambda resolved, _: resolved.plan.schedule in schedules
+def _may_have_classes(resolved: ResolvedPlan, _: Devices) -> bool:
+    """Whether what is learned may be classes."""
+    return _task(resolved) in ("auto", "classification", "multi-label", "custom")
 
 
 _RULES: Mapping[str, Rule] = {
@@ -167,35 +155,22 @@ _RULES: Mapping[str, Rule] = {
     "horizon": lambda resolved, devices: (
         _has_window(resolved, devices)
         and resolved.data.reader not in _TEXTS | _LISTS
-        and bool(resolved.plan.time or resolved.plan.window)
+        and bool(resolved.plan.window or _has_time(resolved, devices))
     ),
-    "group": lambda resolved, devices: _has_window(resolved, devices) and bool(resolved.plan.time),
+    "group": _has_time,
     "tokenizer": _of_data(_TEXTS),
     **dict.fromkeys(("split", "validation_split", "validation_data"), _of_unsplit_data("validation")),
     "test_split": _of_unsplit_data("test"),
-    "validation_every": lambda resolved, _: resolved.plan.validation == "epoch",
-    "validation_steps": lambda resolved, _: resolved.data.reader == _FUNCTION and resolved.plan.validation != "off",
-    "label_smoothing": _may_smooth_labels,
-    "monitor_mode": lambda resolved, _: bool(resolved.plan.monitor),
-    "momentum": _has_momentum,
-    "nesterov": lambda resolved, _: resolved.plan.optimizer == "sgd" and bool(resolved.plan.momentum),
-    "warmup": lambda resolved, _: resolved.plan.schedule != "auto",
-    "final_rate": _of_schedule(*DECAYING),
-    **dict.fromkeys(("rate_drops", "rate_drop_factor"), _of_schedule("steps")),
+    "validation_steps": lambda resolved, _: resolved.data.reader == _FUNCTION,
+    "label_smoothing": _may_have_classes,
     "augmentation": _has_images,
-    "unfreeze_epoch": lambda resolved, _: bool(resolved.plan.freeze),
     **dict.fromkeys(("custom_objects", "unsafe_load"), _of_file_models),
-    "patience": _may_stop_early,
-    "min_delta": lambda resolved, devices: _may_stop_early(resolved, devices) and resolved.plan.patience is not None,
-    "restore_best": lambda resolved, _: resolved.plan.validation != "off" or _monitors_training(resolved.plan),
     "class_weight": _may_weight_classes,
     "invalid_examples": lambda resolved, _: _is_own_data(resolved),
     **{name: _of_own_work(name) for name in ("task", "last_batch", "shuffle", "scale")},
     "devices": lambda resolved, _: resolved.strategy.kind != "tpu",  # a TPU is used as a whole
     "virtual_cpus": _splits_cpu,
-    "force": lambda resolved, devices: (
-        resolved.plan.precision == "mixed_float16" and _kind(resolved, devices) in ("cpu", "")
-    ),
+    "force": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
     "cpu_kernels": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
@@ -205,9 +180,9 @@ _RULES: Mapping[str, Rule] = {
     "rate_scaling": lambda resolved, _: resolved.strategy.maximum_devices != 1,
     "image_size": lambda resolved, _: resolved.data.reader in READERS_OF_IMAGES or resolved.data.needs_engine,
 }
-"""The rules of the fields that are not always relevant."""
+"""The rules of the fields that are not always relevant, besides what they need of other fields."""
 
-_NEEDS: Mapping[str, str] = {
+_PURPOSES: Mapping[str, str] = {
     **dict.fromkeys(("target", "features", "ignore"), "of tables and named arrays"),
     **dict.fromkeys(("kinds", "time"), "of tables"),
     "window": "of time series, arrays and texts",
@@ -220,21 +195,10 @@ _NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("task", "last_batch", "shuffle", "scale"), "of your own data or model"),
     "invalid_examples": "of your own data",
     "class_weight": "of your own data with classes",
-    "validation_every": "needs validation in each epoch",
     "validation_steps": "of data from a Python function",
     "label_smoothing": "needs a crossentropy loss of classes",
-    "monitor_mode": "needs a monitor",
-    "momentum": f"needs the optimizer {' or '.join(WITH_MOMENTUM)}",
-    "nesterov": "needs the optimizer sgd with momentum",
-    "warmup": "needs a schedule",
-    "final_rate": "needs a schedule other than constant and steps",
-    **dict.fromkeys(("rate_drops", "rate_drop_factor"), "needs the schedule steps"),
     "augmentation": "of images",
-    "unfreeze_epoch": "needs frozen layers",
-    **dict.fromkeys(("custom_objects", "unsafe_load"), "needs a FILE.keras"),
-    "patience": "needs validation in each epoch",
-    "min_delta": "needs patience",
-    "restore_best": "needs validation",
+    **dict.fromkeys(("custom_objects", "unsafe_load"), "needs a model in a FILE.keras"),
     "rate_scaling": "needs a strategy with several devices",
     "reduction": "needs a strategy with several devices",
     "local_workers": "needs the strategy multi-worker or parameter-server",
@@ -244,9 +208,9 @@ _NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("virtual_cpus", "cpu_kernels"), "of CPUs"),
     **dict.fromkeys(("memory_growth", "memory_limit"), "of GPUs"),
 }
-"""What a field is for, where it is not relevant."""
+"""What the fields with rules are for."""
 
 
 def needs(name: str) -> str:
     """What would make a field relevant, in a few words."""
-    return _NEEDS[name]
+    return _PURPOSES[name] if name in _PURPOSES else word(NEEDS[name].words)

@@ -18,11 +18,11 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
+from accel_tui.formatting.field_labels import word
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError
-from accel_tui.plan.form import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen

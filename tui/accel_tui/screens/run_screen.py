@@ -273,9 +273,7 @@ class RunScreen(DirtyRegionScreen):
         state = self.state
         if state.info is None or state.info.plan is None:
             return
-        steps = state.steps_per_epoch
-        trained = state.step / steps if steps else None
-        ask_to_train_longer(self, self.directory, TrainedRun(state.info, state.info.plan, trained))
+        ask_to_train_longer(self, self.directory, TrainedRun(state.info, state.info.plan, state.trained_epochs))
 
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""

@@ -171,7 +171,7 @@ class RunsScreen(Screen[None]):
         """Ask for the number of epochs, then continue from the last checkpoint."""
         current = self.table.current
         if current and current.info and current.info.plan:
-            ask_to_train_longer(self, current.directory, TrainedRun(current.info, current.info.plan))
+            ask_to_train_longer(self, current.directory, TrainedRun(current.info, current.info.plan, current.epochs))
 
     def action_duplicate(self) -> None:
         """Open New run with the plan of the current run."""

@@ -32,17 +32,17 @@ class TrainedRun:
     Attributes:
         info: The run.
         plan: Its plan.
-        epochs: Epochs trained, as a fraction; ``None`` if unknown, when they are taken to be those of the plan.
+        epochs: Epochs trained, as a fraction.
     """
 
     info: RunInfo
     plan: Plan
-    epochs: float | None = None
+    epochs: float
 
     @property
     def trained(self) -> int:
         """Whole epochs trained, the last one included if it was not completed."""
-        return self.plan.epochs if self.epochs is None else math.ceil(self.epochs)
+        return math.ceil(self.epochs)
 
     @property
     def minimum(self) -> int:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure
 from accel_engine.keras_support.losses import is_keras_defined
-from accel_engine.private_names.keras_names import keeps_losses, kept_losses, mask_of
+from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
 
 MAX_STATE = 64
@@ -68,6 +68,7 @@ class MetricStates:
         *,
         training: bool,
         weights: Sequence[tuple[keras.Variable, tf.Tensor]] = (),
+        losses: LayerLosses | None = None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """The loss of a batch and the states of its metrics.
 
@@ -75,7 +76,8 @@ class MetricStates:
             batch: Inputs, targets and weights as the loss takes them.
             outputs: The model's outputs.
             training: Whether it is a training step.
-            weights: Other values of the model's weights, for regularization.
+            weights: Other values of the model's weights, with which it was called.
+            losses: The losses that ``add_loss`` and regularizers gave its layers with these weights.
 
         Returns:
             The loss of :func:`compute_loss`, divided by the number of replicas as Keras does it, and float32 tensors
@@ -86,7 +88,7 @@ class MetricStates:
         known = {id(variable) for variable, _ in given}
         outside = None if keeps_losses(model) else compute_loss(model, batch, outputs, training=training)
         shared = batch._replace(weights=_share_masks(batch.weights, outputs))
-        with kept_losses(model), keras.StatelessScope(state_mapping=given) as scope:
+        with kept_losses(model, losses), keras.StatelessScope(state_mapping=given) as scope:
             loss = compute_loss(model, shared, outputs, training=training) if outside is None else outside
             model.compute_metrics(*batch[:2], outputs, batch.weights)
             update_metrics(self._extra, batch.targets, outputs)

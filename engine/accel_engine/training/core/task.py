@@ -180,10 +180,10 @@ def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
         # A custom loss: the data tells what it may be for.
         fits = dataset.task == "classification" and rank == 2 and int(output.shape[-1] or 0) >= dataset.classes
         return "classification" if fits else "custom" if dataset.task in ("auto", "classification") else dataset.task
+    if 1 < dataset.classes <= int(output.shape[-1] or 0) and are_labels(targets, output):
+        return _BY_RANK.get(rank, "custom")  # such as a squared error of probabilities
     if dataset.kind == "images" and rank == 4:
         return "reconstruction"
-    if rank == 2 and 1 < dataset.classes <= int(output.shape[-1] or 0) and are_labels(targets, output):
-        return "classification"  # such as a squared error of probabilities
     return "regression"
 
 

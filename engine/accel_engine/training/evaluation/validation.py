@@ -7,7 +7,6 @@ holds all of them.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
@@ -148,7 +148,7 @@ class Validation:
         assembly = self._assembly
 
         def call(inputs: Structure) -> Structure:
-            return _call(assembly.model, assembly.scaled(inputs), assembly.averaged_weights())
+            return _call(assembly.model, assembly.scaled(inputs), assembly.averaged_weights())[0]
 
         if assembly.coordinated:
             return call(inputs)
@@ -231,8 +231,8 @@ class Validation:
         if self._custom:
             return self._custom_batch(batch)
         weights = assembly.averaged_weights()
-        outputs = _call(model, batch.inputs, weights)
-        loss, states = self._states.measure(batch, outputs, training=False, weights=weights)
+        outputs, losses = _call(model, batch.inputs, weights)
+        loss, states = self._states.measure(batch, outputs, training=False, weights=weights, losses=losses)
         every = tf.ones([tf.shape(flatten(batch)[0])[0]])
         count = tf.reduce_sum(every)
         # Keras divides the whole loss by the number of replicas.
@@ -263,10 +263,16 @@ class Validation:
         return {name: float(value) for name, value in values.items()}
 
 
-def _call(model: keras.Model, inputs: Structure, weights: list[tuple[keras.Variable, tf.Tensor]]) -> Structure:
-    """Call a model with some weights replaced."""
-    with keras.StatelessScope(state_mapping=weights) if weights else nullcontext():
-        return call_model(model, inputs, training=False)
+def _call(
+    model: keras.Model, inputs: Structure, weights: list[tuple[keras.Variable, tf.Tensor]]
+) -> tuple[Structure, LayerLosses | None]:
+    """Call a model with some weights replaced; returns its outputs, and its layers' losses if any are replaced."""
+    if not weights:
+        return call_model(model, inputs, training=False), None
+    replaced = {id(variable) for variable, _ in weights}
+    others = [(each, each.value) for each in model.trainable_variables if id(each) not in replaced]
+    with keras.StatelessScope(state_mapping=[*weights, *others], collect_losses=True):
+        return call_model(model, inputs, training=False), layer_losses(model)
 
 
 def _with_loss(metrics: dict[str, float]) -> dict[str, float]:

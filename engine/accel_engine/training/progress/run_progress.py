@@ -33,6 +33,7 @@ class RunProgress:
         plan: The plan.
         monitor: The metric that counts, with ``validation_`` before one of validation.
         measured: Names of the metrics of validation, without a prefix; empty if they are unknown.
+        trained: Names of the metrics of training.
         validates: Whether there is anything to validate.
         reporter: The run's step; if it continues, its events are read.
         agree: Returns the chief's decision, for all workers to follow.
@@ -46,6 +47,7 @@ class RunProgress:
         plan: Plan,
         monitor: str,
         measured: tuple[str, ...],
+        trained: tuple[str, ...],
         reporter: RunReporter,
         agree: Callable[[bool], bool] = bool,
         *,
@@ -55,7 +57,7 @@ class RunProgress:
         self._reporter = reporter
         self._agree = agree
         self._timetable = Timetable(plan)
-        self._stopping = _follow(plan, monitor, measured, validates=validates)
+        self._stopping = _follow(plan, monitor, measured, trained, validates=validates)
         if reporter.step:
             with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
                 events = reader.poll().events
@@ -150,14 +152,20 @@ def _is_planned(event: Event) -> TypeGuard[Validated]:
     return isinstance(event, Validated) and not event.by_command
 
 
-def _follow(plan: Plan, monitor: str, measured: tuple[str, ...], *, validates: bool) -> EarlyStopping:
+def _follow(
+    plan: Plan, monitor: str, measured: tuple[str, ...], trained: tuple[str, ...], *, validates: bool
+) -> EarlyStopping:
     matters = plan.patience is not None or plan.restore_best == "on"
     name = monitor.removeprefix(VALIDATION_PREFIX)
     if matters and name != monitor and not validates:
         words = "there is nothing to validate: monitor a metric of training, such as ", FieldValue("monitor", "loss")
         raise PlanError("monitor", plan.monitor, *words)
-    if matters and measured and name not in measured:
-        raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(measured)}")
+    if matters and measured and name == monitor and name in measured and name not in trained:
+        words = "is measured at validation only: use ", FieldValue("monitor", VALIDATION_PREFIX + name)
+        raise PlanError("monitor", plan.monitor, *words)
+    known = trained if name == monitor else measured
+    if matters and measured and name not in known:
+        raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(known)}")
     lower = is_better_lower(monitor) if plan.monitor_mode == "auto" else plan.monitor_mode == "min"
     if lower is None and matters:
         words = f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")

@@ -15,6 +15,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_tui.formatting.field_labels import word
 from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError, survey_subject
 from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize
@@ -240,7 +241,7 @@ class PlanForm(Widget):
             box.update(names, summarize(names, filled, self.defaults))
         for field in self.shown:
             name = field.field
-            field.error = form.word(filled.errors.get(name, ()))
+            field.error = word(filled.errors.get(name, ()))
             field.is_changed = is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
             field.picker.placeholder = form.placeholder(name, filled)

@@ -10,7 +10,7 @@ from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import is_of_keras, loss_name, single_loss
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
-from accel_engine.plan.recipe_checks import SMOOTHED
+from accel_engine.plan.field_needs import SMOOTHED
 from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits, replace_loss
 from accel_engine.training.core.task import are_labels, is_like_inputs
 
@@ -33,7 +33,7 @@ LOSSES: dict[str, type[keras.losses.Loss]] = {
     "poisson": keras.losses.Poisson,
     "kl_divergence": keras.losses.KLDivergence,
 }
-"""Keras' losses by the names of :data:`accel_engine.plan.fields.LOSSES`."""
+"""Keras' losses by the names of :data:`accel_engine.plan.task_choices.LOSSES`."""
 
 _SMOOTHED = tuple(name for name in SMOOTHED if name in LOSSES)
 """Those that have label smoothing."""
@@ -91,6 +91,9 @@ def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: 
 
 
 def _make(name: str, plan: Plan, output: Any, dataset: Dataset, *, logits: bool) -> keras.losses.Loss:
+    if name.startswith("categorical") and output.shape[-1] == 1:
+        reason = f"{name} needs an output for each class; the model has one: use binary_crossentropy"
+        raise PlanError("loss", plan.loss, reason)
     if name == "categorical_crossentropy" and not plan.label_smoothing and are_labels(dataset.spec.targets, output):
         return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
     options: dict[str, Any] = {"from_logits": logits} if "crossentropy" in name else {}

@@ -8,6 +8,7 @@ import tensorflow as tf
 from accel_engine.data.structure import Structure, flatten
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
+from accel_engine.plan.recipe_fit import wrong_metrics
 from accel_engine.training.core.task import Task, probabilities_of
 
 TOP_K = 5
@@ -20,7 +21,6 @@ _NUMERIC = {
     "mean_absolute_percentage_error": keras.metrics.MeanAbsolutePercentageError,
     "cosine_similarity": keras.metrics.CosineSimilarity,
 }
-_CLASSIFYING = ("classification", "multi-label", "sequence", "segmentation")
 
 
 class _OfRows(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
@@ -85,22 +85,19 @@ def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[ker
         PlanError: A metric does not fit the task.
     """
     leaves = flatten(outputs) if outputs is not None else []
-    if plan.metrics and (len(leaves) != 1 or task.name == "custom"):
-        raise PlanError(
-            "metrics", plan.metrics, "the model has several outputs or its own loss: compile it with metrics"
-        )
+    if wrong := wrong_metrics(plan, task.name):
+        raise PlanError("metrics", plan.metrics, *wrong)
+    if plan.metrics and len(leaves) != 1:
+        raise PlanError("metrics", plan.metrics, "the model has several outputs: compile it with their metrics")
     known = {metric.name for metric in measured}
     return tuple(_make(name, plan, task, leaves[0]) for name in plan.metrics if name not in known)
 
 
 def _make(name: str, plan: Plan, task: Task, output: Any) -> keras.Metric:
-    is_numeric = task.name in ("regression", "reconstruction")
-    if name in _NUMERIC and (is_numeric or task.name == "multi-label"):
+    if name in _NUMERIC:
         return _NUMERIC[name]()
-    if name == "r2_score" and task.name == "regression":
+    if name == "r2_score":
         return _OfRows(keras.metrics.R2Score(name=name))
-    if task.name not in _CLASSIFYING or name in _NUMERIC or name == "r2_score":
-        raise PlanError("metrics", plan.metrics, f"{name} is not a metric of {task.name}")
     units = int(output.shape[-1] or 1)
     match name:
         case "auc":
@@ -117,12 +114,12 @@ def _make(name: str, plan: Plan, task: Task, output: Any) -> keras.Metric:
             return _OfClasses(metric, task, units)
         case "mean_io_u" if task.binary:
             return _OfClasses(keras.metrics.BinaryIoU(name=name), task, units)
-        case "mean_io_u" if task.name != "multi-label":
+        case "mean_io_u":
             metric = keras.metrics.OneHotMeanIoU(num_classes=units, sparse_y_pred=False, name=name)
             return _OfClasses(metric, task, units)
-        case "top_k_categorical_accuracy" if task.name == "classification" and units > TOP_K:
+        case "top_k_categorical_accuracy" if units > TOP_K:
             return _OfClasses(keras.metrics.TopKCategoricalAccuracy(TOP_K, name=name), task, units)
         case "top_k_categorical_accuracy":
             reason = f"{name} counts the {TOP_K} most probable of the classes; there are {max(units, 2)}"
             raise PlanError("metrics", plan.metrics, reason)
-    raise PlanError("metrics", plan.metrics, f"{name} is not a metric of {task.name}")
+    raise ValueError(f"no metric {name}")

@@ -102,8 +102,7 @@ def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int
             return schedules.ExponentialDecay(highest, steps, plan.final_rate or EXPONENTIAL_END)
         case "steps":
             drops = [(number * total_steps if share else number) for number, share in map(parse_drop, plan.rate_drops)]
-            # Keras keeps the rate up to and including a boundary, in steps from 0.
-            boundaries = [round(drop) - warmup - 1 for drop in drops]
+            boundaries = [round(drop) - warmup for drop in drops]
             if boundaries[0] < 0:
                 reason = f"must be after the warm-up of {warmup} steps"
                 raise PlanError("rate_drops", plan.rate_drops, reason)

@@ -71,7 +71,7 @@ OPTIMIZERS: dict[str, tuple[dict[str, Any], Callable[[], keras.Optimizer]]] = {
     ),
     "steps": (
         {"schedule": "steps", "rate_drops": ("4", "8"), "rate_drop_factor": 0.5},
-        lambda: keras.optimizers.Adam(schedules.PiecewiseConstantDecay([3, 7], [0.05, 0.025, 0.0125])),
+        lambda: keras.optimizers.Adam(schedules.PiecewiseConstantDecay([4, 8], [0.05, 0.025, 0.0125])),
     ),
     "constant with warm-up": (
         {"schedule": "constant", "warmup": 6},
@@ -192,9 +192,10 @@ def test_label_smoothing_and_metrics_by_name_are_those_of_keras(gym: Gym) -> Non
     ("fields", "message"),
     [
         ({"schedule": "linear", "warmup": 12}, "must be below the 12 steps"),
-        ({"metrics": ("r2_score",)}, "r2_score is not a metric of classification"),
-        ({"loss": "hinge", "metrics": ("mean_absolute_error",)}, "not a metric of"),
+        ({"metrics": ("r2_score",)}, "r2_score cannot be measured for the task classification"),
+        ({"loss": "hinge", "metrics": ("mean_absolute_error",)}, "cannot be measured"),
         ({"patience": 2, "validation": "epoch", "monitor": "val_f1"}, "f1"),
+        ({"patience": 2, "metrics": ("mean_io_u",), "monitor": "mean_io_u"}, "use --monitor validation_mean_io_u"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_first_step(gym: Gym, fields: dict[str, Any], message: str) -> None:
@@ -229,6 +230,12 @@ def test_a_loss_of_numbers_compares_the_probabilities_of_classes(gym: Gym) -> No
 COMPILED = """
 import keras
 
+@keras.saving.register_keras_serializable()
+class Penalty(keras.layers.Layer):
+    def call(self, x):
+        self.add_loss(keras.ops.mean(keras.ops.square(x)))
+        return x
+
 def build(input_shape, classes):
     layers = [keras.layers.Flatten(), keras.layers.Dense(classes, activation="softmax")]
     model = keras.Sequential([keras.Input(input_shape), *layers])
@@ -253,7 +260,9 @@ def test_a_saved_model_has_the_optimizer_of_the_plan(gym: Gym, tmp_path: Path) -
 def test_the_moving_average_of_the_models_own_optimizer_is_validated_saved_and_restored(
     gym: Gym, tmp_path: Path
 ) -> None:
-    source = COMPILED.replace("SGD(0.3)", "SGD(0.3, use_ema=True, ema_momentum=0.8)")
+    source = COMPILED.replace("SGD(0.3)", "SGD(0.3, use_ema=True, ema_momentum=0.8)").replace(
+        'activation="softmax")', 'activation="softmax", kernel_regularizer=keras.regularizers.L2(0.1)), Penalty()'
+    )
     (tmp_path / "averaged.py").write_text(source)
     plan = PLAN.replace(model=f"{tmp_path}/averaged.py:build", learning_rate=None, validation="end")
     dataset = data.load(PLAN.data, PLAN.data_options)

@@ -1,0 +1,38 @@
+"""The allowed values of a plan's fields, but for losses and metrics, which depend on the task."""
+
+PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
+XLA_MODES = ("auto", "on", "off")
+OPTIMIZERS = (
+    "auto",
+    "adam",
+    "adamw",
+    "nadam",
+    "adamax",
+    "rmsprop",
+    "sgd",
+    "adagrad",
+    "adadelta",
+    "adafactor",
+    "ftrl",
+    "lamb",
+    "lion",
+)
+VALIDATIONS = ("epoch", "end", "off")
+LAST_BATCHES = ("keep", "drop")
+REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
+RATE_SCALINGS = ("none", "linear", "square-root")
+SCHEDULES = ("auto", "constant", "linear", "cosine", "exponential", "steps", "one-cycle")
+AUGMENTATIONS = (
+    "light",
+    "strong",
+    "flip",
+    "vertical-flip",
+    "crop",
+    "rotation",
+    "zoom",
+    "color",
+    "erasing",
+    "randaugment",
+    "mixup",
+    "cutmix",
+)

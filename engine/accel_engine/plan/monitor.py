@@ -1,0 +1,36 @@
+"""The metric that a plan monitors: of training, or of validation."""
+
+from accel_engine.errors import FieldValue, Words
+from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS, METRICS_OF
+
+_OF_STEPS = ("gradient_norm", "learning_rate")
+"""What training records besides metrics."""
+
+
+def monitors_training(plan: PlanFields) -> bool:
+    """Whether the monitor is a metric of training."""
+    return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
+
+
+def wrong_monitor(plan: PlanFields, task: str) -> Words:
+    """Why a plan cannot monitor its metric, as far as it is known before the model is built; empty if it can.
+
+    Args:
+        plan: The plan.
+        task: What a model of the catalogue learns; ``auto`` if it is unknown, and for the user's own model.
+    """
+    name = plan.monitor.removeprefix("val_").removeprefix("validation_")
+    of_training = monitors_training(plan)
+    if of_training and name in plan.metrics and name in MEASURED_AT_VALIDATION:
+        return f"{name} is measured at validation only: use ", FieldValue("monitor", f"validation_{name}")
+    if not name or task not in LOSSES_OF or (of_training and name in _OF_STEPS):
+        return ()
+    known = measured_names(plan, task)
+    return () if name in known else (f"{name} is not measured; measured are {', '.join(known)}",)
+
+
+def measured_names(plan: PlanFields, task: str) -> tuple[str, ...]:
+    """The loss and metrics that a model of the catalogue measures at validation, without a prefix."""
+    accuracy = ("accuracy",) if "accuracy" in METRICS_OF.get(task, METRICS) else ()
+    return tuple(dict.fromkeys(("loss", *accuracy, *plan.metrics)))

@@ -1,0 +1,53 @@
+"""The losses and metrics that a plan can name, and for which tasks."""
+
+from collections.abc import Mapping
+
+_OF_NUMBERS = ("mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error", "cosine_similarity")
+_CROSSENTROPIES_OF_NUMBERS = ("binary_crossentropy", "binary_focal_crossentropy")
+_HINGES = ("hinge", "squared_hinge")
+
+_LOSSES_OF_CLASSES = (
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    *_CROSSENTROPIES_OF_NUMBERS,
+    "categorical_hinge",
+    *_HINGES,
+    "dice",
+    "kl_divergence",
+)
+_LOSSES_OF_NUMBERS = (*_OF_NUMBERS, "mean_squared_logarithmic_error", "huber", "log_cosh", "poisson")
+
+LOSSES = ("auto", *_LOSSES_OF_CLASSES, *_LOSSES_OF_NUMBERS)
+"""Keras' names of losses; class labels are encoded as each needs them."""
+
+_LOSSES_OF_LABELS = (*_LOSSES_OF_CLASSES, "mean_squared_error", "mean_absolute_error")
+
+LOSSES_OF: Mapping[str, tuple[str, ...]] = {
+    "classification": _LOSSES_OF_LABELS,
+    "sequence": _LOSSES_OF_LABELS,
+    "segmentation": _LOSSES_OF_LABELS,
+    "multi-label": (*_CROSSENTROPIES_OF_NUMBERS, *_HINGES),
+    "regression": _LOSSES_OF_NUMBERS,
+    "reconstruction": (*_LOSSES_OF_NUMBERS, *_CROSSENTROPIES_OF_NUMBERS),
+}
+"""The losses of a model of the catalogue by task."""
+
+_METRICS_OF_LABELS = ("accuracy", "auc", "precision", "recall", "f1_score")
+_METRICS_OF_NUMBERS = (*_OF_NUMBERS, "root_mean_squared_error")
+
+METRICS = (*_METRICS_OF_LABELS, "top_k_categorical_accuracy", "mean_io_u", *_METRICS_OF_NUMBERS, "r2_score")
+"""Keras' names of metrics."""
+
+METRICS_OF: Mapping[str, tuple[str, ...]] = {
+    "classification": (*_METRICS_OF_LABELS, "top_k_categorical_accuracy", "mean_io_u"),
+    "sequence": (*_METRICS_OF_LABELS, "mean_io_u"),
+    "segmentation": (*_METRICS_OF_LABELS, "mean_io_u"),
+    "multi-label": (*_METRICS_OF_LABELS, *_METRICS_OF_NUMBERS),
+    "regression": (*_METRICS_OF_NUMBERS, "r2_score"),
+    "reconstruction": _METRICS_OF_NUMBERS,
+    "custom": (),
+}
+"""The metrics that a plan can name by task; a custom task has those that the model is compiled with."""
+
+MEASURED_AT_VALIDATION = ("auc",)
+"""Metrics whose state is too large to measure them at every step, whatever the number of classes."""

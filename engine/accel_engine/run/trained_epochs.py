@@ -1,0 +1,28 @@
+"""How many epochs a run has trained at a step."""
+
+import json
+
+from accel_engine.run.database import Database
+
+
+def trained_epochs(step: int, steps_per_epoch: int, last_epoch: tuple[int, int] | None) -> float:
+    """The epochs trained at a step, as a fraction.
+
+    Args:
+        step: Steps taken.
+        steps_per_epoch: 0 if unknown, as for a stream of unknown length; then a part of an epoch counts as half of one.
+        last_epoch: The last epoch that has ended by that step, and its last step; ``None`` if none has.
+    """
+    if steps_per_epoch:
+        return step / steps_per_epoch
+    epoch, last_step = last_epoch or (0, 0)
+    return epoch + (0.5 if step > last_step else 0.0)
+
+
+def read_trained_epochs(database: Database, step: int) -> float:
+    """The epochs that a run had trained at a step, as a fraction."""
+    _, built = database.last_event("model_built")
+    steps_per_epoch = (json.loads(built)["steps_per_epoch"] if built else None) or 0
+    ended = [] if steps_per_epoch else json.loads(f"[{','.join(database.bodies('epoch_ended'))}]")
+    last = next((event for event in reversed(ended) if event["step"] <= step), None)
+    return trained_epochs(step, steps_per_epoch, (last["epoch"], last["step"]) if last else None)
