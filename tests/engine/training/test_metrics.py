@@ -28,6 +28,9 @@ def compiled(input_shape, outputs, loss, measured):
 def one_output(input_shape):
     return compiled(input_shape, 1, "binary_crossentropy", [metrics.F1Score(threshold=0.5)])
 
+def uncompiled(input_shape):
+    return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(1, activation="sigmoid")])
+
 def areas(input_shape):
     model = compiled(input_shape, 1, "binary_crossentropy", None)
     model.compile("adam", "binary_crossentropy", metrics=[metrics.AUC(name="auc"), metrics.Recall(name="recall")],
@@ -85,6 +88,31 @@ def test_an_f1_score_of_one_output_is_a_scalar(gym: Gym, models: str) -> None:
     )["f1_score"]
     assert trained.only(Validated).metrics["f1_score"] == pytest.approx(float(expected), abs=1e-6)
     assert not trained.all(Warned)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_metrics_of_two_classes_are_those_of_the_second(gym: Gym, models: str, outputs: int) -> None:
+    names = ("precision", "recall", "auc", "f1_score")
+    model = "mlp" if outputs == 2 else f"{models}:uncompiled"
+    plan = PLAN.replace(model=model, data="synthetic:6x6x1:2:700", metrics=names, epochs=2)
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    dataset = data.load(plan.data, plan.data_options)
+    held_out, labels = dataset.validation.inputs / 255, dataset.validation.targets[:, None]
+    positive = keras.models.load_model(trained.directory / "model.keras").predict(held_out, verbose=0)[:, -1:]
+    expected = (
+        keras.metrics.Precision(),
+        keras.metrics.Recall(),
+        keras.metrics.AUC(),
+        keras.metrics.F1Score("macro", threshold=0.5),
+    )
+    found = trained.all(Validated)[-1].metrics
+    for name, metric in zip(names, expected, strict=True):
+        metric.update_state(labels.astype("float32"), positive)
+        assert found[name] == pytest.approx(float(metric.result()), abs=1e-5), name
+    note = f"precision, recall, auc, f1_score: of the class {dataset.class_names[1]}, the second of two"
+    assert note in [event.message for event in trained.all(Warned)]
 
 
 def test_a_metric_per_class_is_a_series_per_class(gym: Gym, models: str) -> None:

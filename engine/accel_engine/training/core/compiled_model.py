@@ -28,7 +28,7 @@ from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.recipe.metrics import plan_metrics
+from accel_engine.training.core.recipe.metrics import plan_metrics, second_class_note
 from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.run_scaling import decide_scaling
@@ -81,7 +81,8 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     model = build_plan_model(plan, data, lambda model: not changed_layer(model, layers), starts=trained is None)
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
-    information = load_initial_weights(model, plan) if trained is None else []
+    information, warnings = load_initial_weights(model, plan) if trained is None else ([], [])
+    notes += warnings
     notes += other_meaning_notes(dataset, plan) if trained is None else []
     scaling = decide_scaling(plan, dataset, model, trained.input_spec if trained else None)
     notes += filter(None, [join_words(scaling.note)])
@@ -101,6 +102,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         metrics = task.metrics(model)  # now that the names of the model's own are known
         metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
         build_plan_metrics(metrics, task, outputs, dataset)
+        information += second_class_note(plan, task, dataset.class_names)
         notes += check_metrics(model, task, outputs, dataset)
         notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
     _check_micro_batches(model, plan, custom_step)
@@ -121,6 +123,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
     freezing = freeze(model, plan)
+    information += freezing.notes
     if custom_step and replicas > 1:
         build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:

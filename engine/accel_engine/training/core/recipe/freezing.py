@@ -34,6 +34,12 @@ class Freezing:
     epoch: int | None
     variables: tuple[keras.Variable, ...]
 
+    @property
+    def notes(self) -> list[str]:
+        """What is frozen, for the user."""
+        layers = list(self._still_frozen())
+        return [f"frozen layers: {_described(layers)}"] if layers else []
+
     def is_due(self, epoch: int) -> bool:
         """Whether the frozen layers train in an epoch, from 1, but are still frozen."""
         return self.epoch is not None and epoch >= self.epoch and any(self._still_frozen())
@@ -44,9 +50,7 @@ class Freezing:
         for layer, trainable in self.before:
             layer.trainable = trainable
         weights = parameter_count(variable for layer in _outermost(layers) for variable in layer.trainable_variables)
-        names = [layer.name for layer in _outermost(layers)]
-        shown = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-        return f"the frozen layers start to train, with {weights:,} weights: {shown}"
+        return f"the frozen layers start to train, with {weights:,} parameters: {_described(layers)}"
 
     def _still_frozen(self) -> Iterator[Any]:
         return (layer for layer, trainable in self.before if trainable and not layer.trainable)
@@ -107,4 +111,10 @@ def _matching(model: keras.Model, name: str, plan: Plan) -> list[Any]:
 def _outermost(layers: list[Any]) -> list[Any]:
     """Some layers without those that are inside others of them."""
     inside = {id(each) for layer in layers for each in all_layers(layer) if each is not layer}
-    return [layer for layer in layers if id(layer) not in inside and layer.trainable_variables]
+    return [layer for layer in layers if id(layer) not in inside and layer.weights]
+
+
+def _described(layers: list[Any]) -> str:
+    """The names of some layers, without those inside others of them."""
+    names = [layer.name for layer in _outermost(layers)]
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.errors import PlanError
-from accel_engine.keras_support.model_structure import walk
+from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.models.pretrained_application import HEAD
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
@@ -27,8 +27,8 @@ _LISTED = 4
 """Number of new layers that a note names."""
 
 
-def load_initial_weights(model: keras.Model, plan: Plan) -> list[str]:
-    """Load the initial weights that a plan names; returns notes for the user.
+def load_initial_weights(model: keras.Model, plan: Plan) -> tuple[list[str], list[str]]:
+    """Load the initial weights that a plan names; returns notes for the user, and warnings.
 
     From a run they are those of its newest checkpoint, or of the best one if the run has ``restore_best``, if all of
     them fit; the moving averages of weights that have one. Otherwise, from its ``model.keras`` or another file, each
@@ -44,28 +44,34 @@ def load_initial_weights(model: keras.Model, plan: Plan) -> list[str]:
     """
     source = plan.initial_weights
     if not source:
-        return []
+        return [], []
     if source == IMAGENET:
         gray = "; the images' one channel is repeated to three" if model.input_shape[-1] == 1 else ""
-        taken = [weight for layer in model.layers if layer.name != HEAD for weight in layer.weights]
-        return [_note(model, {id(weight) for weight in taken}, "ImageNet") + gray]
+        taken = {id(weight) for layer in model.layers if layer.name != HEAD for weight in layer.weights}
+        return [_note(model, taken, "ImageNet") + gray], []
     path = Path(source)
     if path.is_dir():
-        return _from_run(model, plan, path)
-    return [_from_file(model, plan, path, path.name)]
+        taken, title = _from_run(model, plan, path)
+    else:
+        taken, title = _from_file(model, plan, path, path.name), path.name
+    note = _note(model, taken, title)
+    if parameter_count(weight for weight in model.weights if id(weight) in taken) < model.count_params() / 2:
+        return [], [f"{note}: fewer than half of the model's parameters"]
+    return [note], []
 
 
-def _from_run(model: keras.Model, plan: Plan, directory: Path) -> list[str]:
+def _from_run(model: keras.Model, plan: Plan, directory: Path) -> tuple[set[int], str]:
+    """Load the weights of a run; returns the ids of those that were taken, and where they are from."""
     step, saved = step_of_weights(directory), trained_model(directory)
     path = directory / CHECKPOINTS / f"step-{step}"
     if step and _restore(model, str(path)):
         kind = "moving averages of " if has_averages(str(path)) else ""
-        taken = {id(weight) for weight in model.weights}
-        return [_note(model, taken, f"{kind}step {step} of run {directory.name}")]
+        return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"
     if saved is None:
         reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
         raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
-    return [_from_file(model, plan, saved, f"model.keras of run {directory.name}")]
+    title = f"model.keras of run {directory.name}"
+    return _from_file(model, plan, saved, title), title
 
 
 def _restore(model: keras.Model, checkpoint: str) -> bool:
@@ -86,8 +92,8 @@ def _restore(model: keras.Model, checkpoint: str) -> bool:
     return True
 
 
-def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> str:
-    """Load the weights of a file that fit; returns a note."""
+def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> set[int]:
+    """Load the weights of a file that fit; returns their ids."""
     with _marked(model) as taken:
         try:
             with warnings.catch_warnings():
@@ -98,7 +104,7 @@ def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> str:
     if not taken:
         words = f"no layer of model {plan.model} has weights of the same shapes at the same place as in {title}"
         raise PlanError("initial_weights", plan.initial_weights, words)
-    return _note(model, taken, title)
+    return taken
 
 
 @contextmanager

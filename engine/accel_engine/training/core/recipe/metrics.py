@@ -1,5 +1,6 @@
 """The metrics that a plan names, for the task of its model."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -21,6 +22,10 @@ _NUMERIC = {
     "mean_absolute_percentage_error": keras.metrics.MeanAbsolutePercentageError,
     "cosine_similarity": keras.metrics.CosineSimilarity,
 }
+
+
+_OF_A_CLASS = ("auc", "precision", "recall", "f1_score")
+"""Metrics of one class, if there are two."""
 
 
 class _OfRows(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
@@ -45,14 +50,17 @@ class _OfClasses(_OfRows):
     """A metric of the probabilities of classes, whose labels are encoded as vectors.
 
     Args:
-        inner: The metric; it takes arrays ``[examples, classes]``, or ``[examples, 1]`` for a single output.
+        inner: The metric; it takes arrays ``[examples, classes]``, or ``[examples, 1]`` for a single output and with
+            ``second_only``.
         task: How labels and outputs are encoded.
         classes: Number of outputs.
+        second_only: Whether only the last of the classes is measured.
     """
 
-    def __init__(self, inner: keras.metrics.Metric, task: Task, classes: int) -> None:
+    def __init__(self, inner: keras.metrics.Metric, task: Task, classes: int, *, second_only: bool = False) -> None:
         super().__init__(inner)
         self._task, self._classes = task, classes
+        self._first = classes - 1 if second_only else 0
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
@@ -66,13 +74,14 @@ class _OfClasses(_OfRows):
             labels = tf.cast(y_true, tf.float32)
         else:
             labels = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), classes)
-        self._inner.update_state(tf.reshape(labels, [-1, classes]), tf.reshape(shown, [-1, classes]))
+        self._inner.update_state(*(tf.reshape(each, [-1, classes])[:, self._first :] for each in (labels, shown)))
 
 
 def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[keras.Metric, ...]) -> tuple[Any, ...]:
     """The metrics of a plan, besides those that are measured anyway.
 
-    Precision, recall and AUC of several classes count each class of each example, as Keras does; F1 is the mean over
+    Of two classes, precision, recall, AUC and F1 are those of the second one, whether the model has one output or two.
+    Of more classes, precision and recall count each class of each example, as Keras does; AUC and F1 are means over
     classes.
 
     Args:
@@ -93,25 +102,39 @@ def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[ker
     return tuple(_make(name, plan, task, leaves[0]) for name in plan.metrics if name not in known)
 
 
+def second_class_note(plan: Plan, task: Task, class_names: Sequence[str]) -> list[str]:
+    """A note on the metrics of a plan that are those of the second of two classes.
+
+    Args:
+        plan: The plan.
+        task: The model's task.
+        class_names: Names of the classes, if the data has any.
+    """
+    names = [name for name in plan.metrics if name in _OF_A_CLASS]
+    if not names or len(class_names) != 2 or task.name == "multi-label":
+        return []
+    return [f"{', '.join(names)}: of the class {class_names[1]}, the second of two"]
+
+
 def _make(name: str, plan: Plan, task: Task, output: Any) -> keras.Metric:
     if name in _NUMERIC:
         return _NUMERIC[name]()
     if name == "r2_score":
         return _OfRows(keras.metrics.R2Score(name=name))
     units = int(output.shape[-1] or 1)
+    second_only = units == 2 and task.name != "multi-label"
+    of_one = units == 1 or second_only
     match name:
         case "auc":
-            several = units > 1
-            return _OfClasses(
-                keras.metrics.AUC(name=name, multi_label=several, num_labels=units if several else None), task, units
-            )
+            metric = keras.metrics.AUC(name=name, multi_label=not of_one, num_labels=None if of_one else units)
+            return _OfClasses(metric, task, units, second_only=second_only)
         case "precision" | "recall":
             kind = keras.metrics.Precision if name == "precision" else keras.metrics.Recall
-            return _OfClasses(kind(name=name), task, units)
+            return _OfClasses(kind(name=name), task, units, second_only=second_only)
         case "f1_score":
-            single = task.binary or task.name == "multi-label"
-            metric = keras.metrics.F1Score(average="macro", threshold=0.5 if single else None, name=name)
-            return _OfClasses(metric, task, units)
+            threshold = 0.5 if of_one or task.name == "multi-label" else None
+            metric = keras.metrics.F1Score(average="macro", threshold=threshold, name=name)
+            return _OfClasses(metric, task, units, second_only=second_only)
         case "mean_io_u" if task.binary:
             return _OfClasses(keras.metrics.BinaryIoU(name=name), task, units)
         case "mean_io_u":

@@ -92,7 +92,10 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
     np.testing.assert_allclose([event.metrics["loss"] for event in whole.all(Validated)], validated, rtol=1e-5)
     assert whole.only(ModelBuilt).trainable == 16 * 10 + 10
     (thawed,) = [warned for warned in whole.all(Warned) if "start to train" in warned.message]
-    assert thawed.message == "epoch 2: the frozen layers start to train, with 1,072 weights: backbone"
+    assert thawed.message == "epoch 2: the frozen layers start to train, with 1,072 parameters: backbone"
+    assert [each.message for each in whole.all(Warned) if "frozen layers:" in each.message] == [
+        "frozen layers: backbone"
+    ]
     table = {layer.name: layer.trainable for layer in read(whole.directory).layers.layers if layer.trainable}
     assert table == {"backbone": 1072, "hidden": 1040, "norm": 32, "head": 170}
     for steps in (2, 5):

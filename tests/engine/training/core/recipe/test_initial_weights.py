@@ -59,6 +59,11 @@ def test_layers_that_fit_are_taken_and_the_others_start_anew(gym: Gym, tmp_path:
     trained = keras.models.load_model(from_file.directory / MODEL)
     np.testing.assert_allclose(trained.layers[1].get_weights()[0], model.layers[1].get_weights()[0], atol=1e-6)
 
+    head_only = gym.train(PLAN.replace(data="synthetic:4x4x1:10:256", initial_weights=str(source.directory)))
+    (warning,) = [each for each in head_only.all(Warned) if "initial weights" in each.message]
+    assert warning.severity == "warning"
+    assert warning.message.endswith("fewer than half of the model's parameters")
+
     nothing = gym.train(PLAN.replace(data="synthetic:4x4x1:7:256", initial_weights=str(source.directory)))
     assert nothing.ended.outcome is Outcome.FAILED
     assert "no layer of model mlp has weights of the same shapes" in nothing.ended.reason
