@@ -132,6 +132,12 @@ class Checkpoints:
             restored.assert_existing_objects_matched()
         except (AssertionError, ValueError, tf.errors.OpError) as error:
             raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
+        weights = self._assembly.model.weights
+        if UNTRACKED not in written and not all(weights[int(index)].trainable for index in self._parts[UNTRACKED]):
+            raise RunError(
+                f"the checkpoint of step {step} is of an earlier version, which saved no statistics and frozen weights "
+                "of layers in lists: start a new run"
+            )
         before, now = tuple(self._epoch_layout.numpy().tolist()), _epoch_layout(self._assembly)
         if before != now:
             raise RunError(

@@ -69,9 +69,9 @@ def _restore(parts: dict[str, object], path: str, options: tf.train.CheckpointOp
     tf.train.Checkpoint(**parts).read(path, options).expect_partial().assert_existing_objects_matched()
 
 
-def _without_optimizers(model: keras.Model) -> tf.Module:
+def _without_optimizers(model: keras.Model) -> tf.train.Checkpoint:
     """A model's parts in a checkpoint but for optimizers and metrics, under the same names."""
-    parts = tf.Module()
+    parts = tf.train.Checkpoint()
     for name, child in tf.train.TrackableView.children(model).items():
         if not isinstance(child, keras.Optimizer | keras.Metric):
             setattr(parts, name, child)

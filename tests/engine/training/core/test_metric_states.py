@@ -327,7 +327,7 @@ def test_losses_of_layers_count_and_have_gradients(monkeypatch: pytest.MonkeyPat
     assert keras_names.keeps_losses(model)  # else Keras has another private name: steps would take longer
     if hidden:
         monkeypatch.setattr(metric_states, "keeps_losses", lambda _: False)
-        monkeypatch.setattr(metric_states, "kept_losses", lambda _: nullcontext())
+        monkeypatch.setattr(metric_states, "kept_losses", lambda *_: nullcontext())
     states = states_of(model)
 
     def gradients(batch: Batch) -> tuple[tf.Tensor, Any, tf.Tensor]:

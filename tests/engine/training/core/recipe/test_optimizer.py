@@ -10,7 +10,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data.dataset import Split
-from accel_engine.events import ModelBuilt, Outcome, Validated
+from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
@@ -310,3 +310,41 @@ def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_
         ["accuracy"],
         3,
     )
+
+
+OWN_STEP = """
+import keras
+
+class Own(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def build(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    model = Own(inputs, keras.layers.Dense(classes, activation="softmax")(keras.layers.Flatten()(inputs)))
+    model.compile(keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.8), "sparse_categorical_crossentropy")
+    return model
+"""
+
+
+def test_a_custom_step_is_validated_with_its_weights_and_saved_with_their_average(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN_STEP)
+    plan = PLAN.replace(model=f"{tmp_path}/own.py:build", learning_rate=None, validation="end")
+
+    trained = gym.train(plan)
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert any("saved with the moving averages of its optimizer" in warned.message for warned in trained.all(Warned))
+    dataset = data.load(PLAN.data, PLAN.data_options)
+    keras.utils.set_random_seed(PLAN.seed)
+    model = build(plan.model, describe_data(dataset, PLAN.task))
+    keras_losses(model.optimizer, model=model)
+    held_out = dataset.validation
+    assert isinstance(held_out, Split)
+    batch = held_out.take(np.arange(len(held_out)))
+    expected = model.evaluate(np.asarray(batch.inputs, np.float32) / 255, batch.targets, verbose=0)
+    assert trained.only(Validated).metrics["loss"] == pytest.approx(expected, rel=1e-3)
+    model.optimizer.finalize_variable_values(model.trainable_variables)
+    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, STEPS).model
+    for theirs, ours in zip(model.weights, restored.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
