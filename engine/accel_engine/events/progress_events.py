@@ -27,12 +27,14 @@ class EpochEnded(Event):
         step: Steps taken in the whole run.
         metrics: Mean of every series over the epoch's steps, including ``loss``.
         seconds: Training time, without validation and checkpoints.
+        waited: With ``patience``, if a metric of training is monitored: epochs since its last improvement.
     """
 
     epoch: int
     step: int
     metrics: dict[str, float]
     seconds: float
+    waited: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Validated(Event):
         metrics: Means over the validation examples, including ``loss``.
         seconds: Duration.
         by_command: Whether a command asked for it, at a step where the plan has none.
+        waited: With ``patience``, if a metric of validation is monitored: validations since its last improvement.
     """
 
     epoch: int
@@ -52,6 +55,7 @@ class Validated(Event):
     metrics: dict[str, float]
     seconds: float
     by_command: bool = False
+    waited: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,11 @@ class EarlyStopping:
         """The best value."""
         return self._best[1] if self._best else None
 
+    def waited(self, event: Event) -> int | None:
+        """Values without improvement up to an event that was observed; ``None`` without patience or such a value."""
+        kind = Validated if self.monitor.startswith(VALIDATION_PREFIX) else EpochEnded
+        return self._waited if self._patience is not None and isinstance(event, kind) else None
+
     @property
     def should_stop(self) -> bool:
         """Whether there was no improvement for too long."""

@@ -167,7 +167,7 @@ class Epochs:
             metrics=means.value,
             seconds=means.seconds,
         )
-        self._write_observed(ended)
+        self._run.write_event(self._progress.observe(ended))
         self._commands.handle()
         self._do_what_is_due(reporter.epochs)
 
@@ -213,13 +213,9 @@ class Epochs:
             seconds=seconds,
             by_command=by_command,
         )
-        self._write_observed(validated)
+        self._run.write_event(self._progress.observe(validated))
         self._report_name_remarks()
         return True
-
-    def _write_observed(self, event: EpochEnded | Validated) -> None:
-        self._run.write_event(event)
-        self._progress.observe(event)
 
     def _report_name_remarks(self) -> None:
         for remark in self._assembly.names.take_notes():

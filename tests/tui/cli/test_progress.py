@@ -5,7 +5,16 @@ import pyte
 import pytest
 
 from accel_engine import clock
-from accel_engine.events import MicroBatchesTried, Outcome, Phase, PhaseChanged, RunEnded, Validated, WorkCounted
+from accel_engine.events import (
+    MicroBatchesTried,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Validated,
+    WorkCounted,
+)
 from accel_engine.run import RunReader, Update
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
@@ -206,6 +215,16 @@ def test_a_server_that_takes_no_steps_of_its_own_tells_none(follower):
 def test_a_validation_without_an_epoch_of_its_own_is_told_alone():
     event = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1)
     assert format_event(event, RunState()) == "step 9  validation loss 0.5000"
+
+
+def test_a_validation_tells_how_much_of_the_patience_is_used():
+    plan = {"patience": 5}
+    started = RunStarted(time=0.0, run="r", name="", plan=plan, first_step=0, pid=1, host="", versions={})
+    event = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1, waited=2)
+    told = format_event(event, RunState(started=started))
+    assert told == "step 9  validation loss 0.5000  (2 of 5 without improvement)"
+    assert "improvement" not in format_event(replace(event, waited=0), RunState(started=started))
+    assert "improvement" not in format_event(event, RunState())
 
 
 def test_slow_steps_are_told_apart():

@@ -52,13 +52,14 @@ def format_event(event: Event, state: RunState) -> str:
             epochs = numbers.counted(event.epochs, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case events.EpochEnded() if not _is_validated(state):
-            return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}"
+            return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}{_without_improvement(event, state)}"
         case events.Validated():
             own = state.epoch if _is_validated(state) and state.epoch and state.epoch.epoch == event.epoch else None
             trained = f"{means(own.metrics)}  " if own else ""
             ends_epoch = state.epoch is not None and state.epoch.step == event.step
             when = epoch_of(event.epoch, state) if own or ends_epoch else f"step {event.step:,}"
-            return f"{when}  {trained}validation {means(event.metrics)}"
+            waited = _without_improvement(event, state)
+            return f"{when}  {trained}validation {means(event.metrics)}{waited}"
         case events.LearningRateChanged():
             schedule = f", then {event.schedule}" if event.schedule else ""
             return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
@@ -101,6 +102,12 @@ def means(metrics: Mapping[str, float]) -> str:
     ordered = sorted(ranges(metrics), key=lambda item: item[0] != "loss")  # Keras logs metrics in another order
     texts = [(name, " to ".join(map(numbers.metric, values))) for name, values in ordered]
     return "  ".join(f"{name.replace('_', ' ')} {values}" for name, values in texts)
+
+
+def _without_improvement(event: events.EpochEnded | events.Validated, state: RunState) -> str:
+    """How much of the patience is used; empty after an improvement, and without early stopping."""
+    patience = state.started.plan.get("patience") if state.started else None
+    return f"  ({event.waited} of {patience} without improvement)" if event.waited and patience else ""
 
 
 def _is_validated(state: RunState) -> bool:

@@ -235,6 +235,13 @@ class RunState:
         return min(finite, key=lambda point: point[1] if lower else -point[1])
 
     @property
+    def patience_used(self) -> tuple[int, int] | None:
+        """Validations or epochs since the last improvement, and the patience; ``None`` without early stopping."""
+        patience = self.info.plan_values.get("patience") if self.info else None
+        waited = next((each.waited for each in (self.validated, self.epoch) if each and each.waited is not None), None)
+        return None if patience is None or waited is None else (waited, patience)
+
+    @property
     def flops_per_second(self) -> float | None:
         """Floating-point operations per second at the recent rate; ``None`` if not counted."""
         rate = self.steps_per_second

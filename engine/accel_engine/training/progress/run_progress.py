@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import TypeGuard
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.events import Event, Outcome, Validated
+from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.early_stopping import EarlyStopping
@@ -94,11 +95,12 @@ class RunProgress:
         """Whether the run needs a checkpoint of the current step, to restore the best weights at its end."""
         return self._plan.restore_best == "on" and self.best_step == self._reporter.step
 
-    def observe(self, event: Event) -> None:
-        """Take an event into account that the run has just written."""
+    def observe(self, event: EpochEnded | Validated) -> EpochEnded | Validated:
+        """Take the end of an epoch or a validation into account; returns it, with what it means for early stopping."""
         self._stopping.observe(event)
         if _is_planned(event):
             self._timetable.validation.done(event.step)
+        return replace(event, waited=self._stopping.waited(event))
 
     def validation_is_missing(self, epoch: int | None) -> bool:
         """Whether the step that a run continues from has not been validated, although the plan says so."""

@@ -88,6 +88,8 @@ def test_patience_ends_a_continued_run_where_it_would_have_ended(
 
     assert (resumed.ended.steps, resumed.ended.reason) == (whole.ended.steps, whole.ended.reason)
     assert not scripted
+    assert [event.waited for event in whole.all(Validated)] == [0, 0, 1, 2, 3]
+    assert {event.waited for event in whole.all(EpochEnded)} == {None}
 
 
 def test_a_validation_by_command_that_is_the_best_is_saved_and_restored(gym: Gym, scripted: list[float]) -> None:

@@ -1,10 +1,13 @@
 """What the plan came to, in words."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, WorkCounted
+from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, Validated, WorkCounted
+from accel_engine.run.annotations import Annotations
+from accel_engine.run.status import RunInfo, Status
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails
@@ -76,3 +79,13 @@ def test_a_run_without_classes_says_what_it_learns_from_what() -> None:
 
 def test_a_dimension_of_any_size_is_a_question_mark() -> None:
     assert "?x16" in lines_of(RunState(built=model_built(input_shape=(None, 16))))
+
+
+def test_how_much_of_the_patience_is_used() -> None:
+    info = RunInfo("r", Path("r"), None, {"patience": 5}, 0.0, "h", 1, Status.RUNNING, Annotations())
+    validated = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1, waited=2)
+    state = RunState(info=info, built=model_built(monitor="validation_loss"), validated=validated)
+    assert "early stopping 2 of 5 validations without improvement" in " ".join(RunDetails().build(state).plain.split())
+
+    other = replace(state, info=replace(info, plan_values={}))
+    assert "early stopping" not in RunDetails().build(other).plain

@@ -8,6 +8,7 @@ from operator import attrgetter
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
+from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -34,7 +35,7 @@ class RunDetails(RunText):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on."""
-        return (*_rare_inputs(state), state.has_ended, _learning_rate(state))
+        return (*_rare_inputs(state), state.has_ended, _learning_rate(state), state.patience_used)
 
     def build(self, state: RunState) -> Content:
         """A line per known detail."""
@@ -47,6 +48,9 @@ class RunDetails(RunText):
             facts += _work(state.work, has_ended=state.has_ended)
         if monitor := _monitor(state):
             facts.append(("monitor", monitor))
+        if early := state.patience_used:
+            unit = "validations" if state.monitor.startswith(VALIDATION_PREFIX) else "epochs"
+            facts.append(("early stopping", f"{early[0]} of {early[1]} {unit} without improvement"))
         if rate := _learning_rate(state):
             facts.append(("learning rate", rate))
         if state.devices:
