@@ -65,6 +65,22 @@ LOSSES = (
 )
 """Keras' names of losses; class labels are encoded as each needs them."""
 
+_ERRORS = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+}
+
+LOSS_ALIASES = {
+    **_ERRORS,
+    "msle": "mean_squared_logarithmic_error",
+    "bce": "binary_crossentropy",
+    "kld": "kl_divergence",
+    "logcosh": "log_cosh",
+    "sparse_categorical_crossentropy": "categorical_crossentropy",
+}
+"""Other names that Keras has for losses; labels that are integers are no loss of their own here."""
+
 METRICS = (
     "accuracy",
     "top_k_categorical_accuracy",
@@ -81,6 +97,15 @@ METRICS = (
     "cosine_similarity",
 )
 """Keras' names of metrics."""
+
+METRIC_ALIASES = {
+    **_ERRORS,
+    "rmse": "root_mean_squared_error",
+    "acc": "accuracy",
+    "sparse_categorical_accuracy": "accuracy",
+    "sparse_top_k_categorical_accuracy": "top_k_categorical_accuracy",
+}
+"""Other names of metrics."""
 
 
 def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
@@ -152,20 +177,31 @@ class PlanFields:
     shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))
     seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
     loss: str = _field(
-        "auto", "Loss; auto is the compiled model's own, else it follows from the task", str, choices=LOSSES
+        "auto",
+        "Loss; auto is the compiled model's own, else it follows from the task",
+        str,
+        choices=LOSSES,
+        aliases=LOSS_ALIASES,
     )
     label_smoothing: float = _field(
         0.0, "Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"
     )
     class_weight: tuple[str, ...] = _field(
-        (), "Weights of classes in the loss: balanced or CLASS=WEIGHT", tuple, optional=True, example="balanced"
+        (),
+        "Weights of classes in the loss: balanced or CLASS=WEIGHT",
+        tuple,
+        optional=True,
+        none="none",
+        example="balanced",
     )
     metrics: tuple[str, ...] = _field(
         (),
         "Metrics to measure besides the model's own",
         tuple,
         choices=METRICS,
+        aliases=METRIC_ALIASES,
         optional=True,
+        none="none",
         has_words=True,
         example="precision,recall",
     )
@@ -205,16 +241,23 @@ class PlanFields:
         above=0,
         below=1,
         optional=True,
+        none="off",
         example="0.999",
     )
     clip_norm: float | None = _field(
-        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, example="1"
+        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
     )
     global_clip_norm: float | None = _field(
-        None, "Clip the gradients of all weights to this global norm", float, above=0, optional=True, example="1"
+        None,
+        "Clip the gradients of all weights to this global norm",
+        float,
+        above=0,
+        optional=True,
+        none="off",
+        example="1",
     )
     clip_value: float | None = _field(
-        None, "Clip each value of the gradients to this size", float, above=0, optional=True, example="0.5"
+        None, "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
     )
     schedule: str = _field(
         "auto",
@@ -256,6 +299,7 @@ class PlanFields:
         tuple,
         choices=AUGMENTATIONS,
         optional=True,
+        none="none",
         has_words=True,
         example="flip,crop",
     )
@@ -267,6 +311,7 @@ class PlanFields:
         "Layers not to train: names, with * for any text, or all-but-head",
         tuple,
         optional=True,
+        none="none",
         example="all-but-head",
     )
     unfreeze_epoch: int | None = _field(
@@ -275,6 +320,7 @@ class PlanFields:
         int,
         minimum=2,
         optional=True,
+        none="never",
         example="4",
     )
     custom_objects: str = _field(
@@ -297,6 +343,7 @@ class PlanFields:
         int,
         minimum=1,
         optional=True,
+        none="never",
         example="5",
     )
     min_delta: float = _field(
@@ -316,7 +363,7 @@ class PlanFields:
     tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
-        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0", has_words=True
+        (), "Devices to train on; default: all that the strategy can use", tuple, optional=True, example="gpu:0", has_words=True
     )
     virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
     precision: str = _field(
@@ -340,5 +387,5 @@ class PlanFields:
     tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
     memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
     memory_limit: float | None = _field(
-        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True
+        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"
     )
