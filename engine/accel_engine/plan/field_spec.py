@@ -95,7 +95,7 @@ class FieldSpec:
         if isinstance(value, bool) and (word := "on" if value else "off") in self.choices:
             return word
         if self.type is tuple:
-            items = self._split(value) if isinstance(value, str) else value
+            items: Any = self._split(value) if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
                 as_names = f" (did you mean {_names_in(value)}?)" if isinstance(value, dict) and value else ""
                 raise self._wrong(name, value, as_names)
@@ -109,7 +109,7 @@ class FieldSpec:
         if not isinstance(value, self.type):
             raise self._wrong(name, value)
         if self.choices:
-            value = self._choice(name, value)
+            value = self._choice(name, str(value))
         if isinstance(value, int | float) and not self._in_bounds(value):
             raise self._wrong(name, value)
         return value

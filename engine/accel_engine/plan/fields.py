@@ -363,7 +363,12 @@ class PlanFields:
     tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
-        (), "Devices to train on; default: all that the strategy can use", tuple, optional=True, example="gpu:0", has_words=True
+        (),
+        "Devices to train on; default: all that the strategy can use",
+        tuple,
+        optional=True,
+        example="gpu:0",
+        has_words=True,
     )
     virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
     precision: str = _field(

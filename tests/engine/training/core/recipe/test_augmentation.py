@@ -152,7 +152,9 @@ def test_mixup_mixes_the_labels_of_two_classes(gym: Gym, models: str) -> None:
     losses = plain_losses(plan, [layers.MixUp(seed=1)], keras.losses.BinaryCrossentropy(), encode)
     np.testing.assert_allclose(trained.series["loss"], losses, atol=1e-5)
     assert trained.series["accuracy"].max() > 0  # mixed labels count as the class of which they are more
-    assert any("precision has little meaning; in validation it is right" in warned.message for warned in trained.all(Warned))
+    assert any(
+        "precision has little meaning; in validation it is right" in warned.message for warned in trained.all(Warned)
+    )
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "xla"])
