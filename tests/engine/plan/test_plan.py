@@ -121,9 +121,10 @@ def test_every_field_survives_toml_and_json(changed: Plan) -> None:
 
 def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
     text = Plan().to_toml()
+    assert '# default never: the run trains all its epochs\npatience = "never"' in text
     for name, spec in SPECS.items():
         comment = text.partition(f"# {spec.doc}\n")[2].partition(f"{name} = ")[0]
-        assert comment == (f"# default {default_text(name) or 'auto'}: {REASONS[name]}\n" if name in REASONS else "")
+        assert comment == (f"# default {default_text(name) or spec.none}: {REASONS[name]}\n" if name in REASONS else "")
     assert tomllib.loads(text)["learning_rate"] == "auto"
     assert Plan.from_toml(text) == Plan()
 
