@@ -53,8 +53,10 @@ def print_traceback(error: BaseException) -> None:
     there is one, from the user's own code on.
     """
     cause: BaseException | None = error
-    while isinstance(cause, AccelError):
-        cause = cause.__cause__
+    seen: list[BaseException | None] = []
+    while isinstance(cause, AccelError) and cause not in seen:  # an error raised again may be its own cause
+        seen.append(cause)
+        cause = cause.__cause__ if cause.__cause__ not in seen else cause.__context__
     if cause is error:
         traceback.print_exception(error)
     elif cause is not None and _user_line(cause):

@@ -93,3 +93,11 @@ def test_other_errors_have_their_whole_traceback(capsys: pytest.CaptureFixture[s
     written = capsys.readouterr().err
     assert "test_other_errors_have_their_whole_traceback" in written
     assert "fail_in_user_code" in written
+
+
+def test_an_error_that_is_its_own_cause_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    error = DataError("the function fails")
+    error.__cause__ = error
+    print_traceback(error)
+
+    assert capsys.readouterr().err == ""
