@@ -57,6 +57,13 @@ def join_words(words: Iterable[str | FieldValue], name: Callable[[FieldValue], s
     return printable("".join(name(part) if isinstance(part, FieldValue) else part for part in words))
 
 
+def show_value(value: object) -> str:
+    """A value of a plan in a message, as a plan file writes it: ``'adam'``, ``5``, ``true``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(",".join(value) if isinstance(value, tuple) else value)
+
+
 class PlanError(UsageError):
     """An invalid plan.
 
@@ -67,8 +74,7 @@ class PlanError(UsageError):
     """
 
     def __init__(self, field: str, value: object, *reason: str | FieldValue) -> None:
-        shown = ",".join(value) if isinstance(value, tuple) else value
-        super().__init__(f"{field} = {shown!r}: {join_words(reason)}")
+        super().__init__(f"{field} = {show_value(value)}: {join_words(reason)}")
         self.field = field
         self.value = value
         self.reason = reason

@@ -1,7 +1,8 @@
 """The specification of a plan field: description, type and allowed values."""
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from accel_engine.errors import PlanError
@@ -22,7 +23,9 @@ class FieldSpec:
         above: The exclusive lower bound.
         maximum: The largest allowed number.
         below: The exclusive upper bound.
-        optional: Whether ``None`` is allowed, written as :data:`AUTO`; so is an empty list of names.
+        optional: Whether ``None`` is allowed, written as :data:`AUTO` or ``none``; so is an empty list of names.
+        none: The word for ``None`` or an empty list in messages and in the form.
+        aliases: Other names of choices, in lower case, with the names that are stored.
         example: A value for the help.
         has_words: Whether the names of a list are single words, which blanks separate as well as commas.
         is_share: Whether a number is a share, which may be written in percent; without a maximum, a number of at least
@@ -37,6 +40,8 @@ class FieldSpec:
     maximum: float | None = None
     below: float | None = None
     optional: bool = False
+    none: str = AUTO
+    aliases: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
     has_words: bool = False
     is_share: bool = False
@@ -45,11 +50,13 @@ class FieldSpec:
     def allowed(self) -> str:
         """The allowed values, as a phrase for messages and help."""
         if self.choices:
-            several = f"one or more of {', '.join(self.choices)}, or {AUTO}"
-            return several if self.type is tuple else f"one of {', '.join(self.choices)}"
+            several = "one or more of" if self.type is tuple else "one of"
+            return f"{several} {', '.join(self.choices)}{self._or_none}"
         if self._counts_steps:
             return f"a number of steps, or a share of all steps below 100%, e.g. {self.example}"
-        noun = {int: "an integer", float: "a number", str: "text", tuple: f"a list of names, or {AUTO}"}[self.type]
+        noun = {int: "an integer", float: "a number", str: "text", tuple: "a list of names"}[self.type]
+        if self.type is str and self.example:
+            noun += f', e.g. "{self.example}"'
         if self.minimum is not None and self.maximum is not None:
             bounds = f" from {self.minimum} to {self.maximum}"
         elif self.below is not None:
@@ -59,7 +66,11 @@ class FieldSpec:
             bounds = f" of at least {self.minimum}"
         else:
             bounds = f" above {self.above}" if self.above is not None else ""
-        return f"{noun}{bounds}" + (f", or {AUTO}" if self.optional else "")
+        return f"{noun}{bounds}{self._or_none}"
+
+    @property
+    def _or_none(self) -> str:
+        return f", or {self.none}" if self.optional else ""
 
     @property
     def _counts_steps(self) -> bool:
@@ -72,7 +83,7 @@ class FieldSpec:
             PlanError: The value is not allowed.
         """
         value: Any = text.strip()
-        if self.type in (int, float) and not (self.optional and value == AUTO):
+        if self.type in (int, float) and not self._is_none(value):
             try:
                 # A comma separates thousands; in a float it is ambiguous, as many locales use it as the decimal point.
                 value = int(value.replace(",", "")) if self.type is int else self._number(value)
@@ -86,15 +97,16 @@ class FieldSpec:
         Raises:
             PlanError: The value is not allowed.
         """
-        if self.optional and value in (None, AUTO):
+        if self._is_none(value):
             return () if self.type is tuple else None
+        if isinstance(value, bool) and (word := "on" if value else "off") in self.choices:
+            return word
         if self.type is tuple:
-            items = () if value == AUTO else self._split(value) if isinstance(value, str) else value
+            items: Any = self._split(value) if isinstance(value, str) else value
             if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-                raise self._wrong(name, value)
-            for item in items if self.choices else ():
-                self._check_choice(name, item)
-            return tuple(items)
+                as_names = f" (did you mean {_names_in(value)}?)" if isinstance(value, dict) and value else ""
+                raise self._wrong(name, value, as_names)
+            return tuple(self._choice(name, item) for item in items) if self.choices else tuple(items)
         if isinstance(value, bool):
             raise self._wrong(name, value)
         if self.is_share and isinstance(value, str):
@@ -104,7 +116,7 @@ class FieldSpec:
         if not isinstance(value, self.type):
             raise self._wrong(name, value)
         if self.choices:
-            self._check_choice(name, value)
+            value = self._choice(name, str(value))
         if isinstance(value, int | float) and not self._in_bounds(value):
             raise self._wrong(name, value)
         return value
@@ -113,10 +125,18 @@ class FieldSpec:
         """The error of a value."""
         return PlanError(name, value, f"must be {self.allowed}{hint}")
 
-    def _check_choice(self, name: str, item: Any) -> None:
-        if item not in self.choices:
-            near = difflib.get_close_matches(str(item), self.choices, n=1)
-            raise self._wrong(name, item, f" (did you mean {near[0]}?)" if near else "")
+    def _is_none(self, value: Any) -> bool:
+        return self.optional and (value is None or (isinstance(value, str) and value in (AUTO, self.none)))
+
+    def _choice(self, name: str, item: str) -> str:
+        """The choice that a name stands for."""
+        if item in self.choices:
+            return item
+        word = item.lower()
+        if word in self.aliases:
+            return self.aliases[word]
+        near = difflib.get_close_matches(word, (*self.choices, *self.aliases), n=1)
+        raise self._wrong(name, item, f" (did you mean {near[0]}?)" if near else "")
 
     def _number(self, text: str) -> float:
         """A number, or a share in percent."""
@@ -141,3 +161,8 @@ class FieldSpec:
             and (self.maximum is None or value <= self.maximum)
             and (self.below is None or value < self.below)
         )
+
+
+def _names_in(table: Mapping[str, Any]) -> str:
+    """A table as a list of names: ``"1=3.0"``."""
+    return '"' + ",".join(f"{key}={value}" for key, value in table.items()) + '"'

@@ -17,7 +17,7 @@ from accel_engine.plan.choices import (
     XLA_MODES,
 )
 from accel_engine.plan.field_spec import FieldSpec
-from accel_engine.plan.task_choices import LOSSES, METRICS
+from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS
 
 
 def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
@@ -89,20 +89,31 @@ class PlanFields:
     shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))
     seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
     loss: str = _field(
-        "auto", "Loss; auto is the compiled model's own, else it follows from the task", str, choices=LOSSES
+        "auto",
+        "Loss; auto is the compiled model's own, else it follows from the task",
+        str,
+        choices=LOSSES,
+        aliases=LOSS_ALIASES,
     )
     label_smoothing: float = _field(
         0.0, "Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"
     )
     class_weight: tuple[str, ...] = _field(
-        (), "Weights of classes in the loss: balanced or CLASS=WEIGHT", tuple, optional=True, example="balanced"
+        (),
+        "Weights of classes in the loss: balanced or CLASS=WEIGHT",
+        tuple,
+        optional=True,
+        none="none",
+        example="balanced",
     )
     metrics: tuple[str, ...] = _field(
         (),
         "Metrics to measure besides the model's own",
         tuple,
         choices=METRICS,
+        aliases=METRIC_ALIASES,
         optional=True,
+        none="none",
         has_words=True,
         example="precision,recall",
     )
@@ -144,16 +155,23 @@ class PlanFields:
         above=0,
         below=1,
         optional=True,
+        none="off",
         example="0.999",
     )
     clip_norm: float | None = _field(
-        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, example="1"
+        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
     )
     global_clip_norm: float | None = _field(
-        None, "Clip the gradients of all weights to this global norm", float, above=0, optional=True, example="1"
+        None,
+        "Clip the gradients of all weights to this global norm",
+        float,
+        above=0,
+        optional=True,
+        none="off",
+        example="1",
     )
     clip_value: float | None = _field(
-        None, "Clip each value of the gradients to this size", float, above=0, optional=True, example="0.5"
+        None, "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
     )
     schedule: str = _field(
         "auto",
@@ -195,6 +213,7 @@ class PlanFields:
         tuple,
         choices=AUGMENTATIONS,
         optional=True,
+        none="none",
         has_words=True,
         example="flip,crop",
     )
@@ -206,6 +225,7 @@ class PlanFields:
         "Layers to freeze: names, with * for any text, or all-but-head",
         tuple,
         optional=True,
+        none="none",
         example="all-but-head",
     )
     unfreeze_epoch: int | None = _field(
@@ -214,6 +234,7 @@ class PlanFields:
         int,
         minimum=2,
         optional=True,
+        none="never",
         example="4",
     )
     custom_objects: str = _field(
@@ -236,6 +257,7 @@ class PlanFields:
         int,
         minimum=1,
         optional=True,
+        none="never",
         example="5",
     )
     min_delta: float = _field(
@@ -255,7 +277,12 @@ class PlanFields:
     tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(
-        (), "Devices to train on; default: all that the strategy can use", tuple, example="gpu:0", has_words=True
+        (),
+        "Devices to train on; default: all that the strategy can use",
+        tuple,
+        optional=True,
+        example="gpu:0",
+        has_words=True,
     )
     virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
     precision: str = _field(
@@ -279,5 +306,5 @@ class PlanFields:
     tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
     memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
     memory_limit: float | None = _field(
-        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True
+        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"
     )

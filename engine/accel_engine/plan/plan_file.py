@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import FieldValue, PlanError, UsageError, join_words
+from accel_engine.errors import FieldValue, PlanError, UsageError, join_words, show_value
 from accel_engine.plan.source_lines import explain_toml_error, json_lines, toml_lines
 
 
@@ -29,8 +29,7 @@ class PlanFile:
         """Word the error of a field, with the file and the line."""
         line = self.lines.get(error.field)
         at = f"{self.path}:{line}" if line else str(self.path)
-        shown = ",".join(error.value) if isinstance(error.value, tuple) else error.value
-        return f"{at}: {error.field} = {shown!r}: {join_words(error.reason, _assignment)}"
+        return f"{at}: {error.field} = {show_value(error.value)}: {join_words(error.reason, _assignment)}"
 
 
 def _assignment(part: FieldValue) -> str:

@@ -20,6 +20,22 @@ _LOSSES_OF_NUMBERS = (*_OF_NUMBERS, "mean_squared_logarithmic_error", "huber", "
 LOSSES = ("auto", *_LOSSES_OF_CLASSES, *_LOSSES_OF_NUMBERS)
 """Keras' names of losses; class labels are encoded as each needs them."""
 
+_ERRORS = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+}
+
+LOSS_ALIASES = {
+    **_ERRORS,
+    "msle": "mean_squared_logarithmic_error",
+    "bce": "binary_crossentropy",
+    "kld": "kl_divergence",
+    "logcosh": "log_cosh",
+    "sparse_categorical_crossentropy": "categorical_crossentropy",
+}
+"""Other names that Keras has for losses; labels that are integers are no loss of their own here."""
+
 _LOSSES_OF_LABELS = (*_LOSSES_OF_CLASSES, "mean_squared_error", "mean_absolute_error")
 
 LOSSES_OF: Mapping[str, tuple[str, ...]] = {
@@ -37,6 +53,15 @@ _METRICS_OF_NUMBERS = (*_OF_NUMBERS, "root_mean_squared_error")
 
 METRICS = (*_METRICS_OF_LABELS, "top_k_categorical_accuracy", "mean_io_u", *_METRICS_OF_NUMBERS, "r2_score")
 """Keras' names of metrics."""
+
+METRIC_ALIASES = {
+    **_ERRORS,
+    "rmse": "root_mean_squared_error",
+    "acc": "accuracy",
+    "sparse_categorical_accuracy": "accuracy",
+    "sparse_top_k_categorical_accuracy": "top_k_categorical_accuracy",
+}
+"""Other names of metrics."""
 
 METRICS_OF: Mapping[str, tuple[str, ...]] = {
     "classification": (*_METRICS_OF_LABELS, "top_k_categorical_accuracy", "mean_io_u"),

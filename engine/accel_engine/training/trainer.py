@@ -1,7 +1,6 @@
 """Trains a run from its plan to its end."""
 
 import time
-import traceback
 from contextlib import ExitStack
 from functools import partial
 
@@ -30,7 +29,7 @@ from accel_engine.training.distributed.worker_sync import WorkerSync, link_worke
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
-from accel_engine.training.reporting.error_explanation import explain_error
+from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -97,7 +96,7 @@ class Trainer:
                 self._wait_for_workers()
             return self.ended(Outcome.STOPPED, str(stop))
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
-            traceback.print_exc()
+            print_traceback(error)
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         finally:

@@ -122,9 +122,10 @@ def test_every_field_survives_toml_and_json(changed: Plan) -> None:
 
 def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
     text = Plan().to_toml()
+    assert '# default never: the run trains all its epochs\npatience = "never"' in text
     for name, spec in SPECS.items():
         comment = text.partition(f"# {spec.doc}\n")[2].partition(f"{name} = ")[0]
-        assert comment == (f"# default {default_text(name) or 'auto'}: {REASONS[name]}\n" if name in REASONS else "")
+        assert comment == (f"# default {default_text(name) or spec.none}: {REASONS[name]}\n" if name in REASONS else "")
     assert tomllib.loads(text)["learning_rate"] == "auto"
     assert Plan.from_toml(text) == Plan()
 
@@ -164,7 +165,7 @@ def test_what_is_left_out_can_be_said_to_be(name: str) -> None:
     assert Plan().command(always=(name,)) == f"accel-tui train {FieldValue(name)!s} auto"
 
 
-@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.type is tuple and name != "rate_drops"])
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.type is tuple and spec.optional])
 def test_no_names_can_be_said_too(name: str) -> None:
     assert SPECS[name].parse(name, "auto") == ()
     assert Plan(**{name: ()}).command(always=(name,)) == f"accel-tui train {FieldValue(name)!s} auto"
@@ -177,6 +178,36 @@ def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "given", "stored"),
+    [
+        ("patience", "never", None),
+        ("global_clip_norm", "off", None),
+        ("memory_limit", "all", None),
+        ("class_weight", "none", ()),
+        ("metrics", "none", ()),
+        ("loss", "mse", "mean_squared_error"),
+        ("loss", "BCE", "binary_crossentropy"),
+        ("loss", "sparse_categorical_crossentropy", "categorical_crossentropy"),
+        ("metrics", "acc, rmse", ("accuracy", "root_mean_squared_error")),
+        ("metrics", ["mape"], ("mean_absolute_percentage_error",)),
+        ("restore_best", True, "on"),
+        ("shuffle", False, "off"),
+        ("xla", True, "on"),
+    ],
+)
+def test_other_words_for_a_value_are_stored_as_its_own(field: str, given: object, stored: object) -> None:
+    assert getattr(Plan.from_mapping({field: given}), field) == stored
+    if isinstance(given, str):
+        assert SPECS[field].parse(field, given) == stored
+
+
+def test_aliases_are_of_choices() -> None:
+    for spec in SPECS.values():
+        assert {*spec.aliases.values()} <= {*spec.choices}
+        assert not {*spec.aliases} & {*spec.choices}
+
+
+@pytest.mark.parametrize(
     ("field", "value", "told"),
     [
         ("batch_size", 0, "at least 1"),
@@ -186,6 +217,17 @@ def test_whole_number_is_taken_where_a_number_is_wanted() -> None:
         ("batch_size", None, "an integer"),
         ("epochs", -1, "at least 1"),
         ("steps_per_epoch", 0, "or auto"),
+        ("patience", "soon", "an integer of at least 1, or never"),
+        ("global_clip_norm", 0, "a number above 0, or off"),
+        ("memory_limit", -1, "a number above 0, or all"),
+        ("metrics", 5, "r2_score, cosine_similarity, or none"),
+        ("metrics", "accuracyy", "did you mean accuracy"),
+        ("metrics", "MeanSquaredError", "did you mean mean_squared_error"),
+        ("augmentation", "flipp", "cutmix, or none (did you mean flip?)"),
+        ("class_weight", {"1": 3.0}, 'a list of names, or none (did you mean "1=3.0"?)'),
+        ("rate_drops", 3, "must be a list of names"),
+        ("time_limit", 5, 'must be text, e.g. "2h"'),
+        ("loss", "sparse_categorical_crossentropi", "did you mean sparse_categorical_crossentropy"),
         ("learning_rate", 0, "above 0"),
         ("learning_rate", math.nan, "a number"),
         ("learning_rate", math.inf, "a number"),

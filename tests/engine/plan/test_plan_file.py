@@ -54,6 +54,20 @@ def test_the_lines_of_json_are_named_too(tmp_path: Path) -> None:
     assert "at least 1" in said[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("plan.toml", "restore_best = true\nshuffle = false\nepochs = true\nmetrics = false\n"),
+        ("plan.json", '{"restore_best": true,\n"shuffle": false,\n"epochs": true,\n"metrics": false}'),
+    ],
+)
+def test_booleans_are_on_and_off(tmp_path: Path, name: str, text: str) -> None:
+    said = mistakes(tmp_path / name, text)
+    assert [each.partition(": must be")[0].partition(": ")[2] for each in said] == ["epochs = true", "metrics = false"]
+    plan, _ = valid_part(read_plan_file(tmp_path / name).values)
+    assert (plan.restore_best, plan.shuffle) == ("on", "off")
+
+
 def test_what_contradicts_a_wrong_value_only_is_no_mistake(tmp_path: Path) -> None:
     said = mistakes(tmp_path / "plan.toml", 'optimizer = "sdg"\nmomentum = 0.9\nnesterov = "on"\n')
     assert [each.partition(" = ")[0] for each in said] == [":1: optimizer"]

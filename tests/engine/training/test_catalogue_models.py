@@ -111,7 +111,9 @@ def test_auto_of_a_function_is_recorded_and_is_the_same_when_the_run_continues(g
     assert again.ended.epochs == 2
 
 
-def test_auto_without_a_default_fails_before_the_first_step(gym: Gym, tmp_path: Path) -> None:
+def test_auto_without_a_default_fails_before_the_first_step(
+    gym: Gym, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = tmp_path / "source.py"
     source.write_text(
         "import numpy as np\n"
@@ -121,3 +123,4 @@ def test_auto_without_a_default_fails_before_the_first_step(gym: Gym, tmp_path: 
     ended = gym.train(Plan(data=f"{source}:load", epochs=1)).ended
     assert ended.outcome is Outcome.FAILED
     assert ended.reason == "model = 'auto': the data has several inputs: use a model of your own, FILE.py:FUNCTION"
+    assert "Traceback" not in capsys.readouterr().err

@@ -165,12 +165,18 @@ def test_a_train_step_without_a_loss_fails_with_the_reason(gym: Gym, own_models:
     assert "train_step returns mine but no loss" in trained.ended.reason
 
 
-def test_a_model_whose_function_raises_fails_before_training(gym: Gym, own_models: str) -> None:
+def test_a_model_whose_function_raises_fails_before_training(
+    gym: Gym, own_models: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     trained = gym.train(PLAN.replace(model=f"{own_models}:broken"))
 
     assert trained.ended.outcome is Outcome.FAILED
     assert "no such weather" in trained.ended.reason
     assert trained.series == {}
+    written = capsys.readouterr().err
+    assert written.count("Traceback") == 1
+    assert "ModelError" not in written
+    assert "in broken" in written
 
 
 def test_a_layer_that_exits_fails_the_run(gym: Gym, own_models: str) -> None:

@@ -26,6 +26,10 @@ def names(text: str) -> list[str]:
         ("amp", ["precision"]),
         ("batch size", ["batch_size"]),
         ("BATCH-SIZE", ["batch_size"]),
+        ("SwapEMAWeights", ["ema_momentum"]),
+        ("ReduceLROnPlateau", ["learning_rate", "schedule"]),
+        ("sample_weight", ["class_weight"]),
+        ("callbacks", ["patience", "restore_best", "checkpoint_every", "tensorboard", "schedule", "ema_momentum"]),
         ("zzz", []),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
+from textual.widgets import Button, OptionList
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.launch import engine_process, warm_engine
@@ -668,6 +668,37 @@ async def test_a_field_is_found_by_typing(typed: str, found: str) -> None:
         await pilot.press("escape")
         await shows(pilot, "s Start", "Summary")
         assert not finder.is_open
+
+
+async def test_f3_finds_a_field_wherever_the_focus_is() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        finder = screen_of(pilot).query_one(FieldFinder)
+        screen = screen_of(pilot)
+        for place in (screen.query_one("#start"), screen.query(GroupHeader).first(), field(pilot, "data").picker.input):
+            place.focus()
+            await pilot.press("f3")
+            assert finder.is_open, place
+            await shows(pilot, "find a field, e.g. clip")
+            await pilot.press("escape")
+            await shows(pilot, "/ Find", "Summary")
+            assert "f3 Find" not in text_of(pilot)
+
+
+async def test_enter_accepts_what_was_typed_and_escape_leaves_the_field_at_once() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await fill(pilot, "data", "tab.csv")
+        assert not field(pilot, "data").picker.is_open  # nothing to suggest
+        await pilot.press("escape")
+        assert isinstance(pilot.app.focused, Button)
+        await fill(pilot, "data", "table.csv")
+        await pilot.press("enter")
+        assert not field(pilot, "data").has_focus_within
+        assert not any(each.picker.is_open for each in screen_of(pilot).form.shown)
+        await pilot.press("escape", "slash", *"target")
+        await until(pilot, lambda: screen_of(pilot).query_one(FieldFinder).is_open, "the finder")
+        assert field(pilot, "data").picker.value == "table.csv"
 
 
 async def test_what_is_typed_at_once_after_a_field_is_found_is_for_that_field() -> None:

@@ -9,7 +9,7 @@ from accel_engine.run.connection import connect
 from accel_tui.run_launcher import LaunchState
 from accel_tui.screens.question_screen import QuestionScreen
 from tui.fake_engine import FakeEngine
-from tui.screens.run_app import WIDE, app_of, opened, screen_of, told
+from tui.screens.run_app import SMALL, WIDE, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -68,6 +68,23 @@ async def test_the_learning_rate_is_changed(obedient: FakeEngine) -> None:
         await shows(pilot, "enter sets 0.0005")
         await pilot.press("enter")
         await shows(pilot, "learning rate  0.0005")
+
+
+@pytest.mark.parametrize("size", [(60, 16), SMALL, WIDE])
+async def test_all_answers_of_a_question_are_visible(engine: FakeEngine, size: tuple[int, int]) -> None:
+    async with opened(engine.directory, size) as pilot:
+        await shows(pilot, "training")
+        for key, answers in (("s", 3), ("escape", 3)):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
+            await pilot.pause()
+            buttons = list(pilot.app.screen.query(Button))
+            dialog = pilot.app.screen.query_one(".dialog").content_region
+            assert len(buttons) == answers
+            assert all(dialog.contains_region(button.region) for button in buttons)
+            await shows(pilot, *(button.label.plain for button in buttons))
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(pilot.app.screen, QuestionScreen), "the run")
 
 
 @pytest.mark.parametrize(("keys", "command"), [("ss", "Stop"), ("sn", "Stop without checkpoint")])

@@ -33,12 +33,8 @@ _PLACEHOLDERS = {
     "momentum": "0",
     "final_rate": "auto",
     "initial_weights": "random",
-    "memory_limit": "all",
     "tpu": "auto",
-    **dict.fromkeys(("ema_momentum", "clip_norm", "global_clip_norm", "clip_value"), "off"),
-    **dict.fromkeys(("patience", "unfreeze_epoch"), "never"),
-    **dict.fromkeys(("name", "ignore", "time", "group", "validation_data", "class_weight"), "none"),
-    **dict.fromkeys(("augmentation", "freeze", "custom_objects", "time_limit"), "none"),
+    **dict.fromkeys(("name", "ignore", "time", "group", "validation_data", "custom_objects", "time_limit"), "none"),
 }
 
 
@@ -49,7 +45,7 @@ def label(name: str) -> str:
 
 def placeholder(name: str) -> str:
     """The value that an empty field stands for; empty if there is none."""
-    return _PLACEHOLDERS.get(name, "auto" if name in SPECS and SPECS[name].optional else "")
+    return _PLACEHOLDERS.get(name, SPECS[name].none if name in SPECS and SPECS[name].optional else "")
 
 
 def word(reason: Words) -> str:

@@ -79,7 +79,7 @@ class NewRunScreen(DirtyRegionScreen):
             tooltip="Reset all fields to their defaults",
         ),
         Binding("slash", "find('/')", "Find", id="new-run.find", tooltip="Find a field by its name or its help"),
-        Binding("f3", "find('f3')", "Find", id="new-run.find-from-field", tooltip="Find another field"),
+        Binding("f3", "find('f3')", "Find", id="new-run.find-from-field", tooltip="Find a field, also while in one"),
         Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
         Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
@@ -170,8 +170,8 @@ class NewRunScreen(DirtyRegionScreen):
         if action == "copy":
             return None if self._filled is None or self._filled.errors else True
         if action == "find":
-            in_text = isinstance(self.focused, Input)  # "/" is a letter there
-            return not self.query_one(FieldFinder).is_open and in_text is (parameters == ("f3",))
+            is_letter = isinstance(self.focused, Input) and parameters == ("/",)
+            return not self.query_one(FieldFinder).is_open and not is_letter
         return not isinstance(self.focused, Button) if action == "leave" else True
 
     def action_start(self) -> None:

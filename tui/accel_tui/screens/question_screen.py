@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Button, Label
 
@@ -30,6 +31,15 @@ class Answer:
     label: str
     key: str
     is_destructive: bool = False
+
+
+class Answers(Horizontal):
+    """The buttons of a dialog, in a row if there is room for all of them, else one below the other."""
+
+    def on_resize(self, event: Resize) -> None:
+        """Lay the buttons out in the room that there is."""
+        width = sum(button.outer_size.width + button.styles.margin.width for button in self.children)
+        self.set_class(width > event.size.width, "-stacked")
 
 
 class QuestionScreen(ModalScreen[str | None]):
@@ -62,7 +72,7 @@ class QuestionScreen(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             yield Label(self._detail, classes="detail", markup=False)
-            with Horizontal(classes="answers"):
+            with Answers():
                 for answer in sorted(self._answers, key=lambda answer: answer.key == "escape"):
                     key = self.app.get_key_display(Binding(answer.key, ""))
                     label = Content.assemble(answer.label, (f" {key}", "dim"))

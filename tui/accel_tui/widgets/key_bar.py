@@ -114,14 +114,14 @@ class KeyBar(Widget):
             )
 
     def _active_keys(self, screen: "Screen[object]") -> Iterator[ActiveKey]:
-        """The first key of each action."""
+        """The first key of each action that is described differently."""
         seen = set()
         for active in screen.active_bindings.values():
             binding = active.binding
-            if binding.show and binding.action not in seen:
-                seen.add(binding.action)
+            action = binding.action.partition("(")[0].rpartition(".")[2]
+            if binding.show and (action, binding.description) not in seen:
+                seen.add((action, binding.description))
                 style = "" if active.enabled else " dim"
-                action = binding.action.partition("(")[0].rpartition(".")[2]
                 words = SHORT_LABELS.get(action, binding.description)
                 label = Content.assemble(
                     (f" {self.app.get_key_display(binding)} ", f"$footer-key-foreground bold{style}"),

@@ -1,4 +1,4 @@
-"""Explains why a run failed, with a hint for the user."""
+"""Explains why a run failed, with a hint for the user, and prints the traceback of errors in the user's code."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or
 
 _LIBRARY_FOLDERS = tuple(
     str(folder)
-    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+    for folder in (Path(__file__).parents[2], *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 )
 
 
@@ -46,6 +46,26 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
 
 
+def print_traceback(error: BaseException) -> None:
+    """Print the traceback of an error to standard error, which is the run's log.
+
+    Of an error with a message for the user, only the exception in the user's own code that caused it is printed, if
+    there is one, from the user's own code on.
+    """
+    cause: BaseException | None = error
+    seen: list[BaseException | None] = []
+    while isinstance(cause, AccelError) and cause not in seen:  # an error raised again may be its own cause
+        seen.append(cause)
+        cause = cause.__cause__ if cause.__cause__ not in seen else cause.__context__
+    if cause is error:
+        traceback.print_exception(error)
+    elif cause is not None and _user_line(cause):
+        frames = cause.__traceback__
+        while frames and not _is_users(frames.tb_frame.f_code.co_filename):
+            frames = frames.tb_next
+        traceback.print_exception(type(cause), cause, frames)
+
+
 def message_of(error: BaseException) -> str:
     """The message of an exception on one line; that of one raised while tracing contains the whole traceback."""
     traced = getattr(error, "ag_error_metadata", None)
@@ -55,9 +75,13 @@ def message_of(error: BaseException) -> str:
 def _user_line(error: BaseException) -> str:
     """The file and line in the user's own code, in parentheses; empty if it was raised elsewhere."""
     for name, line in _frames(error):
-        if not name.startswith(_LIBRARY_FOLDERS) and Path(name).is_file():
+        if _is_users(name):
             return f" ({name}, line {line})"
     return ""
+
+
+def _is_users(file: str) -> bool:
+    return not file.startswith(_LIBRARY_FOLDERS) and Path(file).is_file()
 
 
 def _frames(error: BaseException) -> Iterator[tuple[str, int | None]]:

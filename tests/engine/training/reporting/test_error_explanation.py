@@ -1,12 +1,16 @@
 import errno
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
-from accel_engine.errors import DatabaseError, ModelError
+from accel_engine.data.array_file import opened
+from accel_engine.errors import AccelError, DatabaseError, DataError, ModelError, PlanError
 from accel_engine.plan import Plan
-from accel_engine.training.reporting.error_explanation import explain_error
+from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
+from accel_engine.user_code import UserFunction
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,50 @@ def test_errors_for_the_user_are_unchanged() -> None:
 
 def test_other_errors_are_shortened_to_one_line() -> None:
     assert explain_error(ValueError("so\n  and so"), Plan())[0] == "ValueError: so and so"
+
+
+def fail_in_user_code() -> None:
+    raise KeyError("age")
+
+
+def caught(work: Callable[[], object]) -> AccelError:
+    with pytest.raises(AccelError) as error:
+        work()
+    return error.value
+
+
+def test_errors_for_the_user_have_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (archive := tmp_path / "data.npz").write_bytes(b"no archive")
+    print_traceback(PlanError("epochs", 0, "must be at least 1"))
+    print_traceback(caught(lambda: opened(archive).__enter__()))
+
+    assert capsys.readouterr().err == ""
+
+
+def test_an_exception_in_the_users_code_has_its_own_traceback_only(capsys: pytest.CaptureFixture[str]) -> None:
+    user = UserFunction(__file__, "fail_in_user_code", "data of mine", DataError)
+    print_traceback(caught(lambda: user.call(fail_in_user_code, {})))
+
+    written = capsys.readouterr().err
+    assert written.startswith(f'Traceback (most recent call last):\n  File "{__file__}"')
+    assert "in fail_in_user_code" in written
+    assert written.endswith("KeyError: 'age'\n")
+
+
+def test_other_errors_have_their_whole_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        fail_in_user_code()
+    except KeyError as error:
+        print_traceback(error)
+
+    written = capsys.readouterr().err
+    assert "test_other_errors_have_their_whole_traceback" in written
+    assert "fail_in_user_code" in written
+
+
+def test_an_error_that_is_its_own_cause_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    error = DataError("the function fails")
+    error.__cause__ = error
+    print_traceback(error)
+
+    assert capsys.readouterr().err == ""

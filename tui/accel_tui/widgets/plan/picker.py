@@ -71,7 +71,7 @@ class Picker(Widget):
         Binding("up", "move(-1)", "Previous", id="picker.up", show=False, tooltip="Previous choice, or previous field"),
         Binding("pagedown", "move(8)", id="picker.page-down", tooltip="Eight choices down"),
         Binding("pageup", "move(-8)", id="picker.page-up", tooltip="Eight choices up"),
-        Binding("enter", "open_or_accept", id="picker.enter", tooltip="List the choices, or accept the selected one"),
+        Binding("enter", "open_or_accept", id="picker.enter", tooltip="List the choices, or accept"),
         Binding("tab", "accept_and_advance", id="picker.accept", tooltip="Accept the choice and go to the next field"),
         Binding("escape", "close", "Close", id="picker.close", show=False, tooltip="Close the list"),
     ]
@@ -138,7 +138,7 @@ class Picker(Widget):
 
     @value.setter
     def value(self, text: str) -> None:
-        self.input.value = text
+        self._value_before = self.input.value = text
 
     @property
     def placeholder(self) -> str:
@@ -186,11 +186,10 @@ class Picker(Widget):
         self.screen.focus_next()
 
     def action_open_or_accept(self) -> None:
-        """Open the list, or accept the highlighted choice; without choices, focus the next field."""
+        """Accept the highlighted choice, or what was typed and focus the next field; else open the list, if any."""
         if self.is_open:
             self._accept()
-        elif self.choices:
-            self._value_before = self.value
+        elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:
             self.screen.focus_next()
@@ -221,7 +220,8 @@ class Picker(Widget):
         self.input.focus()
         if self.choices and not was_there:
             if not self.is_open:
-                self.action_open_or_accept()
+                self._value_before = self.value
+                self._open_list(self.choices)
             self.input.select_all()
 
     def on_descendant_blur(self) -> None:
@@ -277,8 +277,7 @@ class Picker(Widget):
         option = self.listed.highlighted_option
         self.is_open = False
         if option is not None and option.id is not None and not option.disabled:
-            self._value_before = self._with_choice(option.id.removeprefix("="))
-            self.value = self._value_before
+            self.value = self._with_choice(option.id.removeprefix("="))
             self.input.cursor_position = len(self.value)  # more of a list is typed after it
 
     def _with_choice(self, choice: str) -> str:

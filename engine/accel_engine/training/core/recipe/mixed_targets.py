@@ -68,4 +68,7 @@ def mixed_metrics_note(plan: Plan, task: str, metrics: Sequence[keras.Metric]) -
     names = [metric.name for metric in metrics if metric.name not in ("loss", "accuracy") and task != "regression"]
     if not names or not mixes_targets(plan.augmentation, task):
         return []
-    return [f"labels are mixed in training: there, {', '.join(names)} has little meaning; in validation it is right"]
+    has, it_is = ("has", "it is") if len(names) == 1 else ("have", "they are")
+    return [
+        f"labels are mixed in training: there, {', '.join(names)} {has} little meaning; in validation {it_is} right"
+    ]

@@ -13,6 +13,7 @@ from accel_engine.events import Outcome, Validated, Warned, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note
 
 from ...conftest import Gym
 
@@ -152,7 +153,15 @@ def test_mixup_mixes_the_labels_of_two_classes(gym: Gym, models: str) -> None:
     losses = plain_losses(plan, [layers.MixUp(seed=1)], keras.losses.BinaryCrossentropy(), encode)
     np.testing.assert_allclose(trained.series["loss"], losses, atol=1e-5)
     assert trained.series["accuracy"].max() > 0  # mixed labels count as the class of which they are more
-    assert any("precision has little meaning" in warned.message for warned in trained.all(Warned))
+    assert any(
+        "precision has little meaning; in validation it is right" in warned.message for warned in trained.all(Warned)
+    )
+
+
+def test_metrics_of_mixed_labels_are_noted_in_one_sentence() -> None:
+    metrics = (keras.metrics.CategoricalAccuracy("accuracy"), keras.metrics.F1Score(), keras.metrics.AUC())
+    (note,) = mixed_metrics_note(Plan(augmentation=("mixup",)), "classification", metrics)
+    assert note.endswith("f1_score, auc have little meaning; in validation they are right")
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "xla"])
