@@ -220,7 +220,7 @@ def test_aliases_are_of_choices() -> None:
         ("patience", "soon", "an integer of at least 1, or never"),
         ("global_clip_norm", 0, "a number above 0, or off"),
         ("memory_limit", -1, "a number above 0, or all"),
-        ("metrics", 5, "r2_score, cosine_similarity, or none"),
+        ("metrics", 5, "root_mean_squared_error, r2_score, or none"),
         ("metrics", "accuracyy", "did you mean accuracy"),
         ("metrics", "MeanSquaredError", "did you mean mean_squared_error"),
         ("augmentation", "flipp", "cutmix, or none (did you mean flip?)"),

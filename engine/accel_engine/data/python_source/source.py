@@ -109,8 +109,9 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     try:
         return _dataset(entry.name, returned, sources, options)
     except DataError as error:
-        title = next(iter(sources.values())).user.title
-        raise error if str(error).startswith("data ") else DataError(f"{title}: {error}") from error
+        if str(error).startswith("data "):
+            raise  # it names the function already
+        raise DataError(f"{next(iter(sources.values())).user.title}: {error}") from error
 
 
 def _call(spec: str, options: DataOptions, field: str = "data") -> tuple[dict[str, _Source], Returned]:
@@ -126,7 +127,9 @@ def _call(spec: str, options: DataOptions, field: str = "data") -> tuple[dict[st
         values = {split: each.call() for split, each in sources.items()}
         splits = {split: one_split(value) for split, value in values.items() if value is not None or split == "train"}
     except DataError as error:
-        raise error if str(error).startswith("data ") else DataError(f"{user.title} {error}") from error
+        if str(error).startswith("data "):
+            raise
+        raise DataError(f"{user.title} {error}") from error
     return sources, Returned(splits)
 
 

@@ -242,6 +242,12 @@ def test_what_cannot_be_used_is_explained(load, returned: str, words: str) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_the_error_of_a_function_is_the_cause(load) -> None:
+    with pytest.raises(DataError) as caught:
+        load("(x, 1 / 0)")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_table_options_are_for_files(load) -> None:
     with pytest.raises(PlanError, match=r"target .* only for files"):
         load("(x, y)", target=("y",))
