@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.dataset import Dataset, LazyArray, Split, take_rows
 
 MAX_BYTES = 1 << 26
 """Bytes of an array in memory that count; of a larger one, evenly spaced rows."""
@@ -34,7 +34,7 @@ def fingerprint(dataset: Dataset) -> dict[str, str]:
     scaling = dataset.target_scaling
     for name, examples in ((TRAINING, dataset.train), (VALIDATION, dataset.validation)):
         if isinstance(examples, Split):
-            parts[name] = _of_examples(examples, [scaling.mean, scaling.scale] if scaling else [])
+            parts[name] = _of_arrays([*examples.arrays, *([scaling.mean, scaling.scale] if scaling else [])])
     return parts
 
 
@@ -50,9 +50,9 @@ def _of_texts(texts: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def _of_examples(examples: Examples, others: list[npt.NDArray[Any]]) -> str:
+def _of_arrays(arrays: list[npt.NDArray[Any] | LazyArray]) -> str:
     found = blake2b(digest_size=16)
-    for array in (*examples.arrays, *others) if isinstance(examples, Split) else others:
+    for array in arrays:
         found.update(f"{array.dtype.kind} {tuple(array.shape)}".encode())
         some = take_rows(array, _rows(array))
         if some.dtype.kind == "O":

@@ -56,7 +56,7 @@ def report_assembly(
         reporter.run.write_diagnostics(DataFingerprint(fingerprint(assembly.dataset)), reporter.step)
     if (rate := learning_rate_of(assembly, reporter.step)) is not None:
         reporter.run.write_event(rate)
-    for note in assembly.information:
+    for note in (*assembly.information, *assembly.freezing.notes):  # those that have not been unfrozen
         reporter.emit(Warned, message=note, severity="information")
     for note in assembly.notes:
         reporter.emit(Warned, message=note)

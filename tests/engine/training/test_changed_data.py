@@ -50,3 +50,25 @@ def test_other_examples_are_a_warning_and_other_columns_an_error(gym: Gym, tmp_p
     started = gym.train(plan.replace(initial_weights=str(directory)))
     note = f"run {directory.name} was trained on data with other columns: its weights may have another meaning here"
     assert note in [warned.message for warned in started.all(Warned)]
+
+
+def test_data_that_a_function_makes_at_random_is_a_warning(gym: Gym, tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import numpy as np\n\n"
+        "def data():\n"
+        "    x = np.random.default_rng().normal(size=(60, 4)).astype('float32')\n"
+        "    return {'train': (x, x.argmax(1)), 'validation': (x, x.argmax(1)), 'class_names': list('abcd')}\n"
+    )
+    plan = Plan(model="mlp", data=f"{path}:data", epochs=1, batch_size=16)
+    directory = gym.train(plan).directory
+    note = (
+        f"the training examples have changed since the run was started; if {path}:data makes them at random, "
+        "give its random generator a seed"
+    )
+
+    assert revalidate(directory, lambda *_: None)["notes"] == [note]
+    again = gym.train(plan.replace(epochs=2), run=directory)
+
+    assert again.ended.outcome is Outcome.FINISHED, again.ended.reason
+    assert note in [warned.message for warned in again.all(Warned)]

@@ -31,6 +31,9 @@ def one_output(input_shape):
 def uncompiled(input_shape):
     return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(1, activation="sigmoid")])
 
+def five_outputs(input_shape):
+    return compiled(input_shape, 5, "sparse_categorical_crossentropy", None)
+
 def areas(input_shape):
     model = compiled(input_shape, 1, "binary_crossentropy", None)
     model.compile("adam", "binary_crossentropy", metrics=[metrics.AUC(name="auc"), metrics.Recall(name="recall")],
@@ -90,17 +93,18 @@ def test_an_f1_score_of_one_output_is_a_scalar(gym: Gym, models: str) -> None:
     assert not trained.all(Warned)
 
 
-@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("outputs", [1, 2, 5])
 def test_metrics_of_two_classes_are_those_of_the_second(gym: Gym, models: str, outputs: int) -> None:
     names = ("precision", "recall", "auc", "f1_score")
-    model = "mlp" if outputs == 2 else f"{models}:uncompiled"
+    model = {1: f"{models}:uncompiled", 2: "mlp", 5: f"{models}:five_outputs"}[outputs]
     plan = PLAN.replace(model=model, data="synthetic:6x6x1:2:700", metrics=names, epochs=2)
     trained = gym.train(plan)
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     dataset = data.load(plan.data, plan.data_options)
     held_out, labels = dataset.validation.inputs / 255, dataset.validation.targets[:, None]
-    positive = keras.models.load_model(trained.directory / "model.keras").predict(held_out, verbose=0)[:, -1:]
+    positive = keras.models.load_model(trained.directory / "model.keras").predict(held_out, verbose=0)
+    positive = positive[:, 1:2] if outputs > 1 else positive
     expected = (
         keras.metrics.Precision(),
         keras.metrics.Recall(),

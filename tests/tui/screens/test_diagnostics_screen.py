@@ -298,7 +298,7 @@ class StubQuestion:
                 raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.write_diagnostics(examined(), 300)
-        return {"step": 300}
+        return {"step": 300, "notes": ["the [training] examples have changed"]}
 
     def cancel(self) -> None:
         self.cancelled.set()
@@ -325,6 +325,7 @@ async def test_an_ended_run_is_validated_in_the_background(
         stub_question.goes_on.set()
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
+        await shows(pilot, "the [training] examples have changed")
         assert stub_question.asked == ["--revalidate"]
         assert pilot.app.screen.check_action("validate", ())
 

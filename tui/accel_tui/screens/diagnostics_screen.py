@@ -275,7 +275,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
         try:
             with ModelQuery("--revalidate", self.directory, {}) as self._query:
                 if not self._is_closed:
-                    self._query.answer(partial(self.call_later, self._show_progress))
+                    answer = self._query.answer(partial(self.call_later, self._show_progress))
+                    for note in answer.get("notes", ()):
+                        self.call_later(self.notify, note, severity="warning", markup=False)
         except AccelError as error:
             problem = str(error)
         self.call_later(self._finish_validation, problem)

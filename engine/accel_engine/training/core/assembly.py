@@ -228,7 +228,7 @@ def assemble(
     strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
     check_compilable(plan, dataset.spec)
-    notes = changed_data_notes(dataset, trained)
+    notes = changed_data_notes(dataset, plan, trained)
     if isinstance(models.find(plan.model), AutoModel):
         resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))
     train, replicas = dataset.train, strategy.num_replicas_in_sync

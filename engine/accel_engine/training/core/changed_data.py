@@ -6,6 +6,7 @@ again when a run continues. It is the same as long as the data is.
 
 from pathlib import Path
 
+from accel_engine.data import find
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.fingerprint import NAMES, TRAINING, changed_parts
 from accel_engine.data.structure import has_texts
@@ -14,26 +15,23 @@ from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics, read
 
 
-def changed_data_notes(dataset: Dataset, trained: Diagnostics | None) -> list[str]:
+def changed_data_notes(dataset: Dataset, plan: Plan, trained: Diagnostics | None) -> list[str]:
     """Warnings for the user of a run that continues from a checkpoint with other examples.
 
     Args:
         dataset: The data, as it is now.
+        plan: The plan.
         trained: The run's diagnostics; ``None`` for a run that begins.
 
     Raises:
         DataError: It has other classes, columns or tokens, which the weights do not fit.
     """
-    changed = changed_parts(dataset, trained.data.parts) if trained and trained.data else []
+    changed = _changed(dataset, trained)
     if names := [name for name in changed if name in NAMES]:
         found = f"the data has changed since the run was trained, {_other(names)}"
         raise DataError(f"{found}, which the weights do not fit: restore it, or start a new run")
-    if TRAINING in changed:
-        return [
-            "the training examples have changed since the run was started, and with them what is learned from them, "
-            "such as means, words and class weights"
-        ]
-    return ["the validation examples have changed since the run was started: do not compare losses"] if changed else []
+    learned = _preprocessing_is_learned(dataset) or bool(plan.class_weight)
+    return _notes(changed, plan, ", and with them what is learned from them, such as means and words" if learned else "")
 
 
 def other_meaning_notes(dataset: Dataset, plan: Plan) -> list[str]:
@@ -53,17 +51,46 @@ def other_meaning_notes(dataset: Dataset, plan: Plan) -> list[str]:
     return [f"run {source.name} was trained on data {_other(names)}: its weights may have another meaning here"]
 
 
-def check_unchanged(dataset: Dataset, trained: Diagnostics) -> None:
-    """Raise if a run's model would be restored for other data than it was trained on.
+def check_restorable(dataset: Dataset, plan: Plan, trained: Diagnostics) -> list[str]:
+    """Warnings for the user whose model is restored to be validated on the data as it is now.
+
+    Args:
+        dataset: The data, as it is now.
+        plan: The run's plan.
+        trained: The run's diagnostics.
 
     Raises:
-        RunError: The training examples have changed, or what they mean.
+        RunError: The validation examples mean something else than in training: there are other classes, columns or
+            tokens, or the preprocessing was learned from other training examples.
     """
-    changed = changed_parts(dataset, trained.data.parts) if trained.data else []
-    if found := [name for name in changed if name in (*NAMES, TRAINING)]:
-        raise RunError(
-            f"the data has changed since the run was trained, {_other(found)}: restore it to validate the run"
-        )
+    changed = _changed(dataset, trained)
+    refused = (*NAMES, TRAINING) if _preprocessing_is_learned(dataset) else NAMES
+    if found := [name for name in changed if name in refused]:
+        reason = f"the data has changed since the run was trained, {_other(found)}"
+        raise RunError(f"{reason}: restore it to validate the run{_seed_advice(plan)}")
+    return _notes(changed, plan)
+
+
+def _changed(dataset: Dataset, trained: Diagnostics | None) -> list[str]:
+    return changed_parts(dataset, trained.data.parts) if trained and trained.data else []
+
+
+def _preprocessing_is_learned(dataset: Dataset) -> bool:
+    """Whether means of columns, or the words of texts, are learned from training examples."""
+    return bool(dataset.preprocess or dataset.target_scaling or has_texts(dataset.spec))
+
+
+def _notes(changed: list[str], plan: Plan, consequence: str = "") -> list[str]:
+    if TRAINING in changed:
+        return [f"the training examples have changed since the run was started{consequence}{_seed_advice(plan)}"]
+    if not changed:
+        return []
+    return [f"the validation examples have changed since the run was started: do not compare losses{_seed_advice(plan)}"]
+
+
+def _seed_advice(plan: Plan) -> str:
+    """What may be wrong with data that a function makes."""
+    return f"; if {plan.data} makes them at random, give its random generator a seed" if find(plan.data).function else ""
 
 
 def _other(parts: list[str]) -> str:

@@ -100,9 +100,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
         build_metrics(model, task, outputs, dataset, batch)
         metrics = task.metrics(model)  # now that the names of the model's own are known
-        metrics += plan_metrics(plan, task, outputs, (*metrics_of(model), *metrics))
+        metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))
         build_plan_metrics(metrics, task, outputs, dataset)
-        information += second_class_note(plan, task, dataset.class_names)
+        information += second_class_note(plan, task, outputs, dataset)
         notes += check_metrics(model, task, outputs, dataset)
         notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
     _check_micro_batches(model, plan, custom_step)
@@ -123,7 +123,6 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
     freezing = freeze(model, plan)
-    information += freezing.notes
     if custom_step and replicas > 1:
         build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:

@@ -23,7 +23,7 @@ from accel_engine.run.lock import WriterLock
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
 from accel_engine.training.checkpoints.restored_model import restore_model
-from accel_engine.training.core.changed_data import check_unchanged
+from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.run_scaling import scale_of_data
 from accel_engine.training.evaluation.input_specs import input_spec_of
@@ -43,16 +43,16 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        ``step``: the checkpoint's step.
+        ``step``: the checkpoint's step. ``notes``: warnings for the user.
 
     Raises:
-        AccelError: The run is active, its model cannot be validated, or its data has changed.
+        AccelError: The run is active, its model cannot be validated, or its data means something else.
     """
     info = _read_ended_run(directory)
     step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     dataset, stored = data.load(plan.data, plan.data_options), diagnostics.read(directory)
-    check_unchanged(dataset, stored)
+    notes = check_restorable(dataset, plan, stored)
     examples, recorded = dataset.validation, stored.input_spec
     if examples is None:
         raise DataError(f"{plan.data} has no validation examples")
@@ -88,7 +88,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
             on_progress(int(rows[-1]) + 1, count)
             reported_at = time.monotonic()
     _save_report(directory, report.build(worst.values, totals, worst.read, worst.predict), step)
-    return {"step": step}
+    return {"step": step, "notes": notes}
 
 
 def _batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:

@@ -28,7 +28,7 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
     with closing(connect(trained.directory)) as connection:
         connection.execute("DROP TABLE inside")  # as of an older program
     told: list[tuple[int, int]] = []
-    assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 15}
+    assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 15, "notes": []}
     kept = read(trained.directory)
     assert expected is not None
     assert kept.validation is not None

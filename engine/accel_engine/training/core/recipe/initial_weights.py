@@ -23,6 +23,9 @@ from accel_engine.run.initial_weights import step_of_weights
 from accel_engine.run.run_paths import CHECKPOINTS, trained_model
 from accel_engine.training.core.saved_weights import has_averages, restore_weights
 
+_ATTEMPTS = 2
+"""Number of checkpoints to try: one of a run that is still training may be deleted before it is read."""
+
 _LISTED = 4
 """Number of new layers that a note names."""
 
@@ -62,29 +65,44 @@ def load_initial_weights(model: keras.Model, plan: Plan) -> tuple[list[str], lis
 
 def _from_run(model: keras.Model, plan: Plan, directory: Path) -> tuple[set[int], str]:
     """Load the weights of a run; returns the ids of those that were taken, and where they are from."""
-    step, saved = step_of_weights(directory), trained_model(directory)
-    path = directory / CHECKPOINTS / f"step-{step}"
-    if step and _restore(model, str(path)):
-        kind = "moving averages of " if has_averages(str(path)) else ""
-        return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"
+    saved, problem = trained_model(directory), "it has no checkpoint"
+    for _ in range(_ATTEMPTS):
+        if not (step := step_of_weights(directory)):
+            break
+        path = str(directory / CHECKPOINTS / f"step-{step}")
+        try:
+            kind = "moving averages of " if has_averages(path) else ""
+            if _restore(model, path):
+                return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"
+        except tf.errors.OpError as error:
+            problem = f"its checkpoint step-{step} cannot be read: {reason(error)}"
+        else:
+            problem = "its checkpoint does not fit this model: finish it, or use the same model and data"
+            break
     if saved is None:
-        reason = f"run {directory.name} has no model.keras, and its checkpoint does not fit this model: "
-        raise PlanError("initial_weights", str(directory), reason, "finish it, or use the same model and data")
+        words = f"run {directory.name} has no model.keras, and {problem}"
+        raise PlanError("initial_weights", str(directory), words)
     title = f"model.keras of run {directory.name}"
     return _from_file(model, plan, saved, title), title
 
 
 def _restore(model: keras.Model, checkpoint: str) -> bool:
-    """Load the weights of a checkpoint; returns whether all of them fit. Otherwise the model keeps its own."""
+    """Load the weights of a checkpoint; returns whether all of them fit. Otherwise the model keeps its own.
+
+    Raises:
+        OpError: It cannot be read.
+    """
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel(logging.ERROR)  # an unfinished restoration warns of each weight when it is deleted
     before = [(weight, weight.numpy()) for weight in model.weights]
     try:
         restore_weights(model, checkpoint, averages=True)
-    except (AssertionError, ValueError, tf.errors.OpError):
+    except (AssertionError, ValueError, tf.errors.OpError) as error:
         for weight, value in before:
             weight.assign(value)
+        if isinstance(error, tf.errors.OpError) and not isinstance(error, tf.errors.InvalidArgumentError):  # a dtype
+            raise
         return False
     finally:
         gc.collect()

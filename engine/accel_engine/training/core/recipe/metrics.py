@@ -1,11 +1,11 @@
 """The metrics that a plan names, for the task of its model."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Structure, flatten
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
@@ -54,13 +54,13 @@ class _OfClasses(_OfRows):
             ``second_only``.
         task: How labels and outputs are encoded.
         classes: Number of outputs.
-        second_only: Whether only the last of the classes is measured.
+        second_only: Whether only the second of the classes is measured.
     """
 
     def __init__(self, inner: keras.metrics.Metric, task: Task, classes: int, *, second_only: bool = False) -> None:
         super().__init__(inner)
         self._task, self._classes = task, classes
-        self._first = classes - 1 if second_only else 0
+        self._measured = slice(1, 2) if second_only else slice(None)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Add a batch."""
@@ -74,13 +74,15 @@ class _OfClasses(_OfRows):
             labels = tf.cast(y_true, tf.float32)
         else:
             labels = tf.one_hot(tf.cast(tf.reshape(y_true, [-1]), tf.int32), classes)
-        self._inner.update_state(*(tf.reshape(each, [-1, classes])[:, self._first :] for each in (labels, shown)))
+        self._inner.update_state(*(tf.reshape(each, [-1, classes])[:, self._measured] for each in (labels, shown)))
 
 
-def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[keras.Metric, ...]) -> tuple[Any, ...]:
+def plan_metrics(
+    plan: Plan, task: Task, outputs: Structure, dataset: Dataset, measured: tuple[keras.Metric, ...]
+) -> tuple[Any, ...]:
     """The metrics of a plan, besides those that are measured anyway.
 
-    Of two classes, precision, recall, AUC and F1 are those of the second one, whether the model has one output or two.
+    Of two classes, precision, recall, AUC and F1 are those of the second one, whatever the number of the outputs.
     Of more classes, precision and recall count each class of each example, as Keras does; AUC and F1 are means over
     classes.
 
@@ -88,6 +90,7 @@ def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[ker
         plan: The plan.
         task: The model's task.
         outputs: The specs of its outputs.
+        dataset: The data.
         measured: The metrics that are measured anyway.
 
     Raises:
@@ -99,30 +102,41 @@ def plan_metrics(plan: Plan, task: Task, outputs: Structure, measured: tuple[ker
     if plan.metrics and len(leaves) != 1:
         raise PlanError("metrics", plan.metrics, "the model has several outputs: compile it with their metrics")
     known = {metric.name for metric in measured}
-    return tuple(_make(name, plan, task, leaves[0]) for name in plan.metrics if name not in known)
+    return tuple(_make(name, plan, task, leaves[0], dataset) for name in plan.metrics if name not in known)
 
 
-def second_class_note(plan: Plan, task: Task, class_names: Sequence[str]) -> list[str]:
+def second_class_note(plan: Plan, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
     """A note on the metrics of a plan that are those of the second of two classes.
 
     Args:
-        plan: The plan.
+        plan: The plan, whose metrics fit the task.
         task: The model's task.
-        class_names: Names of the classes, if the data has any.
+        outputs: The specs of its outputs.
+        dataset: The data.
     """
     names = [name for name in plan.metrics if name in _OF_A_CLASS]
-    if not names or len(class_names) != 2 or task.name == "multi-label":
+    if not names or not _has_two_classes(task, flatten(outputs)[0], dataset):
         return []
-    return [f"{', '.join(names)}: of the class {class_names[1]}, the second of two"]
+    second = dataset.class_names[1] if dataset.class_names else "1"
+    return [f"{', '.join(names)}: of the class {second}, the second of two"]
 
 
-def _make(name: str, plan: Plan, task: Task, output: Any) -> keras.Metric:
+def _has_two_classes(task: Task, output: Any, dataset: Dataset) -> bool:
+    """Whether there are two classes, however many outputs the model has."""
+    return task.name != "multi-label" and (dataset.classes or max(_units(output), 2)) == 2
+
+
+def _units(output: Any) -> int:
+    return int(output.shape[-1] or 1)
+
+
+def _make(name: str, plan: Plan, task: Task, output: Any, dataset: Dataset) -> keras.Metric:
     if name in _NUMERIC:
         return _NUMERIC[name]()
     if name == "r2_score":
         return _OfRows(keras.metrics.R2Score(name=name))
-    units = int(output.shape[-1] or 1)
-    second_only = units == 2 and task.name != "multi-label"
+    units = _units(output)
+    second_only = units > 1 and _has_two_classes(task, output, dataset)
     of_one = units == 1 or second_only
     match name:
         case "auc":

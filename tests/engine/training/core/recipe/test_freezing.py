@@ -105,6 +105,8 @@ def test_steps_equal_those_of_keras_and_continue_exactly_in_both_phases(gym: Gym
         np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
         assert resumed.ended.metrics == whole.ended.metrics
         assert resumed.all(ModelBuilt)[-1].trainable == (170 if steps == 2 else 1242)
+        noted = sum("frozen layers:" in each.message for each in resumed.all(Warned))
+        assert noted == (2 if steps == 2 else 1), "again only while they are frozen"
 
 
 def test_the_head_is_the_last_layer_with_weights() -> None:

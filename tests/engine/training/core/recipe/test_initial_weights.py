@@ -12,6 +12,7 @@ from accel_engine.events import Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
+from accel_engine.training.core.recipe import initial_weights
 
 from ...conftest import Gym, Trained
 
@@ -67,6 +68,30 @@ def test_layers_that_fit_are_taken_and_the_others_start_anew(gym: Gym, tmp_path:
     nothing = gym.train(PLAN.replace(data="synthetic:4x4x1:7:256", initial_weights=str(source.directory)))
     assert nothing.ended.outcome is Outcome.FAILED
     assert "no layer of model mlp has weights of the same shapes" in nothing.ended.reason
+
+
+def test_a_checkpoint_that_its_run_has_just_deleted_is_told_from_one_that_does_not_fit(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = gym.train_once(PLAN)
+    plan = PLAN.replace(initial_weights=str(source.directory))
+    model = keras.models.load_model(source.directory / MODEL)
+    trained = model.get_weights()
+    model.set_weights([0 * weight for weight in trained])
+    found = iter([3, 4])
+    monkeypatch.setattr(initial_weights, "step_of_weights", lambda _: next(found))
+
+    ((note,), _) = initial_weights.load_initial_weights(model, plan)
+
+    assert note == f"initial weights from step 4 of run {source.directory.name}: 4 of 4 weights"
+    for ours, theirs in zip(model.get_weights(), trained, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    monkeypatch.setattr(initial_weights, "trained_model", lambda _: None)
+    other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    for step, words in ((3, "its checkpoint step-3 cannot be read: NotFoundError"), (4, "does not fit this model: ")):
+        monkeypatch.setattr(initial_weights, "step_of_weights", lambda _, step=step: step)
+        with pytest.raises(PlanError, match=words):
+            initial_weights.load_initial_weights(other, plan)
 
 
 @pytest.mark.parametrize("kind", ["images", "table"])

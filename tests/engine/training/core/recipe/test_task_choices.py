@@ -60,9 +60,9 @@ def test_what_the_form_offers_for_a_task_fits_it(task: str) -> None:
         plan, measured = Plan(metrics=(name,)), found.metrics(model)
         if name not in offered["metrics"]:
             with pytest.raises(PlanError, match=f"{name} cannot be measured for the task {task}: use "):
-                plan_metrics(plan, found, outputs, measured)
+                plan_metrics(plan, found, outputs, dataset, measured)
             continue
-        made = (*plan_metrics(plan, found, outputs, measured), *measured)
+        made = (*plan_metrics(plan, found, outputs, dataset, measured), *measured)
         metric = next(each for each in made if each.name == name)
         metric.update_state(found.encode(targets, inputs), values)
         assert np.isfinite(float(metric.result())), name
