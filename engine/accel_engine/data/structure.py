@@ -50,6 +50,12 @@ def flatten(structure: Structure) -> list[Any]:
     return [leaf for _, leaf in named_leaves(structure)]
 
 
+def only_array(structure: Structure) -> Structure:
+    """The array of a structure that has only one; otherwise the structure."""
+    leaves = flatten(structure)
+    return leaves[0] if len(leaves) == 1 else structure
+
+
 def named_leaves(structure: Structure, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each array with its path, such as ``image`` or ``0/mask``; the path of a single array is ``name``."""
     if structure is None:

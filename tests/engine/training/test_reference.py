@@ -47,6 +47,18 @@ def one_hot():
 def unreduced():
     return _with(keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None), 10, None)
 
+def named():
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    inputs = keras.Input((8, 8, 1))
+    model = keras.Model(inputs, {"digit": layers.Dense(10, name="last")(layers.Flatten()(inputs))})
+    model.compile(keras.optimizers.SGD(0.05), {"digit": loss}, loss_weights={"digit": 0.5})
+    return model
+
+def unnamed_loss():
+    model = named()
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
 def probability():
     return _with("binary_crossentropy", 1, "sigmoid")
 
@@ -211,6 +223,8 @@ def test_accuracy_is_correct_for_every_label_encoding(
     [
         pytest.param("unreduced", 20, 0.001, id="a loss without a reduction"),
         pytest.param("sparse", None, 0.05, id="a smaller last batch"),
+        pytest.param("named", None, 0.05, id="a single output in a dictionary"),
+        pytest.param("unnamed_loss", None, 0.05, id="its loss has no name"),
     ],
 )
 def test_means_of_epochs_and_validation_equal_those_of_fit(

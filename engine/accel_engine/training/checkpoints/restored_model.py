@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine import models
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.data.structure import Batch, Structure, map_structure, only_array
 from accel_engine.errors import RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import UserModel
@@ -58,7 +58,7 @@ class RestoredModel:
 
     def probabilities(self, raw: Structure) -> npt.NDArray[np.float32]:
         """The probability of each class for raw examples, float32 ``[batch, classes]``."""
-        shown: npt.NDArray[np.float32] = probabilities_of(self.outputs(raw), self.task).numpy()
+        shown: npt.NDArray[np.float32] = probabilities_of(only_array(self.outputs(raw)), self.task).numpy()
         return shown
 
 

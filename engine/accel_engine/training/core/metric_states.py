@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch, Structure
+from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
@@ -152,8 +152,9 @@ def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Stru
     return model(inputs, training=training) if takes else model(inputs)
 
 
-def update_metrics(metrics: Sequence[keras.Metric], targets: tf.Tensor, outputs: tf.Tensor) -> None:
-    """Add a batch to metrics of a single output that are not part of the model."""
+def update_metrics(metrics: Sequence[keras.Metric], targets: Structure, outputs: Structure) -> None:
+    """Add a batch to metrics of a single output, which may be in a dictionary, that are not part of the model."""
+    targets, outputs = only_array(targets), only_array(outputs)
     for metric in metrics:
         metric.update_state(_with_units(targets, outputs), outputs)
 

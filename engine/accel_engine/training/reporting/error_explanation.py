@@ -1,4 +1,4 @@
-"""Explains why a run failed, with a hint for the user, and prints the traceback of errors in the user's code."""
+"""Explains why a run failed, with a hint for the user, and prints the traceback of its cause."""
 
 import errno
 import os
@@ -49,8 +49,8 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
 def print_traceback(error: BaseException) -> None:
     """Print the traceback of an error to standard error, which is the run's log.
 
-    Of an error with a message for the user, only the exception in the user's own code that caused it is printed, if
-    there is one, from the user's own code on.
+    Of an error with a message for the user, only the exception that caused it is printed, if there is one: one in the
+    user's own code from there on, and that of a library as a whole.
     """
     cause: BaseException | None = error
     seen: list[BaseException | None] = []
@@ -59,9 +59,9 @@ def print_traceback(error: BaseException) -> None:
         cause = cause.__cause__ if cause.__cause__ not in seen else cause.__context__
     if cause is error:
         traceback.print_exception(error)
-    elif cause is not None and _user_line(cause):
+    elif cause is not None and not isinstance(cause, AccelError):
         frames = cause.__traceback__
-        while frames and not _is_users(frames.tb_frame.f_code.co_filename):
+        while frames and _user_line(cause) and not _is_users(frames.tb_frame.f_code.co_filename):
             frames = frames.tb_next
         traceback.print_exception(type(cause), cause, frames)
 

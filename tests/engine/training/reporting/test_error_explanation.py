@@ -66,12 +66,19 @@ def caught(work: Callable[[], object]) -> AccelError:
     return error.value
 
 
-def test_errors_for_the_user_have_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (archive := tmp_path / "data.npz").write_bytes(b"no archive")
+def test_an_error_for_the_user_has_no_traceback_but_that_of_its_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     print_traceback(PlanError("epochs", 0, "must be at least 1"))
+    assert capsys.readouterr().err == ""
+    (archive := tmp_path / "data.npz").write_bytes(b"no archive")
     print_traceback(caught(lambda: opened(archive).__enter__()))
 
-    assert capsys.readouterr().err == ""
+    written = capsys.readouterr().err
+    assert written.startswith("Traceback (most recent call last):")
+    assert "zipfile.py" in written
+    assert "DataError" not in written
+    assert written.endswith("BadZipFile: File is not a zip file\n")
 
 
 def test_an_exception_in_the_users_code_has_its_own_traceback_only(capsys: pytest.CaptureFixture[str]) -> None:

@@ -286,28 +286,32 @@ def test_the_moving_average_of_the_models_own_optimizer_is_validated_saved_and_r
         np.testing.assert_array_equal(same, ours)
 
 
-def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_path: Path) -> None:
-    settings = "loss_weights=[0.5], weighted_metrics=['accuracy'], steps_per_execution=3"
-    source = COMPILED.replace('metrics=["accuracy"]', settings).replace(
-        '"sparse_categorical_crossentropy"', '["categorical_crossentropy"]'
-    )
+@pytest.mark.parametrize("named", [False, True])
+def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_path: Path, named: bool) -> None:
+    weights, metrics = ({"digit": 0.5}, {"digit": ["accuracy"]}) if named else ([0.5], ["accuracy"])
+    settings = f"loss_weights={weights}, weighted_metrics={metrics}, steps_per_execution=3"
+    loss = '{"digit": "sparse_categorical_crossentropy"}' if named else '["categorical_crossentropy"]'
+    source = COMPILED.replace('metrics=["accuracy"]', settings).replace('"sparse_categorical_crossentropy"', loss)
+    if named:
+        model = 'inputs = keras.Input(input_shape)\n    model = keras.Model(inputs, {"digit": layers[1](layers[0](inputs))})'
+        source = source.replace("model = keras.Sequential([keras.Input(input_shape), *layers])", model)
     (tmp_path / "weighted.py").write_text(source)
     plan = PLAN.replace(model=f"{tmp_path}/weighted.py:build", learning_rate=None, label_smoothing=0.1)
 
     trained = gym.train(plan)
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
-    loss = keras.losses.CategoricalCrossentropy(label_smoothing=0.1)
+    smoothed = keras.losses.CategoricalCrossentropy(label_smoothing=0.1)
     dataset = data.load(PLAN.data, PLAN.data_options)
     keras.utils.set_random_seed(PLAN.seed)
-    model = build(plan.model, describe_data(dataset, PLAN.task))
+    same = build(plan.model, describe_data(dataset, PLAN.task))
     weighted = keras.optimizers.SGD(0.15)  # half the loss has half the gradients
-    expected = keras_losses(weighted, loss, lambda y: np.eye(10, dtype=np.float32)[y], model)
+    expected = keras_losses(weighted, smoothed, lambda y: np.eye(10, dtype=np.float32)[y], same)
     np.testing.assert_allclose(trained.series["loss"], np.array(expected) / 2, rtol=2e-4)
     config = keras.models.load_model(trained.directory / "model.keras").get_compile_config()
     assert (config["loss_weights"], config["weighted_metrics"], config["steps_per_execution"]) == (
-        [0.5],
-        ["accuracy"],
+        weights,
+        metrics,
         3,
     )
 
