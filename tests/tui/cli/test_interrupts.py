@@ -41,14 +41,22 @@ def test_nothing_is_done_before_ctrl_c(info):
         assert list(watched.escalate(info)) == []
 
 
-def test_each_ctrl_c_is_harder_than_the_one_before(info, stubborn):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_each_signal_is_harder_than_the_one_before(info, stubborn, number):
     with Interrupts() as watched:
         said = []
         for _ in range(4):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             said += watched.escalate(info)
         assert list(watched.escalate(info)) == []
-    assert ["checkpoint" in said[0], "stopping now" in said[1], "TERM" in said[2], "KILL" in said[3]] == [True] * 4
+    assert "send SIGTERM again to stop now" in said[0]
+    assert "is killed after 20 s; press Ctrl-C or send SIGTERM again" in said[1]
+    assert [
+        "checkpoint" in said[0],
+        "stopping now" in said[1],
+        "sent SIGTERM" in said[2],
+        "sent SIGKILL" in said[3],
+    ] == [True] * 4
     assert stubborn.wait(120) == -signal.SIGKILL
 
 

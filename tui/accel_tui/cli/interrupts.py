@@ -17,10 +17,10 @@ TIMEOUTS = (None, 15.0, 5.0, None)
 
 
 class Interrupts:
-    """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per Ctrl-C.
+    """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per signal.
 
     The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage follows
-    without another Ctrl-C.
+    without another signal.
     """
 
     def __init__(self) -> None:
@@ -57,12 +57,16 @@ class Interrupts:
 
 def _stop(info: RunInfo) -> str:
     request(info.directory, "stop")
-    return "stopping with a checkpoint (press Ctrl-C again to stop now, without one)"
+    return "stopping with a checkpoint (press Ctrl-C or send SIGTERM again to stop now, without one)"
 
 
 def _stop_now(info: RunInfo) -> str:
     request(info.directory, "stop_now")
-    return "stopping now; the last checkpoint is kept"
+    limit = sum(filter(None, TIMEOUTS))
+    return (
+        f"stopping now; the last checkpoint is kept (an engine that does not stop is killed after {limit:g} s; "
+        "press Ctrl-C or send SIGTERM again to terminate it)"
+    )
 
 
 def _terminate(info: RunInfo) -> str:

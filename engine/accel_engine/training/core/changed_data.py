@@ -31,7 +31,9 @@ def changed_data_notes(dataset: Dataset, plan: Plan, trained: Diagnostics | None
         found = f"the data has changed since the run was trained, {_other(names)}"
         raise DataError(f"{found}, which the weights do not fit: restore it, or start a new run")
     learned = _preprocessing_is_learned(dataset) or bool(plan.class_weight)
-    return _notes(changed, plan, ", and with them what is learned from them, such as means and words" if learned else "")
+    return _notes(
+        changed, plan, ", and with them what is learned from them, such as means and words" if learned else ""
+    )
 
 
 def other_meaning_notes(dataset: Dataset, plan: Plan) -> list[str]:
@@ -85,12 +87,16 @@ def _notes(changed: list[str], plan: Plan, consequence: str = "") -> list[str]:
         return [f"the training examples have changed since the run was started{consequence}{_seed_advice(plan)}"]
     if not changed:
         return []
-    return [f"the validation examples have changed since the run was started: do not compare losses{_seed_advice(plan)}"]
+    return [
+        f"the validation examples have changed since the run was started: do not compare losses{_seed_advice(plan)}"
+    ]
 
 
 def _seed_advice(plan: Plan) -> str:
     """What may be wrong with data that a function makes."""
-    return f"; if {plan.data} makes them at random, give its random generator a seed" if find(plan.data).function else ""
+    return (
+        f"; if {plan.data} makes them at random, give its random generator a seed" if find(plan.data).function else ""
+    )
 
 
 def _other(parts: list[str]) -> str:

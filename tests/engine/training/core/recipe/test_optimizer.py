@@ -293,8 +293,8 @@ def test_another_loss_keeps_what_else_the_model_was_compiled_with(gym: Gym, tmp_
     loss = '{"digit": "sparse_categorical_crossentropy"}' if named else '["categorical_crossentropy"]'
     source = COMPILED.replace('metrics=["accuracy"]', settings).replace('"sparse_categorical_crossentropy"', loss)
     if named:
-        model = 'inputs = keras.Input(input_shape)\n    model = keras.Model(inputs, {"digit": layers[1](layers[0](inputs))})'
-        source = source.replace("model = keras.Sequential([keras.Input(input_shape), *layers])", model)
+        model = '(inputs := keras.Input(input_shape), {"digit": layers[1](layers[0](inputs))})'
+        source = source.replace("Sequential([keras.Input(input_shape), *layers])", f"Model{model}")
     (tmp_path / "weighted.py").write_text(source)
     plan = PLAN.replace(model=f"{tmp_path}/weighted.py:build", learning_rate=None, label_smoothing=0.1)
 
