@@ -11,7 +11,6 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
-from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
@@ -187,14 +186,16 @@ class Trainer:
         """Continue from the newest checkpoint that all workers have, if there are several.
 
         Raises:
-            RunError: A worker has lost its checkpoints.
+            RunError: A worker has no checkpoint, but others do.
         """
         cluster = self._resolved.cluster
         if cluster is None or cluster.coordinated:  # a coordinator decides alone
             return
         self._sync = WorkerSync(strategy, cluster)
-        self._reporter.step = self._sync.start_step(checkpoint_steps(self._run.directory))
-        self._run.truncate(self._reporter.step)
+        step = self._sync.start_step(self._reporter.step)
+        if step < self._reporter.step:
+            self._run.rewind(step)
+            self._reporter.step = step
         reduction = reduction_over_workers(names, self._resolved)
         self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 
