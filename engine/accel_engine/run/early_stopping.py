@@ -59,9 +59,8 @@ class EarlyStopping:
     @property
     def reason(self) -> str:
         """Why training stops."""
-        since = (
-            f"{self._waited} validations" if self.monitor.startswith(VALIDATION_PREFIX) else f"{self._waited} epochs"
-        )
+        unit = "validation" if self.monitor.startswith(VALIDATION_PREFIX) else "epoch"
+        since = f"{self._waited} {unit}" + "s" * (self._waited != 1)
         best = f"{self.best:.4g} at step {self.best_step:,}" if self._best else "no finite value"
         return f"early stopping: no better {self.monitor.replace('_', ' ')} in {since}; best: {best}"
 

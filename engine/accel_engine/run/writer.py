@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, to_stored
+from accel_engine.events import Event, RunStarted, from_stored, to_stored
 from accel_engine.run.commands import Command
 from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
 from accel_engine.run.database import SPANS
@@ -175,6 +176,16 @@ class RunWriter:
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)
         with self._writing():
             self._database.set_inside(name, clock.now(), step, head, body)
+
+    def rewind(self, step: int) -> None:
+        """Continue from an earlier step than the run's start says: delete what came later, and start again."""
+        with self._writing(), self._database.transaction():
+            self._delete_steps(step)
+            self._database.delete_inside(step)
+            kind, body = self._database.last_event(RunStarted.kind())
+            if kind:
+                started = from_stored(kind, clock.now(), body)
+                self._insert(replace(started, first_step=step))  # type: ignore[call-arg]  # of this kind of event
 
     def truncate(self, step: int) -> None:
         """Delete the steps from ``step`` on, as training continues from an earlier checkpoint."""

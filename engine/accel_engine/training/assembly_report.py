@@ -29,13 +29,12 @@ class AssemblyReport:
 
 
 def report_assembly(
-    assembly: Assembly, names: tuple[str, ...], inventory: Inventory, reporter: RunReporter, *, can_validate: bool
+    assembly: Assembly, inventory: Inventory, reporter: RunReporter, *, can_validate: bool
 ) -> AssemblyReport:
     """Write the events and diagnostics of an assembly.
 
     Args:
         assembly: Model, data and strategy.
-        names: TensorFlow's names of the logical devices.
         inventory: The machine's devices.
         reporter: Writes the events.
         can_validate: Whether the model can be validated.
@@ -44,7 +43,7 @@ def report_assembly(
         devices = device_visibility.describe_worker_devices()
         hardware = device_visibility.worker_hardware_names(assembly.resolved, inventory)
     else:
-        devices = device_visibility.describe_devices(names, inventory)
+        devices = device_visibility.describe_devices(assembly.devices, inventory)
         hardware = device_visibility.hardware_names(devices, inventory)
     strategy = type(assembly.strategy).__name__
     reporter.emit(DevicesFound, devices=devices, strategy=strategy, address=assembly.resolved.remote_tpu)

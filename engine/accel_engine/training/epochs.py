@@ -3,7 +3,7 @@
 import time
 
 from accel_engine import clock
-from accel_engine.events import EpochEnded, Phase, Validated, Warned
+from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
 from accel_engine.training.autotuner import AutoTuner
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
@@ -85,6 +85,8 @@ class Epochs:
         try:
             self._train_all()
         except EndTraining as end:
+            if end.outcome is Outcome.FINISHED and self._progress.last_validation_is_due:
+                self._validate()
             self._saver.save_checkpoint()
             return end
         return None
@@ -189,7 +191,7 @@ class Epochs:
     def _validate_by_command(self) -> bool:
         """Validate the model now; returns whether there is validation data."""
         done = self._validate(by_command=True)
-        if done and self._progress.must_save_best:
+        if done and self._progress.must_save_best():
             self._saver.save_checkpoint()
         return done
 

@@ -11,7 +11,6 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
-from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
@@ -20,7 +19,7 @@ from accel_engine.training.commands.command_mailbox import CommandMailbox, StopR
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
-from accel_engine.training.core.batches import training_batches
+from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.strategy_builders import reduction_over_workers
@@ -123,42 +122,24 @@ class Trainer:
 
     def _prepare(self) -> tuple[Epochs, RunSaver]:
         """Assemble the run, and restore the checkpoint that it continues from."""
-        names = self._configure_devices()
-        memory = device_visibility.device_memory(names, self._resolved, self._inventory)
-        strategy = build_strategy(names, self._resolved)
-        self._sync_start_step(strategy, names)
-        trained = diagnostics.read(self._run.directory) if self._reporter.step else None
-        assembly = assemble(self._resolved, names, memory, trained, self._report_progress, strategy)
-        if assembly.plan.model != self._plan.model:
-            self._resolved, self._plan = assembly.resolved, assembly.plan
-            self._run.write_plan(self._plan)
-            self._reporter.emit(Warned, message=f"model auto: {self._plan.model}", severity="information")
-        batches = training_batches(assembly)
-        self._opened.callback(batches.close)
-        checkpoints = Checkpoints(assembly, self._run.directory, batches)
-        if self._reporter.step:
-            checkpoints.restore(self._reporter.step)
-        checkpoints.delete_after(self._reporter.step)
-        epochs, done = batches.restore(self._reporter.step)
-        if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
-            assembly.freezing.end()
+        assembly, memory = self._assemble()
+        batches, checkpoints = self._restore(assembly)
         validation, problem = _validation_of(assembly, memory)
-        report = report_assembly(assembly, names, self._inventory, self._reporter, can_validate=not problem)
+        report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)
+        if problem:
+            self._reporter.emit(Warned, message=f"training without validation: {problem}")
         self.allocated_memory = AllocatedMemory(report.devices)
-        monitor, measured = report.built.monitor, measured_metrics(assembly)
         progress = RunProgress(
             self._plan,
-            monitor,
-            measured,
+            report.built.monitor,
+            measured_metrics(assembly),
             report.built.series,
             self._reporter,
             self._agree,
             validates=validation is not None,
         )
-        if problem:
-            self._reporter.emit(Warned, message=f"training without validation: {problem}")
         saver = RunSaver(assembly, self._reporter, checkpoints, progress)
-        training = Epochs(
+        epochs = Epochs(
             assembly,
             batches,
             validation,
@@ -169,7 +150,34 @@ class Trainer:
             self._sync,
             report.hardware,
         )
-        return training, saver
+        return epochs, saver
+
+    def _assemble(self) -> tuple[Assembly, int | None]:
+        """Assemble the run on its devices; returns their memory, too: bytes of each, or ``None`` for host memory."""
+        names = self._configure_devices()
+        memory = device_visibility.device_memory(names, self._resolved, self._inventory)
+        strategy = build_strategy(names, self._resolved)
+        self._sync_start_step(strategy, names)
+        trained = diagnostics.read(self._run.directory) if self._reporter.step else None
+        assembly = assemble(self._resolved, names, memory, trained, self._report_progress, strategy)
+        if assembly.plan.model != self._plan.model:
+            self._resolved, self._plan = assembly.resolved, assembly.plan
+            self._run.write_plan(self._plan)
+            self._reporter.emit(Warned, message=f"model auto: {self._plan.model}", severity="information")
+        return assembly, memory
+
+    def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
+        """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
+        batches, step = training_batches(assembly), self._reporter.step
+        self._opened.callback(batches.close)
+        checkpoints = Checkpoints(assembly, self._run.directory, batches)
+        if step:
+            checkpoints.restore(step)
+        checkpoints.delete_after(step)
+        epochs, done = batches.restore(step)
+        if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
+            assembly.freezing.end()
+        return batches, checkpoints
 
     def _configure_devices(self) -> tuple[str, ...]:
         """Configure the plan's devices, with a time limit for connecting to a TPU."""
@@ -187,14 +195,16 @@ class Trainer:
         """Continue from the newest checkpoint that all workers have, if there are several.
 
         Raises:
-            RunError: A worker has lost its checkpoints.
+            RunError: A worker has no checkpoint, but others do.
         """
         cluster = self._resolved.cluster
         if cluster is None or cluster.coordinated:  # a coordinator decides alone
             return
         self._sync = WorkerSync(strategy, cluster)
-        self._reporter.step = self._sync.start_step(checkpoint_steps(self._run.directory))
-        self._run.truncate(self._reporter.step)
+        step = self._sync.start_step(self._reporter.step)
+        if step < self._reporter.step:
+            self._run.rewind(step)
+            self._reporter.step = step
         reduction = reduction_over_workers(names, self._resolved)
         self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
 

@@ -1,6 +1,7 @@
 """Real workers on this machine that train together."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, WorkersMet
+from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, WorkersMet
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
@@ -91,6 +92,23 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     assert engines[1].wait(120) == 0
     assert last(directory).outcome is Outcome.FINISHED
     assert len(read(directory)[1]) == last(directory).steps == 50 * (steps // 50 + 1)
+    starts = [
+        [event.first_step for event in read(one)[0] if isinstance(event, RunStarted)] for one in (directory, worker)
+    ]
+    assert starts[0] == [0, steps, starts[1][1]]
+    assert 0 < starts[1][1] < steps
+
+    # One that has lost all of its checkpoints fails the run, which loses nothing.
+    saved = latest_checkpoint(directory)
+    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 2))
+    shutil.rmtree(worker / "checkpoints")
+    engines.append(start(directory))
+    assert engines[2].wait(120) == 1
+    assert last(directory).reason.startswith(
+        f"worker 1 has no checkpoint of this run, but worker 0 has one of step {saved:,}"
+    )
+    assert latest_checkpoint(directory) == saved
+    assert len(read(directory)[1]) == saved
 
 
 def test_a_lost_worker_is_named_and_the_run_fails(

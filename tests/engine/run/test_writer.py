@@ -134,6 +134,16 @@ def test_truncating_forgets_later_steps_even_within_a_chunk(
         assert chunk.count > 0
 
 
+def test_rewinding_starts_again_from_an_earlier_step(directory: Path, writer: RunWriter) -> None:
+    writer.write_event(started(first_step=8))
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
+    writer.rewind(2)
+    with closing(RunReader(directory)) as reader:
+        update = reader.poll()
+    assert [event.first_step for event in update.events if isinstance(event, RunStarted)][-2:] == [8, 2]
+    assert [value for chunk in update.chunks for value in chunk.series["loss"].tolist()] == [0, 1]
+
+
 def test_steps_taken_again_after_truncating_reach_a_reader_that_saw_the_old_ones(
     writer: RunWriter, reader: RunReader
 ) -> None:

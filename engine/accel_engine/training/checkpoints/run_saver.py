@@ -76,12 +76,15 @@ class RunSaver:
         best, reporter = self._progress.best_step, self._reporter
         if self._assembly.plan.restore_best == "off" or best in (None, reporter.step):
             return
-        if best not in self._checkpoints.steps:
-            message = f"the checkpoint of the best step, {best:,}, is missing: the model has the last weights"
-            reporter.emit(Warned, message=message)
-            return
-        self._checkpoints.restore_weights(best)
-        reporter.emit(Warned, message=f"the model has the weights of its best step, {best:,}", severity="information")
+        restored = self._progress.best_among([*self._checkpoints.steps, reporter.step])
+        if restored not in (None, reporter.step):
+            self._checkpoints.restore_weights(restored)
+        if restored == best:
+            message = f"the model has the weights of its best step, {best:,}"
+            reporter.emit(Warned, message=message, severity="information")
+        else:
+            message = f"the checkpoint of the best step, {best:,}, is missing: the model has the weights of step "
+            reporter.emit(Warned, message=f"{message}{restored or reporter.step:,}")
 
     def _save_model(self) -> None:
         # One name for all processes, so that a killed one does not leave a large file for good.

@@ -5,7 +5,6 @@ Workers exchange values through a collective operation of the strategy.
 
 import json
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,26 +70,22 @@ class WorkerSync:
         """The chief's count, on every worker."""
         return int(self.all_gather(count)[0, 0])
 
-    def start_step(self, steps: Sequence[int]) -> int:
-        """The step that all workers continue from; 0 to start anew.
-
-        A worker that was killed while it wrote its first checkpoint has none, and the others one. If they have more,
-        it has lost its own.
+    def start_step(self, step: int) -> int:
+        """The step that all workers continue from: that of the newest checkpoint that all have; 0 to start anew.
 
         Args:
-            steps: The steps of this worker's checkpoints, in increasing order.
+            step: The step of this worker's newest checkpoint; 0 if there is none.
 
         Raises:
-            RunError: A worker has lost its checkpoints.
+            RunError: A worker has no checkpoint, but others do.
         """
-        gathered = self.all_gather(max(steps, default=0), len(steps))
-        start, without = int(gathered[:, 0].min()), int(gathered[:, 0].argmin())
-        if not start and gathered[:, 1].max() > 1:
+        steps = self.all_gather(step)[:, 0].astype(int)
+        if steps.max() and not steps.min():
             raise RunError(
-                f"worker {without} has no checkpoint of this run, but others do, up to step "
-                f"{int(gathered[:, 0].max()):,}: copy their directory {CHECKPOINTS} into its run, or start a new run"
+                f"worker {steps.argmin()} has no checkpoint of this run, but worker {steps.argmax()} has one of step "
+                f"{steps.max():,}: copy its directory {CHECKPOINTS} into the run of the other, or start a new run"
             )
-        return start
+        return int(steps.min())
 
 
 def link_worker_runs(sync: WorkerSync, cluster: ClusterSpec, directory: Path, reduction: str) -> WorkersMet:

@@ -30,6 +30,10 @@ class EndTraining(Exception):  # noqa: N818 (an end, not an error)
 class RunProgress:
     """Decides what is due after some steps, and follows the monitored metric.
 
+    Validating and saving need all workers. So what is due must follow from the step and the plan, or be the chief's
+    decision (``agree``), which all workers ask for after the same steps: their clocks differ, and a worker that was
+    killed may not have written its last event.
+
     Args:
         plan: The plan.
         monitor: The metric that counts, with ``validation_`` before one of validation.
@@ -57,13 +61,14 @@ class RunProgress:
         self._plan = plan
         self._reporter = reporter
         self._agree = agree
-        self._timetable = Timetable(plan)
+        self._validates = validates
+        self._timetable = Timetable(plan, validates=validates)
         self._stopping = _follow(plan, monitor, measured, trained, validates=validates)
         if reporter.step:
             with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
                 events = reader.poll().events
             self._stopping.replay(events, reporter.step)
-            if any(_is_planned(event) and event.step == reporter.step for event in events):
+            if agree(any(_is_planned(event) and event.step == reporter.step for event in events)):
                 self._timetable.validation.done(reporter.step)
 
     @property
@@ -91,9 +96,13 @@ class RunProgress:
         return self._timetable.is_due_by_clock(self._reporter.step)
 
     @property
+    def is_best(self) -> bool:
+        """Whether the monitored metric is at its best at the current step, by the events of this worker."""
+        return self.best_step == self._reporter.step
+
     def must_save_best(self) -> bool:
         """Whether the run needs a checkpoint of the current step, to restore the best weights at its end."""
-        return self._plan.restore_best == "on" and self.best_step == self._reporter.step
+        return self._plan.restore_best == "on" and self._agree(self.is_best)
 
     def observe(self, event: EpochEnded | Validated) -> EpochEnded | Validated:
         """Take the end of an epoch or a validation into account; returns it, with what it means for early stopping."""
@@ -104,8 +113,8 @@ class RunProgress:
 
     def validation_is_missing(self, epoch: int | None) -> bool:
         """Whether the step that a run continues from has not been validated, although the plan says so."""
-        step = self._reporter.step
-        return step > 0 and self._timetable.validation.is_due(step, epoch)
+        recurring, step = self._timetable.validation, self._reporter.step
+        return step > 0 and not recurring.by_clock and recurring.is_due(step, epoch)
 
     def validation_is_due(self, epoch: int | None) -> bool:
         """Whether to validate now.
@@ -115,9 +124,15 @@ class RunProgress:
         """
         recurring, step = self._timetable.validation, self._reporter.step
         if epoch == self._plan.epochs:
-            return self._plan.validation != "off" and not recurring.is_done(step)
+            return self.last_validation_is_due
         is_due = recurring.is_due(step, epoch)
         return self._agree(is_due) if recurring.by_clock else is_due
+
+    @property
+    def last_validation_is_due(self) -> bool:
+        """Whether to validate now, if training has finished."""
+        is_done = self._timetable.validation.is_done(self._reporter.step)
+        return self._validates and self._plan.validation != "off" and not is_done
 
     def checkpoint_is_due(self, epoch: int | None, can_afford: Callable[[], bool]) -> bool:
         """Whether to save a checkpoint now, after a validation if there was one.
@@ -127,10 +142,13 @@ class RunProgress:
             can_afford: Whether saving keeps within its share of the time.
         """
         recurring, step = self._timetable.checkpoint, self._reporter.step
-        if epoch == self._plan.epochs or self.must_save_best:
+        if epoch == self._plan.epochs:
+            return True
+        may_be_best = epoch is not None or self._timetable.validation.is_done(step)
+        if may_be_best and self.must_save_best():
             return True
         if self._timetable.saves_every_epoch:
-            return (epoch is not None or self.best_step == step) and self._agree(can_afford())
+            return may_be_best and self._agree((epoch is not None or self.is_best) and can_afford())
         is_due = recurring.is_due(step, epoch)
         is_due = self._agree(is_due) if recurring.by_clock else is_due
         if is_due:
@@ -143,7 +161,7 @@ class RunProgress:
         Raises:
             EndTraining: It is so.
         """
-        if self._stopping.should_stop:
+        if self._plan.patience is not None and self._agree(self._stopping.should_stop):
             raise EndTraining(Outcome.FINISHED, self._stopping.reason)
         if self._plan.time_limit and self._agree(self._timetable.is_over):
             raise EndTraining(Outcome.STOPPED, f"the time limit of {self._plan.time_limit} is reached")

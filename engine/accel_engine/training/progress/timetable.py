@@ -65,10 +65,11 @@ class Timetable:
     Args:
         plan: The plan.
         now: A monotonic clock, in seconds.
+        validates: Whether there is anything to validate.
     """
 
-    def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
-        during = plan.validation == "epoch"
+    def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic, *, validates: bool = True) -> None:
+        during = validates and plan.validation == "epoch"
         self.validation = Recurring(parse_interval("validation_every", plan.validation_every) if during else None, now)
         automatic = plan.checkpoint_every == "auto"
         every = None if automatic else parse_interval("checkpoint_every", plan.checkpoint_every)

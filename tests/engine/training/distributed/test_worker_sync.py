@@ -21,19 +21,17 @@ def test_one_replica_per_worker_contributes() -> None:
     assert sync.all_gather(3.0, 4.0).tolist() == [[3.0, 4.0]]
 
 
-@pytest.mark.parametrize(
-    ("gathered", "start"), [([[30, 2], [20, 2]], 20), ([[5, 1], [0, 0]], 0), ([[0, 0], [0, 0]], 0)]
-)
+@pytest.mark.parametrize(("steps", "start"), [([30, 20], 20), ([20, 30], 20), ([0, 0], 0)])
 def test_workers_continue_from_the_newest_checkpoint_that_all_of_them_have(
-    monkeypatch: pytest.MonkeyPatch, gathered: list[list[int]], start: int
+    monkeypatch: pytest.MonkeyPatch, steps: list[int], start: int
 ) -> None:
     sync = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
-    monkeypatch.setattr(sync, "all_gather", lambda *_: np.array(gathered, float))
-    assert sync.start_step([10, 30]) == start
+    monkeypatch.setattr(sync, "all_gather", lambda *_: np.array(steps, float)[:, np.newaxis])
+    assert sync.start_step(30) == start
 
 
-def test_a_worker_that_has_lost_its_checkpoints_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_checkpoints_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     sync = WorkerSync(tf.distribute.get_strategy(), ClusterSpec(("a:1",)))
-    monkeypatch.setattr(sync, "all_gather", lambda *_: np.array([[3000, 2], [0, 0]], float))
-    with pytest.raises(RunError, match="worker 1 has no checkpoint of this run, but others do, up to step 3,000: copy"):
-        sync.start_step([])
+    monkeypatch.setattr(sync, "all_gather", lambda *_: np.array([[3000.0], [0.0]]))
+    with pytest.raises(RunError, match=r"worker 1 has no checkpoint of this run, but worker 0 has .* step 3,000: copy"):
+        sync.start_step(0)

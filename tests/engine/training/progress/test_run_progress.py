@@ -1,14 +1,22 @@
 """What a run does between two chunks: each planned validation once, and checkpoints of which the best is kept."""
 
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, Validated, Warned
 from accel_engine.plan import Plan
+from accel_engine.run import RunWriter
 from accel_engine.run.run_paths import checkpoint_steps
+from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.progress import run_progress
+from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.progress.timetable import Timetable
+from accel_engine.training.reporting.run_reporter import RunReporter
 
 from .. import conftest
 from ..conftest import Gym
@@ -90,6 +98,69 @@ def test_patience_ends_a_continued_run_where_it_would_have_ended(
     assert not scripted
     assert [event.waited for event in whole.all(Validated)] == [0, 0, 1, 2, 3]
     assert {event.waited for event in whole.all(EpochEnded)} == {None}
+
+
+@pytest.mark.parametrize("fields", [{"validation": "end"}, {"validation_every": "5 epochs"}], ids=str)
+def test_a_run_that_stops_early_by_a_metric_of_training_is_validated_at_its_end(
+    gym: Gym, fields: dict[str, str]
+) -> None:
+    trained = gym.train(
+        Plan(model="mlp", epochs=6, batch_size=512, monitor="loss", min_delta=100, patience=1, **fields)
+    )
+
+    assert (trained.ended.outcome, trained.ended.epochs) == (Outcome.FINISHED, 2)
+    assert trained.ended.reason.startswith("early stopping: no better loss in 1 epoch; best: ")
+    assert validated(trained.all(Validated)) == [(trained.ended.steps, False)]
+    assert checkpoint_steps(trained.directory)[-1] == trained.ended.steps
+
+
+@pytest.mark.parametrize("step", [10, 12])
+def test_workers_decide_as_the_chief_where_their_events_and_clocks_differ(gym: Gym, step: int) -> None:
+    plan = MLP.replace(validation_every="5 steps", patience=1, restore_best="on", monitor="validation_loss")
+    directory = gym.train(plan, at={13: [("stop_now",)]}).directory
+    with closing(RunWriter(directory)) as writer:
+        for answer in (False, True):
+            progress = RunProgress(
+                plan,
+                "validation_loss",
+                ("loss",),
+                ("loss",),
+                RunReporter(writer, step),
+                lambda _, answer=answer: answer,
+            )
+            assert progress.validation_is_missing(None) is (step == 10 and not answer)
+            assert progress.must_save_best() is answer
+            with pytest.raises(EndTraining) if answer else nullcontext():
+                progress.raise_if_over()
+
+
+def test_nothing_is_missing_by_the_clock(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = gym.train(MLP, at={13: [("stop_now",)]}).directory
+    seconds = [0.0]
+    made = partial(Timetable, now=lambda: seconds[0])
+    monkeypatch.setattr(run_progress, "Timetable", made)
+    timed = MLP.replace(validation_every="1 minute")
+    with closing(RunWriter(directory)) as writer:
+        for validates in (True, False):
+            seconds[0] = 0.0
+            progress = RunProgress(
+                timed, "validation_loss", ("loss",), ("loss",), RunReporter(writer, 6), validates=validates
+            )
+            seconds[0] = 61.0
+            assert not progress.validation_is_missing(None)
+            assert progress.is_due_by_clock is progress.validation_is_due(None) is validates
+
+
+def test_without_the_best_checkpoint_the_model_has_the_best_that_there_is(
+    gym: Gym, scripted: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = RunSaver.save_checkpoint
+    monkeypatch.setattr(RunSaver, "save_checkpoint", lambda self: self._reporter.step != 24 and save(self))
+    scripted += [0.3, 0.1, 0.5, 0.4]
+    trained = gym.train(MLP.replace(restore_best="on", monitor="validation_loss"))
+
+    message = "the checkpoint of the best step, 24, is missing: the model has the weights of step 12"
+    assert message in [event.message for event in trained.all(Warned)]
 
 
 def test_a_validation_by_command_that_is_the_best_is_saved_and_restored(gym: Gym, scripted: list[float]) -> None:
