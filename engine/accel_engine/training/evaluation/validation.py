@@ -7,7 +7,6 @@ holds all of them.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.dataset import Examples, Split
-from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
@@ -32,6 +31,7 @@ from accel_engine.training.distributed.worker_pool import WorkerPool
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured
 from accel_engine.training.evaluation.task_report import TaskReport
+from accel_engine.training.evaluation.validation_parts import Part, row_parts, stream_parts
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 from accel_engine.training.reporting.error_explanation import message_of
 
@@ -40,25 +40,6 @@ MAX_BATCH = 256
 
 GROWTH = 4
 """Batch size relative to training: it fits in memory, as no activations are kept for gradients."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some batches of one size.
-
-    Attributes:
-        order: What the feed opens.
-        steps: Number of batches.
-        examples: Examples of each, over all replicas.
-        weight: Weight of their sums: 1, or ``1 / replicas`` where all replicas have the same examples.
-        batch: The examples of a stream's batch.
-    """
-
-    order: Any
-    steps: int
-    examples: int
-    weight: float = 1.0
-    batch: Batch | None = None
 
 
 class Validation:
@@ -159,48 +140,13 @@ class Validation:
     def _totals(self) -> int:
         return self._report.totals if self._report else 0
 
-    def _parts(self) -> Iterator[_Part]:
-        """Yield batches that cover all examples.
-
-        Whole batches come first, then one partial batch of equal size on every replica. The last examples, fewer than
-        replicas, go to all of them with the weight ``1 / replicas`` (but with the weight 1 in the metrics of a model
-        with a custom ``train_step``).
-        """
+    def _parts(self) -> Iterator[Part]:
         if isinstance(self._data, Split):
-            yield from self._row_parts(len(self._data))
-        else:
-            yield from self._stream_parts()
-
-    def _row_parts(self, examples: int) -> Iterator[_Part]:
-        replicas, size = self._replicas, self._size
-        rows = np.arange(examples, dtype=np.int32)
-        steps = examples // (replicas * size)
-        whole, rest = np.split(rows, [steps * replicas * size])
-        if steps:
-            yield _Part(whole.reshape(steps, replicas, size), steps, replicas * size)
-        shared, last = np.split(rest, [len(rest) // replicas * replicas])
-        if len(shared):
-            yield _Part(shared.reshape(1, replicas, -1), 1, len(shared))
-        if len(last):
-            yield _Part(np.repeat(last, replicas).reshape(-1, replicas, 1), len(last), 1, 1.0 / replicas)
-
-    def _stream_parts(self) -> Iterator[_Part]:
+            return row_parts(len(self._data), self._replicas, self._size)
         assert isinstance(self._feed, StreamFeed)  # noqa: S101 (the feed of a stream)
-        assert not isinstance(self._data, Split)  # noqa: S101
-        for batch in self._data.read(0, 0):
-            examples = len(flatten(batch)[0])
-            shared = examples // self._replicas * self._replicas
-            if shared:
-                part = map_structure(lambda array, end=shared: array[:end], batch)
-                yield _Part(self._feed.stacked(part), 1, shared, batch=part)
-            for row in range(shared, examples):
-                repeated = map_structure(
-                    lambda array, row=row: np.repeat(np.asarray(array)[row : row + 1], self._replicas, axis=0), batch
-                )
-                one = map_structure(lambda array: array[:1], repeated)
-                yield _Part(self._feed.stacked(repeated), 1, 1, 1.0 / self._replicas, one)
+        return stream_parts(self._data, self._feed, self._replicas)
 
-    def _run_part(self, part: _Part) -> Iterator[npt.NDArray[np.float32]]:
+    def _run_part(self, part: Part) -> Iterator[npt.NDArray[np.float32]]:
         """Yield the sums and values of each batch of a part."""
         if self._assembly.coordinated:
             yield from self._run_on_workers(part.order)
