@@ -118,7 +118,7 @@ def test_all_mistakes_of_a_plan_file_are_told_with_their_lines(engines, run_comm
         "accel-tui: the plan has 3 errors",
         f"{file}:1: batch_size = 'x': must be an integer of at least 1",
         f"{file}:2: epoch = 3: unknown field; did you mean epochs?",
-        f"{file}:4: momentum = 0.9: needs optimizer = 'sgd' or rmsprop",
+        f"{file}:4: momentum = 0.9: needs the optimizer sgd or rmsprop: use optimizer = 'sgd'",
     ]
     result = run_command(f"train {file} --batch-size 8 --optimizer sgd")
     assert result.err.splitlines() == [f"accel-tui: {file}:2: epoch = 3: unknown field; did you mean epochs?"]
@@ -364,8 +364,11 @@ def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, n
     checkpoint(engine.directory, 8)
     put(engine.directory, plan=json.dumps(OLD))
     assert plan_of(engine.directory).monitor_mode == "auto"
-    assert "needs --patience" in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
-    assert "patience = 3: needs --validation epoch" in run_command("continue last --epochs 5 --validation off").err
+    assert (
+        "needs patience or restore best: use --patience 5"
+        in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
+    )
+    assert "needs validation during training: use" in run_command("continue last --epochs 5 --validation off").err
     assert run_command("continue last --epochs 5 --patience auto --validation end").status == 0
     continued = plan_of(engines.started[0])
     assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)
