@@ -91,7 +91,10 @@ def test_a_metric_of_training_needs_no_validation() -> None:
         ({"metrics": ("r2_score",)}, "metrics", "use accuracy, auc"),
         ({"metrics": ("accuracy",), "task": "custom", "model": "mlp"}, "metrics", "compile the model with its"),
         ({"metrics": ("auc",), "monitor": "auc"}, "monitor", "at validation only: use --monitor validation_auc"),
-        ({"monitor": "val_f1"}, "monitor", "f1 is not measured; measured are loss, accuracy"),
+        ({"monitor": "val_f1"}, "monitor", "measured are loss, accuracy: use --monitor validation_accuracy"),
+        ({"monitor": "val_f1_score", "metrics": ("auc",)}, "monitor", "accuracy, auc: add --metrics auc,f1_score"),
+        ({"monitor": "auc"}, "monitor", "add --metrics auc and --monitor validation_auc"),
+        ({"monitor": "r2_score"}, "monitor", "measured are loss, accuracy: use --monitor accuracy"),
         ({"loss": "huber"}, "loss", "not a loss of classification"),
         ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
         ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),
@@ -101,6 +104,24 @@ def test_what_does_not_fit_the_data_is_found_before_the_start(fields: dict[str, 
     errors = resolve(Plan(**fields), CPU).errors
 
     assert message in "".join(map(str, errors[field]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "chosen", "refused"),
+    [
+        ({"loss": "huber", "metrics": ("r2_score",), "monitor": "validation_auc"}, (), ""),
+        ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, (), ""),
+        ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, ("label_smoothing",), "is for regression"),
+        ({"monitor": "validation_auc"}, ("monitor",), "accuracy: use --monitor validation_accuracy"),
+        ({"monitor": "validation_auc", "patience": 2}, ("epochs",), "accuracy: use --monitor validation_accuracy"),
+    ],
+)
+def test_what_a_run_was_trained_with_does_not_keep_it_from_continuing(
+    fields: dict[str, Any], chosen: tuple[str, ...], refused: str
+) -> None:
+    errors = resolve(Plan(**fields), CPU, chosen=chosen).plan_errors
+
+    assert [refused in str(error) for error in errors] == ([True] if refused else [])
 
 
 @pytest.mark.parametrize("monitor", ["val_loss", "validation_accuracy", "loss", "auc", "gradient_norm", "recall"])

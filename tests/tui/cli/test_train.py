@@ -374,13 +374,26 @@ def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, n
     assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)
 
 
+def test_a_run_continues_with_what_it_was_trained_with(engines, run_command, new_run):
+    engine = new_run(monitor="validation_auc", loss="huber")
+    engine.train()
+    checkpoint(engine.directory, 8)
+    refused = run_command("continue last --epochs 5 --patience 2")
+    assert refused.status == 2
+    assert "auc is not measured; measured are loss, accuracy: use --monitor validation_accuracy" in refused.err
+    assert run_command("continue last --epochs 5").status == 0
+    assert plan_of(engines.started[0]).epochs == 5
+
+
 def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):
-    new_run().train()
+    new_run(target=("y",), window=3, horizon=2).train()
     result = run_command("continue last --epochs 5")
     assert result.status == 1
     assert "has no checkpoint to continue from" in result.err
-    assert Plan(model="cnn", epochs=2).command() in result.err
     assert not engines.started
+    anew = Plan(model="cnn", epochs=2).command()
+    assert result.err.endswith(f"train it again with {anew}\n")
+    assert run_command(anew.removeprefix("accel-tui ")).status == 0
 
 
 def test_a_field_that_cannot_change_is_told_with_those_that_can(engines, run_command, new_run):

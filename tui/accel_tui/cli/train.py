@@ -126,7 +126,7 @@ def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
     with suppress(AccelError):
-        for error in resolve(plan, detect().devices, is_new=True).with_survey().plan_errors:
+        for error in resolve(plan, detect().devices).with_survey().plan_errors:
             if error.field not in invalid and not refers_to(error, invalid):
                 yield error
 
