@@ -22,6 +22,10 @@ SMOOTHED = ("auto", "categorical_crossentropy", "binary_crossentropy")
 """Losses with an argument ``label_smoothing``."""
 
 
+class NoEffectError(PlanError):
+    """A field that has no effect without another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """What a field needs.
@@ -94,6 +98,12 @@ NEEDS: Mapping[str, Need] = {
 """What fields need of others, by field."""
 
 
+def need_errors(plan: PlanFields) -> Iterator[NoEffectError]:
+    """Yield an error for each field that has a value, but no effect."""
+    for name in ignored(plan):
+        yield NoEffectError(name, getattr(plan, name), *NEEDS[name].words)
+
+
 def ignored(plan: PlanFields) -> Iterator[str]:
     """Yield the fields that have a value, but no effect."""
     for item in fields(PlanFields):
@@ -109,14 +119,14 @@ def without_ignored(values: Mapping[str, Any], wanted: Container[str] = ()) -> d
         wanted: Fields to keep anyway, so that the plan is refused.
     """
     kept = dict(values)
-    while dropped := [name for name in ignored(_valid_fields(kept)) if name not in wanted]:
+    while dropped := [name for name in ignored(valid_fields(kept)) if name not in wanted]:
         for name in dropped:
             del kept[name]
     return kept
 
 
-def _valid_fields(values: Mapping[str, Any]) -> PlanFields:
-    """The fields with valid values; the others have their defaults."""
+def valid_fields(values: Mapping[str, Any]) -> PlanFields:
+    """The fields with valid values, each by itself; the others have their defaults."""
     valid: dict[str, Any] = {}
     for item in fields(PlanFields):
         if item.name in values:

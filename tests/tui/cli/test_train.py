@@ -152,12 +152,29 @@ def test_what_does_not_fit_is_told_with_lines_beside_the_other_mistakes(engines,
 
 def test_a_plan_that_contradicts_the_settings_names_both_files(engines, run_command, tmp_path, monkeypatch):
     settings, file = tmp_path / "settings.toml", tmp_path / "plan.toml"
-    settings.write_text('[plan]\noptimizer = "sgd"\nmomentum = 0.9\n')
+    settings.write_text('[plan]\noptimizer = "sgd"\ndevices = ["gpu:7"]\n')
     file.write_text('optimizer = "adam"\nepochs = 0\n')
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
     errors = run_command(f"train {file}").err
-    assert f"{settings}:3: momentum = 0.9: needs --optimizer sgd or rmsprop" in errors
+    assert f"{settings}:3: devices = 'gpu:7': " in errors
     assert f"{file}:2: epochs = 0: must be an integer of at least 1" in errors
+
+
+def test_only_the_settings_that_fit_are_used(engines, run_command, tmp_path, monkeypatch):
+    settings, table = tmp_path / "settings.toml", tmp_path / "a.csv"
+    settings.write_text('[plan]\nepochs = 1\npatience = 3\nmin_delta = 0.1\ntarget = ["y"]\nmetrics = ["auc"]\n')
+    table.write_text("a,b,y\n" + "1,2,0.5\n3,4,1.5\n" * 10)
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
+    result = run_command("train --validation off --plain")
+    assert (result.status, result.err) == (0, "")
+    assert plan_of(engines.started[0]) == Plan(model="cnn", epochs=1, metrics=("auc",), validation="off")
+    result = run_command(f"train --data {table} --task regression --plain")
+    assert result.status == 0
+    refused = "metrics = 'auc': auc cannot be measured for the task regression"
+    assert f"accel-tui: {settings}:6: not used for this run: {refused}" in result.err
+    made = plan_of(engines.started[1])
+    assert (made.target, made.metrics, made.patience, made.min_delta) == (("y",), (), 3, 0.1)
+    assert "patience = 3: needs validation" in run_command("train --validation off --patience 3").err
 
 
 @pytest.mark.parametrize(
