@@ -103,6 +103,8 @@ def test_a_switch_needs_no_value(engines, run_command, tmp_path):
         (f"{file} --restore-best off --shuffle", "off", "on"),
         (f"--restore-best=on -- {file}", "on", "on"),
         (f"{file} --name --restore-best", "off", "on"),  # the name of the run
+        (f"--restore-best true --shuffle false {file}", "on", "off"),
+        (f"{file} --restore-best=False --shuffle=True", "off", "on"),
     ):
         assert run_command(f"train --plain {words}").status == 0
         made = plan_of(engines.started[-1])
