@@ -293,7 +293,7 @@ class AccelApp(IncrementalApp):
         return screen
 
     def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        return self._with_size_classes(NewRunScreen(plan or self.settings.plan_defaults)).data_bind(
+        return self._with_size_classes(NewRunScreen(plan)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
             AccelApp.can_list_runs,

@@ -4,11 +4,12 @@ All functions block; the dashboard calls them from a thread.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from accel_engine import data
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError
@@ -16,6 +17,7 @@ from accel_engine.launch import engine_process
 from accel_engine.launch.warm_engine import USABLE, WarmEngine
 from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.new_run_checks import fields_of_other_data
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
@@ -42,7 +44,7 @@ def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
         DataError: The data cannot be read.
         RunError: The run cannot be written.
     """
-    return create(_checked(plan, devices, is_new=True))
+    return create(_checked(plan, devices))
 
 
 def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
@@ -69,11 +71,11 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if info.status.live:
         raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
-        anew = f": train it again with {info.plan.command()}" if info.plan else ""
+        anew = f": train it again with {_for_a_new_run(info.plan).command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
     changes = changes or {}
     values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
-    plan = _checked(Plan.from_mapping(values), None, is_new=False)
+    plan = _checked(Plan.from_mapping(values), None, chosen=changes)
     reopen(directory, plan)
     return directory
 
@@ -95,11 +97,19 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> None:
     engine_process.start(directory)
 
 
-def _checked(plan: Plan, devices: Sequence[Device] | None, *, is_new: bool) -> Plan:
+def _for_a_new_run(plan: Plan) -> Plan:
+    """A plan without the fields that have no effect on its data, with which a new run would be refused."""
+    dropped = {*fields_of_other_data(plan, data.find(plan.data))}
+    return Plan.from_mapping(without_ignored({n: v for n, v in plan.to_mapping().items() if n not in dropped}))
+
+
+def _checked(
+    plan: Plan, devices: Sequence[Device] | None, *, chosen: Container[str] = resolved_plan.ALL_FIELDS
+) -> Plan:
     """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, is_new=is_new)
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, chosen=chosen)
     engine_process.require_installation()
     return resolved.with_chosen_model().plan

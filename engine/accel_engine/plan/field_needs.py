@@ -22,67 +22,86 @@ SMOOTHED = ("auto", "categorical_crossentropy", "binary_crossentropy")
 """Losses with an argument ``label_smoothing``."""
 
 
+class NoEffectError(PlanError):
+    """A field that has no effect without another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """What a field needs.
 
     Attributes:
         is_met: Whether a plan has it.
-        words: What would be right.
+        what: What it is, in plain words: ``a schedule``.
+        remedy: Fields to set, with which a plan has it.
     """
 
     is_met: Callable[[PlanFields], bool]
-    words: Words
+    what: str
+    remedy: Words
+
+    @property
+    def words(self) -> Words:
+        """The message of a plan that does not have it."""
+        return (f"needs {self.what}: use ", *self.remedy)
 
 
-def _needs(is_met: Callable[[PlanFields], bool], *alternatives: FieldValue) -> Need:
-    words = [part for each in alternatives for part in (" or ", each)]
-    return Need(is_met, ("needs ", *words[1:]))
+def _choice(field: str, what: str, *values: str) -> Need:
+    """The need of one of some values of a field, of which the first one is suggested."""
+    return Need(lambda plan: getattr(plan, field) in values, what, (FieldValue(field, values[0]),))
 
 
-def _choice(field: str, first: str, *others: str) -> Need:
-    """The need of one of some values of a field."""
-    listed = "".join(f"{' or' if other == others[-1] else ','} {other}" for other in others)
-    return Need(lambda plan: getattr(plan, field) in (first, *others), ("needs ", FieldValue(field, first), listed))
-
-
-_OF_SEVERAL_STEPS = _needs(lambda plan: bool(plan.time or plan.window), FieldValue("time"), FieldValue("window"))
-_DROPS = _choice("schedule", "steps")
+_OF_SEVERAL_STEPS = Need(
+    lambda plan: bool(plan.time or plan.window),
+    "windows of a time series",
+    (FieldValue("time"), " or ", FieldValue("window")),
+)
+_DROPS = _choice("schedule", "the schedule steps", "steps")
+_VALIDATION_OR_TRAINING = FieldValue("validation", "epoch"), " or ", FieldValue("monitor", "loss")
 
 NEEDS: Mapping[str, Need] = {
     "horizon": _OF_SEVERAL_STEPS,
     "group": _OF_SEVERAL_STEPS,
-    "label_smoothing": _choice("loss", *SMOOTHED[1:], "auto"),
-    "monitor_mode": _needs(lambda plan: bool(plan.monitor), FieldValue("monitor")),
-    "momentum": _choice("optimizer", *WITH_MOMENTUM),
+    "label_smoothing": _choice("loss", f"the loss {' or '.join(SMOOTHED[1:])}", *SMOOTHED[1:], "auto"),
+    "monitor_mode": Need(lambda plan: bool(plan.monitor), "a monitor", (FieldValue("monitor", "validation_loss"),)),
+    "momentum": _choice("optimizer", f"the optimizer {' or '.join(WITH_MOMENTUM)}", *WITH_MOMENTUM),
     "nesterov": Need(
         lambda plan: plan.optimizer == "sgd" and bool(plan.momentum),
-        ("needs ", FieldValue("optimizer", "sgd"), " and ", FieldValue("momentum")),
+        "the optimizer sgd with momentum",
+        (FieldValue("optimizer", "sgd"), " and ", FieldValue("momentum", "0.9")),
     ),
-    "warmup": _needs(lambda plan: plan.schedule != "auto", FieldValue("schedule", "constant")),
-    "final_rate": _choice("schedule", *DECAYING),
+    "warmup": Need(lambda plan: plan.schedule != "auto", "a schedule", (FieldValue("schedule", "cosine"),)),
+    "final_rate": Need(
+        lambda plan: plan.schedule in DECAYING,
+        "a schedule other than constant and steps",
+        (FieldValue("schedule", "cosine"),),
+    ),
     "rate_drops": _DROPS,
     "rate_drop_factor": _DROPS,
-    "unfreeze_epoch": _needs(lambda plan: bool(plan.freeze), FieldValue("freeze")),
-    "validation_every": _choice("validation", "epoch"),
-    "validation_steps": _choice("validation", "epoch", "end"),
-    "patience": _needs(
+    "unfreeze_epoch": Need(lambda plan: bool(plan.freeze), "frozen layers", (FieldValue("freeze", "all-but-head"),)),
+    "validation_every": _choice("validation", "validation during training", "epoch"),
+    "validation_steps": _choice("validation", "validation", "epoch", "end"),
+    "patience": Need(
         lambda plan: plan.validation == "epoch" or monitors_training(plan),
-        FieldValue("validation", "epoch"),
-        FieldValue("monitor", "loss"),
+        "validation during training",
+        _VALIDATION_OR_TRAINING,
     ),
-    "min_delta": _needs(
+    "min_delta": Need(
         lambda plan: plan.patience is not None or plan.restore_best == "on",
-        FieldValue("patience"),
-        FieldValue("restore_best", "on"),
+        "patience or restore best",
+        (FieldValue("patience", "5"), " or ", FieldValue("restore_best", "on")),
     ),
-    "restore_best": _needs(
-        lambda plan: plan.validation != "off" or monitors_training(plan),
-        FieldValue("validation", "epoch"),
-        FieldValue("monitor", "loss"),
+    "restore_best": Need(
+        lambda plan: plan.validation != "off" or monitors_training(plan), "validation", _VALIDATION_OR_TRAINING
     ),
 }
 """What fields need of others, by field."""
+
+
+def need_errors(plan: PlanFields) -> Iterator[NoEffectError]:
+    """Yield an error for each field that has a value, but no effect."""
+    for name in ignored(plan):
+        yield NoEffectError(name, getattr(plan, name), *NEEDS[name].words)
 
 
 def ignored(plan: PlanFields) -> Iterator[str]:
@@ -100,14 +119,14 @@ def without_ignored(values: Mapping[str, Any], wanted: Container[str] = ()) -> d
         wanted: Fields to keep anyway, so that the plan is refused.
     """
     kept = dict(values)
-    while dropped := [name for name in ignored(_valid_fields(kept)) if name not in wanted]:
+    while dropped := [name for name in ignored(valid_fields(kept)) if name not in wanted]:
         for name in dropped:
             del kept[name]
     return kept
 
 
-def _valid_fields(values: Mapping[str, Any]) -> PlanFields:
-    """The fields with valid values; the others have their defaults."""
+def valid_fields(values: Mapping[str, Any]) -> PlanFields:
+    """The fields with valid values, each by itself; the others have their defaults."""
     valid: dict[str, Any] = {}
     for item in fields(PlanFields):
         if item.name in values:

@@ -1,5 +1,7 @@
 """The metric that a plan monitors: of training, or of validation."""
 
+from collections.abc import Container
+
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS, METRICS_OF
@@ -13,12 +15,13 @@ def monitors_training(plan: PlanFields) -> bool:
     return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
 
 
-def wrong_monitor(plan: PlanFields, task: str) -> Words:
+def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
     """Why a plan cannot monitor its metric, as far as it is known before the model is built; empty if it can.
 
     Args:
         plan: The plan.
         task: What a model of the catalogue learns; ``auto`` if it is unknown, and for the user's own model.
+        chosen: The fields that may have other values; a run that continues cannot measure more metrics.
     """
     name = plan.monitor.removeprefix("val_").removeprefix("validation_")
     of_training = monitors_training(plan)
@@ -27,7 +30,15 @@ def wrong_monitor(plan: PlanFields, task: str) -> Words:
     if not name or task not in LOSSES_OF or (of_training and name in _OF_STEPS):
         return ()
     known = measured_names(plan, task)
-    return () if name in known else (f"{name} is not measured; measured are {', '.join(known)}",)
+    if name in known:
+        return ()
+    unknown = f"{name} is not measured; measured are {', '.join(known)}: "
+    if "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
+        return unknown + "use ", FieldValue("monitor", known[-1] if of_training else f"validation_{known[-1]}")
+    add = FieldValue("metrics", ",".join((*plan.metrics, name)))
+    if of_training and name in MEASURED_AT_VALIDATION:
+        return unknown + "add ", add, " and ", FieldValue("monitor", f"validation_{name}")
+    return unknown + "add ", add
 
 
 def measured_names(plan: PlanFields, task: str) -> tuple[str, ...]:

@@ -27,14 +27,16 @@ def new_run_errors(plan: PlanFields, data: DatasetEntry) -> Iterator[PlanError]:
 
     A run that was started with such fields can still continue.
     """
-    if is_missing_weights(plan):
-        yield PlanError("initial_weights", plan.initial_weights, "no such file")
+    weights = plan.initial_weights
+    if weights.endswith(WEIGHT_FILES) and not Path(weights).expanduser().is_file():
+        yield PlanError("initial_weights", weights, "no such file")
+    for name in fields_of_other_data(plan, data):
+        reason = f"has no effect on built-in data, such as {data.name}: leave it out, or give your own "
+        yield PlanError(name, getattr(plan, name), reason, FieldValue("data"))
+
+
+def fields_of_other_data(plan: PlanFields, data: DatasetEntry) -> Iterator[str]:
+    """Yield the fields that have a value, but no effect on the data."""
     for name in () if data.is_own else _OF_OWN_DATA:
         if getattr(plan, name) != PlanFields.__dataclass_fields__[name].default:
-            reason = f"has no effect on built-in data, such as {data.name}: leave it out, or give your own "
-            yield PlanError(name, getattr(plan, name), reason, FieldValue("data"))
-
-
-def is_missing_weights(plan: PlanFields) -> bool:
-    """Whether the plan's initial weights are a file that does not exist."""
-    return plan.initial_weights.endswith(WEIGHT_FILES) and not Path(plan.initial_weights).expanduser().is_file()
+            yield name

@@ -34,7 +34,7 @@ class PlanFile:
 
 def _assignment(part: FieldValue) -> str:
     """A field in a message, as a plan file sets it."""
-    quote = "" if part.value.isdigit() else "'"
+    quote = "" if part.value.replace(".", "", 1).isdigit() else "'"
     return f"{part.field} = {quote}{part.value}{quote}" if part.value else part.field
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan.field_needs import NEEDS, ignored
+from accel_engine.plan.field_needs import need_errors
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.interval import parse_duration, parse_interval
 
@@ -13,11 +13,10 @@ CLIPPING = ("clip_norm", "global_clip_norm", "clip_value")
 
 def recipe_errors(plan: PlanFields) -> Iterator[PlanError]:
     """Yield an error for each field that contradicts another one, or has parts that are invalid."""
-    for name in ignored(plan):
-        yield PlanError(name, getattr(plan, name), *NEEDS[name].words)
     yield from _optimizer_errors(plan)
     yield from _schedule_errors(plan)
     yield from _interval_errors(plan)
+    yield from need_errors(plan)
 
 
 def _optimizer_errors(plan: PlanFields) -> Iterator[PlanError]:
@@ -34,7 +33,7 @@ def _schedule_errors(plan: PlanFields) -> Iterator[PlanError]:
         yield PlanError("warmup", plan.warmup, "must be a whole number of steps, or a share of all steps below 100%")
     if plan.schedule == "exponential" and plan.final_rate == 0:
         yield PlanError("final_rate", plan.final_rate, "must be above 0 for an exponential schedule")
-    if plan.schedule == "steps":
+    if plan.schedule == "steps" or plan.rate_drops:
         yield from _drop_errors(plan)
 
 

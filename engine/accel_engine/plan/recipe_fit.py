@@ -1,5 +1,7 @@
 """Checks that a plan's loss, metrics and schedule fit its task and its number of steps, before training."""
 
+from collections.abc import Container
+
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import PlanFields
@@ -7,13 +9,17 @@ from accel_engine.plan.monitor import wrong_monitor
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 
 
-def task_errors(plan: PlanFields, task: str, step_counts: StepCounts | None) -> dict[str, Words]:
+def task_errors(
+    plan: PlanFields, task: str, step_counts: StepCounts | None, chosen: Container[str]
+) -> dict[str, Words]:
     """Why fields of a plan do not fit the task of its data or its number of steps, by field.
 
     Args:
         plan: The plan.
         task: What a model of the catalogue learns; ``auto`` if it is unknown, and for the user's own model.
         step_counts: The plan's steps; ``None`` if they are unknown.
+        chosen: The fields to check: all of a new run. A run that continues was trained with its other fields; of those,
+            only what would end it is checked.
     """
     found: dict[str, Words] = {}
     total = step_counts.total_steps if step_counts else 0
@@ -27,16 +33,24 @@ def task_errors(plan: PlanFields, task: str, step_counts: StepCounts | None) -> 
             " and ",
             FieldValue("batch_size"),
         )
-    losses = LOSSES_OF.get(task)
-    if losses is not None and plan.loss not in ("auto", *losses):
-        found["loss"] = (f"not a loss of {task}; those are {', '.join(losses)}",)
-    if task in ("regression", "reconstruction") and plan.label_smoothing:
+    if "loss" in chosen and (wrong := wrong_loss(plan, task)):
+        found["loss"] = wrong
+    if "label_smoothing" in chosen and task in ("regression", "reconstruction") and plan.label_smoothing:
         found["label_smoothing"] = (f"is of classes; the data is for {task}",)
-    if wrong := wrong_monitor(plan, task):
+    follows = plan.patience is not None or plan.restore_best == "on"
+    if ("monitor" in chosen or follows) and (wrong := wrong_monitor(plan, task, chosen)):
         found["monitor"] = wrong
-    if wrong := wrong_metrics(plan, plan.task if task == "auto" else task):
+    if "metrics" in chosen and (wrong := wrong_metrics(plan, plan.task if task == "auto" else task)):
         found["metrics"] = wrong
     return found
+
+
+def wrong_loss(plan: PlanFields, task: str) -> Words:
+    """Why a model of the catalogue cannot have the plan's loss; empty if it can, or if the task is not known."""
+    losses = LOSSES_OF.get(task)
+    if losses is None or plan.loss in ("auto", *losses):
+        return ()
+    return (f"not a loss of {task}; those are {', '.join(losses)}",)
 
 
 def wrong_metrics(plan: PlanFields, task: str) -> Words:

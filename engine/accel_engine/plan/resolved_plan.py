@@ -5,7 +5,7 @@ and the data is loaded. Without TensorFlow.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -19,7 +19,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
 from accel_engine.models.data_description import DataDescription, describe_entry
-from accel_engine.plan import Plan
+from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.new_run_checks import new_run_errors
 from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
@@ -29,6 +29,9 @@ from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+
+ALL_FIELDS = frozenset(SPECS)
+"""The fields that are chosen for a new run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class ResolvedPlan:
             not fit.
         errors: Why the plan cannot be trained, by field.
         environment_error: Why the environment describes no valid cluster or TPU; also an error of the strategy.
+        chosen: The fields whose values are chosen now: all of a new run, only the changed ones of one that continues.
+            What a run was trained with does not keep it from continuing.
     """
 
     plan: Plan
@@ -59,6 +64,7 @@ class ResolvedPlan:
     step_counts: StepCounts | None = None
     errors: Mapping[str, Words] = field(default_factory=dict)
     environment_error: str = ""
+    chosen: Container[str] = ALL_FIELDS
 
     @property
     def _pretrained(self) -> bool:
@@ -109,7 +115,7 @@ class ResolvedPlan:
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
         learned = described.learned_task if described and isinstance(model, ModelEntry) else "auto"
-        errors = {**task_errors(self.plan, learned, step_counts), **errors}
+        errors = {**task_errors(self.plan, learned, step_counts, self.chosen), **errors}
         return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
 
     def with_chosen_model(self, data: DataDescription | None = None) -> Self:
@@ -187,7 +193,7 @@ def resolve(
     devices: Sequence[Device] | None = None,
     *,
     environment: Mapping[str, str] = os.environ,
-    is_new: bool = False,
+    chosen: Container[str] = ALL_FIELDS,
 ) -> ResolvedPlan:
     """Look up what a plan refers to, and collect its errors; the user's data is not read.
 
@@ -195,7 +201,7 @@ def resolve(
         plan: The plan.
         devices: The machine's devices; without them the plan is not placed.
         environment: Environment variables, which may describe a cluster or name a TPU.
-        is_new: Whether the plan is for a new run; see :mod:`accel_engine.plan.new_run_checks`.
+        chosen: The fields whose values are chosen now; see :class:`ResolvedPlan`.
     """
     strategy = strategies.find(plan.strategy)
     errors: dict[str, Words] = {}
@@ -209,8 +215,9 @@ def resolve(
         environment_error = str(error)
         errors["strategy"] = (environment_error,)
     data = datasets.find(plan.data)
-    for problem in new_run_errors(plan, data) if is_new else ():
-        errors.setdefault(problem.field, problem.reason)
+    for problem in new_run_errors(plan, data):
+        if problem.field in chosen:
+            errors.setdefault(problem.field, problem.reason)
     return ResolvedPlan(
         plan=plan,
         strategy=strategy,
@@ -221,10 +228,11 @@ def resolve(
         placement=placement,
         errors=errors,
         environment_error=environment_error,
+        chosen=chosen,
     ).with_data(data)
 
 
-def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> ResolvedPlan:
+def check(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -232,7 +240,7 @@ def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> Reso
     Args:
         plan: The plan.
         devices: The machine's devices.
-        is_new: Whether the plan is for a new run; see :mod:`accel_engine.plan.new_run_checks`.
+        chosen: The fields whose values are chosen now; see :class:`ResolvedPlan`.
 
     Raises:
         PlanError: A field does not fit the machine, the data or the model.
@@ -240,7 +248,7 @@ def check(plan: Plan, devices: Sequence[Device], *, is_new: bool = True) -> Reso
         ModelError: The function of the user's model does not exist, or requires unknown arguments.
         UsageError: The environment describes no valid cluster or TPU.
     """
-    resolved = resolve(plan, devices, is_new=is_new)
+    resolved = resolve(plan, devices, chosen=chosen)
     try:
         resolved = resolved.with_survey()
     except AccelError:

@@ -42,7 +42,7 @@ LOSSES_OF: Mapping[str, tuple[str, ...]] = {
     "classification": _LOSSES_OF_LABELS,
     "sequence": _LOSSES_OF_LABELS,
     "segmentation": _LOSSES_OF_LABELS,
-    "multi-label": (*_CROSSENTROPIES_OF_NUMBERS, *_HINGES),
+    "multi-label": (*_CROSSENTROPIES_OF_NUMBERS, *_HINGES, "dice", "mean_squared_error"),
     "regression": _LOSSES_OF_NUMBERS,
     "reconstruction": (*_LOSSES_OF_NUMBERS, *_CROSSENTROPIES_OF_NUMBERS),
 }

@@ -165,7 +165,7 @@ class EngineSupervisor:
 
     def _train(self) -> None:
         try:
-            resolved = resolve(Plan.from_mapping(self._values))
+            resolved = resolve(Plan.from_mapping(self._values), chosen=())  # they were checked when it was created
             if not self._tensorflow.imported:
                 self._writer.write_event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
             resolved = self._start_cluster(resolved.check())

@@ -6,7 +6,6 @@ from pathlib import Path
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
-from accel_engine.plan.new_run_checks import is_missing_weights
 from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
 from accel_engine.run.early_stopping import EarlyStopping
 from accel_engine.run.listing import find
@@ -19,10 +18,8 @@ def with_found_weights(plan: Plan) -> Plan:
     """A plan whose ``initial_weights`` are those of a run's directory, if they name a run.
 
     Raises:
-        PlanError: There is no such file or run, or the run has no weights.
+        PlanError: There is no such run, or it has no weights.
     """
-    if is_missing_weights(plan):
-        raise PlanError("initial_weights", plan.initial_weights, "no such file")
     source = plan.initial_weights
     if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
         return plan
@@ -40,7 +37,7 @@ def with_found_weights(plan: Plan) -> Plan:
 def step_of_weights(directory: Path) -> int:
     """The step of the checkpoint that another run starts from; 0 if there is none.
 
-    It is the newest one, or the best one of a run that restores its best weights.
+    It is the newest one, or the best one of a run that restores its best weights, if it is known which one that is.
 
     Raises:
         RunError: The run cannot be read.
@@ -51,8 +48,9 @@ def step_of_weights(directory: Path) -> int:
     monitors = [event.monitor for event in events if isinstance(event, ModelBuilt)]
     if not steps or not monitors or values.get("restore_best") != "on":
         return max(steps, default=0)
-    mode, monitor = values.get("monitor_mode", "auto"), monitors[-1]
-    lower = is_better_lower(monitor) if mode == "auto" else mode == "min"
-    metric = EarlyStopping(monitor, lower=bool(lower), min_delta=values.get("min_delta", 0.0))
+    lower = is_better_lower(monitors[-1], values.get("monitor_mode"))
+    if lower is None:
+        return steps[-1]
+    metric = EarlyStopping(monitors[-1], lower=lower, min_delta=values.get("min_delta", 0.0))
     metric.replay(events, steps[-1])
     return metric.best_among(steps) or steps[-1]

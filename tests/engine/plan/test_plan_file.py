@@ -39,8 +39,8 @@ epochs = 3
         3: "batch_size = 'x': must be an integer of at least 1",
         4: "batch-sise = 3: unknown field; did you mean batch_size?",
         6: "data = 'nowhere.csv': no such file",
-        8: "momentum = 0.9: needs optimizer = 'sgd' or rmsprop",
-        9: "warmup = 0.1: needs schedule = 'constant'",
+        8: "momentum = 0.9: needs the optimizer sgd or rmsprop: use optimizer = 'sgd'",
+        9: "warmup = 0.1: needs a schedule: use schedule = 'cosine'",
         10: "xla = 'onn': must be one of auto, on, off (did you mean on?)",
         11: "remove the header [plan] and keep epochs",
     }.items():

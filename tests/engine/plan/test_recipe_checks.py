@@ -18,32 +18,44 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
     ("fields", "field", "message"),
     [
         ({"clip_norm": 1, "clip_value": 1}, "clip_value", "leave out --clip-norm"),
-        ({"momentum": 0.9}, "momentum", "needs --optimizer sgd or rmsprop"),
+        ({"momentum": 0.9}, "momentum", "needs the optimizer sgd or rmsprop: use --optimizer sgd"),
         ({"momentum": 1.0, "optimizer": "sgd"}, "momentum", "below 1"),
-        ({"nesterov": "on", "optimizer": "sgd"}, "nesterov", "--momentum"),
-        ({"warmup": 0.1}, "warmup", "--schedule constant"),
+        (
+            {"nesterov": "on", "optimizer": "sgd"},
+            "nesterov",
+            "sgd with momentum: use --optimizer sgd and --momentum 0.9",
+        ),
+        ({"warmup": 0.1}, "warmup", "needs a schedule: use --schedule cosine"),
         ({"warmup": 2.5, "schedule": "linear"}, "warmup", "whole number"),
         ({"warmup": "200%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
         ({"warmup": "100%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
         ({"warmup": "-5%", "schedule": "linear"}, "warmup", "a share of all steps below 100%"),
-        ({"final_rate": 0.1}, "final_rate", "needs --schedule linear"),
-        ({"rate_drops": ("10%",)}, "rate_drops", "needs --schedule steps"),
-        ({"rate_drop_factor": 0.5, "schedule": "cosine"}, "rate_drop_factor", "needs --schedule steps"),
-        ({"min_delta": 0.1}, "min_delta", "needs --patience or --restore-best on"),
-        ({"monitor_mode": "min"}, "monitor_mode", "needs --monitor"),
-        ({"validation_every": "5 steps", "validation": "end"}, "validation_every", "needs --validation epoch"),
-        ({"validation_steps": 3, "validation": "off"}, "validation_steps", "needs --validation epoch"),
-        ({"horizon": 2}, "horizon", "needs --time or --window"),
-        ({"group": "station"}, "group", "needs --time or --window"),
+        ({"final_rate": 0.1}, "final_rate", "needs a schedule other than constant and steps: use --schedule cosine"),
+        ({"rate_drops": ("10%",)}, "rate_drops", "needs the schedule steps: use --schedule steps"),
+        (
+            {"rate_drop_factor": 0.5, "schedule": "cosine"},
+            "rate_drop_factor",
+            "needs the schedule steps: use --schedule steps",
+        ),
+        ({"min_delta": 0.1}, "min_delta", "use --patience 5 or --restore-best on"),
+        ({"monitor_mode": "min"}, "monitor_mode", "needs a monitor: use --monitor validation_loss"),
+        (
+            {"validation_every": "5 steps", "validation": "end"},
+            "validation_every",
+            "validation during training: use --validation epoch",
+        ),
+        ({"validation_steps": 3, "validation": "off"}, "validation_steps", "needs validation: use --validation epoch"),
+        ({"horizon": 2}, "horizon", "needs windows of a time series: use --time or --window"),
+        ({"group": "station"}, "group", "needs windows of a time series: use --time or --window"),
         ({"final_rate": 0, "schedule": "exponential"}, "final_rate", "above 0"),
         ({"schedule": "steps", "rate_drops": ("50%", "20%")}, "rate_drops", "increase"),
         ({"schedule": "steps", "rate_drops": ("50%", "2000")}, "rate_drops", "increase"),
         ({"schedule": "steps", "rate_drops": ("x",)}, "rate_drops", "1000,2000"),
         ({"label_smoothing": 0.1, "loss": "hinge"}, "label_smoothing", "categorical_crossentropy"),
-        ({"unfreeze_epoch": 3}, "unfreeze_epoch", "--freeze"),
-        ({"patience": 2, "validation": "off"}, "patience", "needs --validation epoch or --monitor loss"),
-        ({"patience": 2, "validation": "end"}, "patience", "needs --validation epoch or --monitor loss"),
-        ({"restore_best": "on", "validation": "off"}, "restore_best", "needs --validation epoch"),
+        ({"unfreeze_epoch": 3}, "unfreeze_epoch", "needs frozen layers: use --freeze all-but-head"),
+        ({"patience": 2, "validation": "off"}, "patience", "during training: use --validation epoch or --monitor loss"),
+        ({"patience": 2, "validation": "end"}, "patience", "during training: use --validation epoch or --monitor loss"),
+        ({"restore_best": "on", "validation": "off"}, "restore_best", "needs validation: use --validation epoch"),
         ({"validation_every": "2 lightyears"}, "validation_every", "500 steps"),
         ({"checkpoint_every": "0 steps"}, "checkpoint_every", "500 steps"),
         ({"time_limit": "soon"}, "time_limit", "1h30m"),
@@ -79,7 +91,10 @@ def test_a_metric_of_training_needs_no_validation() -> None:
         ({"metrics": ("r2_score",)}, "metrics", "use accuracy, auc"),
         ({"metrics": ("accuracy",), "task": "custom", "model": "mlp"}, "metrics", "compile the model with its"),
         ({"metrics": ("auc",), "monitor": "auc"}, "monitor", "at validation only: use --monitor validation_auc"),
-        ({"monitor": "val_f1"}, "monitor", "f1 is not measured; measured are loss, accuracy"),
+        ({"monitor": "val_f1"}, "monitor", "measured are loss, accuracy: use --monitor validation_accuracy"),
+        ({"monitor": "val_f1_score", "metrics": ("auc",)}, "monitor", "accuracy, auc: add --metrics auc,f1_score"),
+        ({"monitor": "auc"}, "monitor", "add --metrics auc and --monitor validation_auc"),
+        ({"monitor": "r2_score"}, "monitor", "measured are loss, accuracy: use --monitor accuracy"),
         ({"loss": "huber"}, "loss", "not a loss of classification"),
         ({"task": "regression", "model": "mlp", "loss": "dice"}, "loss", "not a loss of regression"),
         ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, "label_smoothing", "is for regression"),
@@ -89,6 +104,24 @@ def test_what_does_not_fit_the_data_is_found_before_the_start(fields: dict[str, 
     errors = resolve(Plan(**fields), CPU).errors
 
     assert message in "".join(map(str, errors[field]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "chosen", "refused"),
+    [
+        ({"loss": "huber", "metrics": ("r2_score",), "monitor": "validation_auc"}, (), ""),
+        ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, (), ""),
+        ({"task": "regression", "model": "mlp", "label_smoothing": 0.1}, ("label_smoothing",), "is for regression"),
+        ({"monitor": "validation_auc"}, ("monitor",), "accuracy: use --monitor validation_accuracy"),
+        ({"monitor": "validation_auc", "patience": 2}, ("epochs",), "accuracy: use --monitor validation_accuracy"),
+    ],
+)
+def test_what_a_run_was_trained_with_does_not_keep_it_from_continuing(
+    fields: dict[str, Any], chosen: tuple[str, ...], refused: str
+) -> None:
+    errors = resolve(Plan(**fields), CPU, chosen=chosen).plan_errors
+
+    assert [refused in str(error) for error in errors] == ([True] if refused else [])
 
 
 @pytest.mark.parametrize("monitor", ["val_loss", "validation_accuracy", "loss", "auc", "gradient_norm", "recall"])

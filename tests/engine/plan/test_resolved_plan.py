@@ -81,4 +81,4 @@ def test_a_field_without_effect_on_the_data_is_refused_for_a_new_run_only(field:
     with pytest.raises(PlanError, match=f"{field} = .* has no effect on built-in data, such as digits"):
         check(plan, HOST)
 
-    check(plan, HOST, is_new=False)
+    check(plan, HOST, chosen=())

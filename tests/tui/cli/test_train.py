@@ -103,6 +103,8 @@ def test_a_switch_needs_no_value(engines, run_command, tmp_path):
         (f"{file} --restore-best off --shuffle", "off", "on"),
         (f"--restore-best=on -- {file}", "on", "on"),
         (f"{file} --name --restore-best", "off", "on"),  # the name of the run
+        (f"--restore-best true --shuffle false {file}", "on", "off"),
+        (f"{file} --restore-best=False --shuffle=True", "off", "on"),
     ):
         assert run_command(f"train --plain {words}").status == 0
         made = plan_of(engines.started[-1])
@@ -118,7 +120,7 @@ def test_all_mistakes_of_a_plan_file_are_told_with_their_lines(engines, run_comm
         "accel-tui: the plan has 3 errors",
         f"{file}:1: batch_size = 'x': must be an integer of at least 1",
         f"{file}:2: epoch = 3: unknown field; did you mean epochs?",
-        f"{file}:4: momentum = 0.9: needs optimizer = 'sgd' or rmsprop",
+        f"{file}:4: momentum = 0.9: needs the optimizer sgd or rmsprop: use optimizer = 'sgd'",
     ]
     result = run_command(f"train {file} --batch-size 8 --optimizer sgd")
     assert result.err.splitlines() == [f"accel-tui: {file}:2: epoch = 3: unknown field; did you mean epochs?"]
@@ -152,12 +154,29 @@ def test_what_does_not_fit_is_told_with_lines_beside_the_other_mistakes(engines,
 
 def test_a_plan_that_contradicts_the_settings_names_both_files(engines, run_command, tmp_path, monkeypatch):
     settings, file = tmp_path / "settings.toml", tmp_path / "plan.toml"
-    settings.write_text('[plan]\noptimizer = "sgd"\nmomentum = 0.9\n')
+    settings.write_text('[plan]\noptimizer = "sgd"\ndevices = ["gpu:7"]\n')
     file.write_text('optimizer = "adam"\nepochs = 0\n')
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
     errors = run_command(f"train {file}").err
-    assert f"{settings}:3: momentum = 0.9: needs --optimizer sgd or rmsprop" in errors
+    assert f"{settings}:3: devices = 'gpu:7': " in errors
     assert f"{file}:2: epochs = 0: must be an integer of at least 1" in errors
+
+
+def test_only_the_settings_that_fit_are_used(engines, run_command, tmp_path, monkeypatch):
+    settings, table = tmp_path / "settings.toml", tmp_path / "a.csv"
+    settings.write_text('[plan]\nepochs = 1\npatience = 3\nmin_delta = 0.1\ntarget = ["y"]\nmetrics = ["auc"]\n')
+    table.write_text("a,b,y\n" + "1,2,0.5\n3,4,1.5\n" * 10)
+    monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(settings))
+    result = run_command("train --validation off --plain")
+    assert (result.status, result.err) == (0, "")
+    assert plan_of(engines.started[0]) == Plan(model="cnn", epochs=1, metrics=("auc",), validation="off")
+    result = run_command(f"train --data {table} --task regression --plain")
+    assert result.status == 0
+    refused = "metrics = 'auc': auc cannot be measured for the task regression"
+    assert f"accel-tui: {settings}:6: not used for this run: {refused}" in result.err
+    made = plan_of(engines.started[1])
+    assert (made.target, made.metrics, made.patience, made.min_delta) == (("y",), (), 3, 0.1)
+    assert "patience = 3: needs validation" in run_command("train --validation off --patience 3").err
 
 
 @pytest.mark.parametrize(
@@ -364,20 +383,36 @@ def test_a_run_loses_fields_that_have_no_effect_any_more(engines, run_command, n
     checkpoint(engine.directory, 8)
     put(engine.directory, plan=json.dumps(OLD))
     assert plan_of(engine.directory).monitor_mode == "auto"
-    assert "needs --patience" in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
-    assert "patience = 3: needs --validation epoch" in run_command("continue last --epochs 5 --validation off").err
+    assert (
+        "needs patience or restore best: use --patience 5"
+        in run_command("continue last --epochs 5 --patience auto --min-delta 0.1").err
+    )
+    assert "needs validation during training: use" in run_command("continue last --epochs 5 --validation off").err
     assert run_command("continue last --epochs 5 --patience auto --validation end").status == 0
     continued = plan_of(engines.started[0])
     assert (continued.min_delta, continued.validation_every, continued.rate_drop_factor) == (0.0, "1 epoch", 0.1)
 
 
+def test_a_run_continues_with_what_it_was_trained_with(engines, run_command, new_run):
+    engine = new_run(monitor="validation_auc", loss="huber")
+    engine.train()
+    checkpoint(engine.directory, 8)
+    refused = run_command("continue last --epochs 5 --patience 2")
+    assert refused.status == 2
+    assert "auc is not measured; measured are loss, accuracy: use --monitor validation_accuracy" in refused.err
+    assert run_command("continue last --epochs 5").status == 0
+    assert plan_of(engines.started[0]).epochs == 5
+
+
 def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):
-    new_run().train()
+    new_run(target=("y",), window=3, horizon=2).train()
     result = run_command("continue last --epochs 5")
     assert result.status == 1
     assert "has no checkpoint to continue from" in result.err
-    assert Plan(model="cnn", epochs=2).command() in result.err
     assert not engines.started
+    anew = Plan(model="cnn", epochs=2).command()
+    assert result.err.endswith(f"train it again with {anew}\n")
+    assert run_command(anew.removeprefix("accel-tui ")).status == 0
 
 
 def test_a_field_that_cannot_change_is_told_with_those_that_can(engines, run_command, new_run):

@@ -48,7 +48,7 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
     found = find_fields("momentum", ALL - {"momentum", "nesterov"})
     assert [field.name for field in found if field.is_relevant] == ["ema_momentum"]
     assert not found[-1].is_relevant
-    assert {field.name: field.note for field in found}["momentum"] == "needs optimizer sgd or rmsprop"
+    assert {field.name: field.note for field in found}["momentum"] == "needs the optimizer sgd or rmsprop"
 
 
 def test_synonyms_are_of_fields() -> None:

@@ -717,7 +717,7 @@ async def test_a_field_that_does_not_fit_says_what_it_needs() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
         await pilot.press("slash", *"nesterov")
-        await shows(pilot, "needs optimizer sgd and momentum")
+        await shows(pilot, "needs the optimizer sgd with momentum")
         await pilot.press("enter")
         assert screen_of(pilot).query_one(FieldFinder).is_open
         await pilot.press("x")

@@ -118,6 +118,16 @@ async def test_a_finished_run_is_trained_longer(engine: FakeEngine) -> None:
         assert len(app_of(pilot).resumed) == 1
 
 
+async def test_a_run_is_trained_longer_than_its_last_checkpoint(engine: FakeEngine) -> None:
+    engine.train(180).save()
+    engine.train(220)
+    engine.end()
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "Finished after 400 steps", "R Train longer")
+        await pilot.press("R")
+        await shows(pilot, "Trained: 2 epochs of 4 planned.", "enter trains 4 more, 6 epochs in total")
+
+
 async def test_why_a_run_cannot_be_continued_is_told(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

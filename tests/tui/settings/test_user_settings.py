@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
+from accel_engine.plan.fields import PlanFields
 from accel_tui.settings import settings_paths, user_settings
 from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError
 
@@ -135,10 +136,11 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
             [':2: run.pause = []: must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'],
         ),
         (
-            '[plan]\nmomentum = 0.9\noptimizer = "adam"\nbatch_size = 0',
+            "[plan]\nclip_norm = 1\nclip_value = 1\nbatch_size = 0\nwarmup = 2.5",
             [
-                ":2: momentum = 0.9: is of sgd and rmsprop, not of adam: use --optimizer sgd",
+                ":3: clip_value = 1.0: gradients are clipped once: leave out --clip-norm",
                 ":4: batch_size = 0: must be an integer of at least 1",
+                ":5: warmup = 2.5: must be a whole number of steps, or a share of all steps below 100%",
             ],
         ),
         (
@@ -152,6 +154,14 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
 )
 def test_what_is_wrong_is_said_with_its_line_and_what_would_be_right(file: Path, text: str, said: list[str]) -> None:
     assert mistakes(file, text) == said
+
+
+def test_a_field_without_effect_is_a_default_for_plans_in_which_it_has_one(file: Path) -> None:
+    file.write_text('[plan]\noptimizer = "adam"\nmomentum = 0.9\nmin_delta = 1\nwarmup = "5%"\ndevices = ["cpu:0"]')
+    settings = user_settings.load()
+    values = {"optimizer": "adam", "momentum": 0.9, "min_delta": 1.0, "warmup": 0.05, "devices": ["cpu:0"]}
+    assert settings.plan == values
+    assert settings.plan_defaults == PlanFields(**{**values, "devices": ("cpu:0",)})
 
 
 def test_the_command_of_a_plan_says_what_settings_would_say_otherwise() -> None:

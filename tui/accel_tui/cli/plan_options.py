@@ -11,6 +11,9 @@ from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.plan import default_text
 
 ON_OFF = ("on", "off")
+_TRUTHS = {"true": "on", "false": "off"}
+"""Other words for the values of an on/off option."""
+
 SWITCHES = frozenset(name for name, spec in SPECS.items() if spec.choices == ON_OFF)
 """Fields whose option may be given without a value, to switch it on."""
 
@@ -55,7 +58,7 @@ class PlanCommand(click.Command):
             if word == "--":
                 yield from (each for each in (after, *rest) if each)
                 return
-            if option is not None and option.name in SWITCHES and after not in ON_OFF:
+            if option is not None and option.name in SWITCHES and after.lower() not in (*ON_OFF, *_TRUTHS):
                 yield "on"
             elif option is not None and not option.is_flag:
                 yield after
@@ -114,7 +117,8 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
     if text is None or option.name is None:
         return None
     try:
-        value = SPECS[option.name].parse(option.name, text)
+        word = _TRUTHS.get(text.lower(), text) if option.name in SWITCHES else text
+        value = SPECS[option.name].parse(option.name, word)
     except PlanError as error:
         raise click.BadParameter(f"{text!r} {error.allowed}", context, option) from error
     return AUTO if value is None else value

@@ -22,6 +22,7 @@ from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.plan.fitting_defaults import with_fitting_defaults
 from accel_tui.settings.user_settings import Settings, load
 
 EPILOG = """\b
@@ -96,12 +97,17 @@ def train(
 
 
 def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]) -> Path:
-    """Create a run with the plan of the settings, a plan file over them, and the options over both.
+    """Create a run with the plan of a plan file, the options over it, and the defaults of the settings that fit.
 
     Raises:
         InvalidPlanError: It has errors; those of the settings and of the file with their lines.
     """
     written = file.values if file else {}
+    chosen, devices, left_out = {**written, **flags}, None, list[PlanError]()
+    values: Mapping[str, Any] = chosen
+    if settings.plan:
+        devices = detect().devices
+        values, left_out = with_fitting_defaults(settings.plan, chosen, devices)
 
     def located(error: PlanError) -> str:
         if error.field in flags:
@@ -110,15 +116,18 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
             return file.describe(error)
         return settings.source.at(f"plan.{error.field}", str(error)) if error.field in settings.plan else str(error)
 
-    plan, invalid = valid_part({**settings.plan, **written, **flags})
+    plan, invalid = valid_part(values)
     try:
         if invalid:
             raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
-        return prepare_run(plan)
+        directory = prepare_run(plan, devices)
     except (PlanError, InvalidPlanError) as error:
         lines = file.lines if file else {}
         found = error.errors if isinstance(error, InvalidPlanError) else (error,)
         raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
+    for misfit in left_out:
+        print_to_stderr(settings.source.at(f"plan.{misfit.field}", f"not used for this run: {misfit}"))
+    return directory
 
 
 def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
@@ -126,7 +135,7 @@ def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
     with suppress(AccelError):
-        for error in resolve(plan, detect().devices, is_new=True).with_survey().plan_errors:
+        for error in resolve(plan, detect().devices).with_survey().plan_errors:
             if error.field not in invalid and not refers_to(error, invalid):
                 yield error
 

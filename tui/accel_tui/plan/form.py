@@ -84,7 +84,7 @@ def evaluate(
     plan, _ = _read(texts)
     relevant = _with_survey(resolve(plan), surveyed)
     plan, errors = _read({name: text for name, text in texts.items() if is_relevant(name, relevant, devices)})
-    resolved = _with_survey(resolve(plan, devices, is_new=True), surveyed)
+    resolved = _with_survey(resolve(plan, devices), surveyed)
     return replace(resolved, errors={**resolved.errors, **errors})
 
 

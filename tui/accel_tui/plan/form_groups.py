@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_engine.plan import GROUPS, SPECS, Plan
+from accel_engine.plan import GROUPS, SPECS
+from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.plan import form
@@ -52,7 +53,7 @@ ORDER: tuple[str, ...] = (
 """All fields in the order of the screen."""
 
 
-def is_changed(name: str, filled: ResolvedPlan, defaults: Plan) -> bool:
+def is_changed(name: str, filled: ResolvedPlan, defaults: PlanFields) -> bool:
     """Whether a field of a form differs from its default, or is invalid."""
     return name in filled.errors or getattr(filled.plan, name) != getattr(defaults, name)
 
@@ -72,7 +73,7 @@ class GroupSummary:
     is_wrong: bool = False
 
 
-def summarize(names: Sequence[str], filled: ResolvedPlan, defaults: Plan) -> GroupSummary:
+def summarize(names: Sequence[str], filled: ResolvedPlan, defaults: PlanFields) -> GroupSummary:
     """Summarize the relevant fields of a group."""
     changed = [name for name in names if is_changed(name, filled, defaults)]
     if changed:

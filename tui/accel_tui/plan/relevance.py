@@ -11,7 +11,6 @@ from accel_engine.models import UserModel
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.field_needs import NEEDS
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_tui.formatting.field_labels import word
 
 Devices = Sequence[Device] | None
 Rule = Callable[[ResolvedPlan, Devices], bool]
@@ -215,4 +214,4 @@ _PURPOSES: Mapping[str, str] = {
 
 def needs(name: str) -> str:
     """What would make a field relevant, in a few words."""
-    return _PURPOSES[name] if name in _PURPOSES else word(NEEDS[name].words)
+    return _PURPOSES[name] if name in _PURPOSES else f"needs {NEEDS[name].what}"

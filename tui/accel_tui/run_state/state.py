@@ -8,7 +8,6 @@ from pathlib import Path
 from accel_engine import clock, events
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
-from accel_engine.run.trained_epochs import trained_epochs
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.device_curves import DeviceCurves
 from accel_tui.run_state.device_meter import Meter
@@ -169,12 +168,6 @@ class RunState:
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch
         return max(round(self.epoch.step / self.epoch.epoch), 1) if self.epoch and self.epoch.epoch else None
-
-    @property
-    def trained_epochs(self) -> float:
-        """Epochs trained, as a fraction."""
-        last = (self.epoch.epoch, self.epoch.step) if self.epoch else None
-        return trained_epochs(self.step, (self.built.steps_per_epoch if self.built else None) or 0, last)
 
     @property
     def total_steps(self) -> int | None:

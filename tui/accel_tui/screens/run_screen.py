@@ -17,6 +17,7 @@ from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
 from accel_engine.events import CommandAnswered
+from accel_engine.run.listing import summarize
 from accel_engine.text import printable
 from accel_tui.host import host_of
 from accel_tui.run_state.hardware import inventory_of, meters_of
@@ -25,7 +26,7 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_control import RunControl, is_offered, is_script
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.screens.train_longer_screen import TrainedRun, ask_to_train_longer
+from accel_tui.screens.train_longer_screen import ask_to_train_longer
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
@@ -270,10 +271,11 @@ class RunScreen(DirtyRegionScreen):
 
     def action_train_longer(self) -> None:
         """Ask for the number of epochs, then continue from the last checkpoint."""
-        state = self.state
-        if state.info is None or state.info.plan is None:
-            return
-        ask_to_train_longer(self, self.directory, TrainedRun(state.info, state.info.plan, state.trained_epochs))
+        self._ask_to_train_longer()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
+    def _ask_to_train_longer(self) -> None:
+        self.call_later(ask_to_train_longer, self, summarize(self.directory))
 
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""

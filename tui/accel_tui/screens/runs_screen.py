@@ -25,7 +25,7 @@ from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
-from accel_tui.screens.train_longer_screen import TrainedRun, ask_to_train_longer
+from accel_tui.screens.train_longer_screen import ask_to_train_longer
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.runs.runs_table import RunsTable
@@ -169,9 +169,8 @@ class RunsScreen(Screen[None]):
 
     def action_train_longer(self) -> None:
         """Ask for the number of epochs, then continue from the last checkpoint."""
-        current = self.table.current
-        if current and current.info and current.info.plan:
-            ask_to_train_longer(self, current.directory, TrainedRun(current.info, current.info.plan, current.epochs))
+        if self.table.current:
+            ask_to_train_longer(self, self.table.current)
 
     def action_duplicate(self) -> None:
         """Open New run with the plan of the current run."""

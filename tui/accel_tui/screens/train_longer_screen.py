@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -17,6 +16,7 @@ from textual.widgets import Input, Label
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo
+from accel_engine.run.listing import RunSummary
 from accel_engine.run.plan_changes import check_epochs
 from accel_tui.formatting import numbers
 from accel_tui.host import host_of
@@ -32,7 +32,7 @@ class TrainedRun:
     Attributes:
         info: The run.
         plan: Its plan.
-        epochs: Epochs trained, as a fraction.
+        epochs: Epochs trained at its last checkpoint, as a fraction.
     """
 
     info: RunInfo
@@ -130,11 +130,13 @@ class TrainLongerScreen(ModalScreen[int | None]):
             self.app.bell()
 
 
-def ask_to_train_longer(node: Widget, directory: Path, run: TrainedRun) -> None:
+def ask_to_train_longer(node: Widget, run: RunSummary) -> None:
     """Ask for the number of epochs, then continue the run from its last checkpoint."""
+    if run.info is None or run.info.plan is None:
+        return
 
     def train(epochs: int | None) -> None:
         if epochs is not None:
-            host_of(node).launcher.continue_run(directory, epochs)
+            host_of(node).launcher.continue_run(run.directory, epochs)
 
-    node.app.push_screen(TrainLongerScreen(run), train)
+    node.app.push_screen(TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)), train)

@@ -12,7 +12,9 @@ from typing import Any
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
+from accel_engine.plan.field_needs import NoEffectError, valid_fields
 from accel_engine.plan.field_spec import FieldSpec
+from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.source_lines import explain_toml_error, toml_lines
 from accel_engine.text import suggestion
@@ -94,9 +96,9 @@ class Settings:
     source: SettingSource = field(default=SettingSource(), compare=False)
 
     @property
-    def plan_defaults(self) -> Plan | None:
-        """Initial plan of the New run form; ``None`` for the defaults."""
-        return Plan.from_mapping(self.plan) if self.plan else None
+    def plan_defaults(self) -> PlanFields | None:
+        """Initial values of the New run form, of fields without effect too; ``None`` for the defaults."""
+        return valid_fields(self.plan) if self.plan else None
 
     def command(self, plan: Plan) -> str:
         """The shell command that trains a plan, independent of the defaults in these settings."""
@@ -220,15 +222,20 @@ def _below(table: str) -> tuple[str, ...]:
 
 def _plan(values: Mapping[str, Any], source: SettingSource, errors: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the valid plan fields; add errors for the others."""
-    plan, wrong = valid_part(values)
+    _, wrong = valid_part(values)
+    # A field without effect is a default for the plans in which it has one.
+    wrong = {name: error for name, error in wrong.items() if not isinstance(error, NoEffectError)}
     for name, error in wrong.items():
         if name in PLAN_SPECS:
             errors.append(source.at(f"plan.{name}", str(error)))
         else:
             near = suggestion(name.replace("-", "_"), PLAN_SPECS)
             errors.append(source.at(f"plan.{name}", f"{name!r} is not a plan field; {near}"))
-    valid = plan.to_mapping()
-    yield from ((name, valid[name]) for name in values if name in PLAN_SPECS and name not in wrong)
+    valid = valid_fields(values)
+    for name in values:
+        if name in PLAN_SPECS and name not in wrong:
+            value = getattr(valid, name)
+            yield name, list(value) if isinstance(value, tuple) else value
 
 
 def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], above: str = "") -> dict[str, str]:

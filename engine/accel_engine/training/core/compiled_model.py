@@ -16,6 +16,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan.recipe_fit import wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
@@ -90,6 +91,9 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if custom_step:
         _check_custom_step(model, resolved)
     outputs = output_specs(model, data)
+    is_new_entry = trained is None and isinstance(resolved.model, ModelEntry)
+    if is_new_entry and (wrong := wrong_loss(plan, data.learned_task)):  # a function has only now told the task
+        raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
     task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)

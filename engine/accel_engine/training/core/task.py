@@ -184,7 +184,7 @@ def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
         return _BY_RANK.get(rank, "custom")  # such as a squared error of probabilities
     if dataset.kind == "images" and rank == 4:
         return "reconstruction"
-    return "regression"
+    return "multi-label" if rank == 2 and dataset.task == "multi-label" else "regression"
 
 
 def _encoding(loss: Loss, output: Any, targets: Structure) -> str:

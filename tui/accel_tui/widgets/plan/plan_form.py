@@ -14,6 +14,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan import form
@@ -72,9 +73,9 @@ class PlanForm(Widget):
             """The sender, for :func:`textual.on`."""
             return self.form
 
-    def __init__(self, defaults: Plan | None = None) -> None:
+    def __init__(self, defaults: PlanFields | None = None) -> None:
         super().__init__()
-        self.defaults = defaults or Plan()
+        self.defaults: PlanFields = defaults or Plan()
         self._texts = {name: form.to_text(getattr(self.defaults, name)) for name in SPECS}
         self._wanted: Field | None = None  # to be focused once it is mounted
         self._first = {name: self._make_field(name) for names in FIRST.values() for name in names}
@@ -127,7 +128,7 @@ class PlanForm(Widget):
             return replace(filled, errors={error.field: error.reason, **filled.errors})
         return filled
 
-    def load(self, plan: Plan) -> None:
+    def load(self, plan: PlanFields) -> None:
         """Fill the form in from a plan."""
         self._write({name: form.to_text(getattr(plan, name)) for name in SPECS})
 

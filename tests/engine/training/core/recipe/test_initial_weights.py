@@ -9,6 +9,7 @@ import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.events import Outcome, Validated, Warned
+from accel_engine.launch.start_run import prepare_run
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
@@ -161,7 +162,7 @@ def test_imagenet_weights_are_loaded_once_and_only_the_head_trains(
 
 def test_what_does_not_exist_is_refused_before_a_run_is_created(gym: Gym, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"no such file"):
-        create(PLAN.replace(initial_weights=str(tmp_path / "none.keras")))
+        prepare_run(PLAN.replace(initial_weights=str(tmp_path / "none.keras")), ())
     with pytest.raises(PlanError, match=r"must be imagenet, a run, FILE\.keras or FILE\.weights\.h5: no runs yet"):
         create(PLAN.replace(initial_weights="nothing"))
     empty = create(PLAN)

@@ -1,5 +1,6 @@
 """The losses and metrics that the form offers for a task can be made and updated; the others are refused."""
 
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -9,12 +10,16 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.errors import PlanError
+from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS, METRICS_OF
+from accel_engine.training.core import compiled_model
 from accel_engine.training.core.recipe.loss import choose_loss
 from accel_engine.training.core.recipe.metrics import plan_metrics
 from accel_engine.training.core.task import find_task
 from accel_tui.plan import form
+
+from ...conftest import Gym
 
 CLASSES = 7
 
@@ -73,3 +78,25 @@ def test_a_loss_of_several_outputs_is_refused_for_a_single_one(name: str) -> Non
     labels = data((6,), np.array([0, 1]), classes=2, task="classification")
     with pytest.raises(PlanError, match=f"{name} needs an output for each class"):
         choose_loss(keras.KerasTensor((None, 1)), labels, Plan(loss=name), logits=False)
+
+
+def test_a_loss_is_refused_once_a_function_has_told_the_task_but_not_when_the_run_continues(
+    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.py"
+    source.write_text(
+        "import numpy as np\n"
+        "def load():\n"
+        "    x = np.random.default_rng(0).normal(size=(16, 5)).astype('float32')\n"
+        "    return x, (x[:, 0] > 0).astype('int32')\n"
+    )
+    plan = Plan(model="mlp", data=f"{source}:load", loss="huber", epochs=1, batch_size=4, validation="off")
+
+    refused = gym.train(plan.replace(task="classification"))
+    assert "loss = 'huber': not a loss of classification; those are " in refused.ended.reason
+    with monkeypatch.context() as older:
+        older.setattr(compiled_model, "wrong_loss", lambda *_: ())
+        trained = gym.train(plan)
+
+    again = gym.train(plan.replace(epochs=2), run=trained.directory)
+    assert again.ended.outcome is Outcome.FINISHED, again.ended.reason
