@@ -139,6 +139,7 @@ class RunEnded(Event):
         hint: How to fix it.
         flops_per_second: FLOP/s at that speed, from :class:`WorkCounted`; ``None`` if unknown.
         mfu: Model FLOPs utilization, the share of the devices' peak; ``None`` if unknown.
+        model_step: The step of the weights in ``model.keras``, if they are the best ones and not the last.
     """
 
     outcome: Outcome
@@ -151,3 +152,4 @@ class RunEnded(Event):
     hint: str = ""
     flops_per_second: float | None = None
     mfu: float | None = None
+    model_step: int | None = None

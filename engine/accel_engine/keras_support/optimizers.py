@@ -60,9 +60,9 @@ def optimizer_name(optimizer: Any) -> str:
 
 
 def schedule_name(optimizer: Any) -> str:
-    """The class name of the learning-rate schedule; empty where there is none."""
+    """The description of the learning-rate schedule, or its class name; empty where there is none."""
     schedule = schedule_of(inner_optimizer(optimizer))
-    return type(schedule).__name__ if schedule else ""
+    return getattr(schedule, "description", type(schedule).__name__) if schedule else ""
 
 
 def has_constant_rate(optimizer: keras.Optimizer) -> bool:

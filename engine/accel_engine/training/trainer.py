@@ -56,6 +56,7 @@ class Trainer:
     """
 
     _epochs: Epochs | None = None
+    _saver: RunSaver | None = None
     _sync: WorkerSync | None = None
 
     allocated_memory: AllocatedMemory | None = None
@@ -86,9 +87,9 @@ class Trainer:
     def train(self) -> RunEnded:
         """Train until the run finishes, stops or fails, and return the event that ends it."""
         try:
-            self._epochs, saver = self._prepare()
+            self._epochs, self._saver = self._prepare()
             end = self._epochs.train()
-            saver.save_model()
+            self._saver.save_model()
             self._wait_for_workers()
         except StopRequested as stop:
             if not stop.now:
@@ -118,6 +119,7 @@ class Trainer:
             hint=hint,
             flops_per_second=achieved,
             mfu=mfu,
+            model_step=self._saver.model_step if self._saver else None,
         )
 
     def _prepare(self) -> tuple[Epochs, RunSaver]:

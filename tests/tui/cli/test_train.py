@@ -14,6 +14,7 @@ from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
 from accel_engine.launch import engine_process
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.run import RunReader, Status, list_runs
+from accel_engine.run.listing import summarize
 from accel_tui.cli import progress
 from recorded_run import put
 
@@ -345,6 +346,19 @@ def test_a_run_is_continued_from_its_checkpoint_with_a_changed_plan(engines, run
     assert lines[0]["first_step"] == 4
     assert [line["first_step"] for line in lines if line["event"] == "steps"] == [4]
     assert len(list_runs()) == 1
+
+
+def test_a_plus_adds_epochs_to_those_that_are_trained(engines, run_command):
+    assert run_command("train --epochs 3 --json").status == 0
+    checkpoint(engines.started[0], 4)
+    trained = math.ceil(summarize(engines.started[0]).epochs)
+
+    few = run_command("continue last --epochs +0")
+    assert few.status == 2
+    assert "--epochs" in few.err
+    assert "must be at least" in few.err
+    assert run_command("continue last --epochs +5 --detach").status == 0
+    assert plan_of(engines.started[0]).epochs == trained + 5
 
 
 def test_a_run_starts_from_the_weights_of_another(engines, run_command):

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import Status
-from accel_tui.screens.train_longer_screen import TrainedRun, parse_epochs
+from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
 
 def run(planned: int, trained: float) -> TrainedRun:

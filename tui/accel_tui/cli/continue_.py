@@ -4,15 +4,20 @@ from typing import Any
 
 import click
 
+from accel_engine.errors import UsageError
 from accel_engine.plan import SPECS
+from accel_engine.run import RunSummary, find
+from accel_engine.run.listing import summarize
 from accel_engine.run.plan_changes import CHANGEABLE
-from accel_tui.cli.plan_options import PlanCommand, plan_option
+from accel_tui.cli.plan_options import PlanCommand, check_option, plan_option
 from accel_tui.cli.train import continue_run, output_options, refuse_two_outputs
+from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
 EPILOG = """\b
 Examples:
   accel-tui continue last
   accel-tui continue last --epochs 20
+  accel-tui continue last --epochs +5
 
 \b
 Exit status:
@@ -29,11 +34,29 @@ def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) 
     """Continue an ended RUN from its last checkpoint.
 
     The run keeps its id, its curves and its plan; options change the plan from here on. --epochs
-    counts from the start of the run. A paused run is resumed with 'accel-tui resume'.
+    counts from the start of the run, and +N means N more. A paused run is resumed with 'accel-tui resume'.
     """
     refuse_two_outputs(as_json, plain, detach)
+    if isinstance(flags["epochs"], str):
+        flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
     return continue_run(run, flags, as_json=as_json, plain=plain, detach=detach)
+
+
+def _epochs_in_total(text: str, run: RunSummary) -> int | None:
+    """The epochs in total, of ``+N``; ``None`` if the run cannot be read, which continuing it will explain."""
+    if run.info is None or run.info.plan is None:
+        return None
+    try:
+        return parse_epochs(text, TrainedRun(run.info, run.info.plan, run.epochs))
+    except UsageError as error:
+        raise click.BadParameter(f"{text!r} {error}", param_hint="--epochs") from error
+
+
+def _check_epochs(context: click.Context, option: click.Parameter, text: str | None) -> Any:
+    return text if text and text.startswith("+") else check_option(context, option, text)
 
 
 # The hidden ones may not change; the run then says why, and which may.
 continue_.params[1:1] = [plan_option(name, hidden=name not in CHANGEABLE) for name in SPECS]
+_EPOCHS = next(each for each in continue_.params if each.name == "epochs")
+_EPOCHS.callback = _check_epochs

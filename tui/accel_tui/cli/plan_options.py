@@ -100,7 +100,7 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False) -> clic
     if default not in (None, "", (), *_USUAL_DEFAULTS):
         details.append(f"default: {default_text(name)}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([str(FieldValue(name))], callback=_check, metavar=metavar, help=help_text, hidden=hidden)
+    return click.Option([str(FieldValue(name))], callback=check_option, metavar=metavar, help=help_text, hidden=hidden)
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _section(name: str) -> str:
     return next((title for title, names in GROUPS.items() if name in names), "Options")
 
 
-def _check(context: click.Context, option: click.Parameter, text: str | None) -> Any:
+def check_option(context: click.Context, option: click.Parameter, text: str | None) -> Any:
     """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
     if text is None or option.name is None:
         return None

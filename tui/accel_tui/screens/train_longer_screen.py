@@ -1,7 +1,5 @@
 """Dialog that asks for how many epochs to train a finished run in total."""
 
-import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -13,71 +11,14 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
-from accel_engine.errors import PlanError, UsageError
-from accel_engine.plan import Plan
-from accel_engine.run import RunInfo
+from accel_engine.errors import UsageError
 from accel_engine.run.listing import RunSummary
-from accel_engine.run.plan_changes import check_epochs
 from accel_tui.formatting import numbers
 from accel_tui.host import host_of
+from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.widgets.line_input import LineInput
 
 HINT = "[@click=screen.train]enter trains $text[/], [@click=screen.dismiss(None)]esc cancels[/]"
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedRun:
-    """A finished run, and how far it was trained.
-
-    Attributes:
-        info: The run.
-        plan: Its plan.
-        epochs: Epochs trained at its last checkpoint, as a fraction.
-    """
-
-    info: RunInfo
-    plan: Plan
-    epochs: float
-
-    @property
-    def trained(self) -> int:
-        """Whole epochs trained, the last one included if it was not completed."""
-        return math.ceil(self.epochs)
-
-    @property
-    def minimum(self) -> int:
-        """The fewest epochs in total with which the run can continue."""
-        return next(
-            (epochs for epochs in (self.trained + 1, self.plan.epochs + 1) if self._allows(epochs)),
-            max(self.trained, self.plan.epochs) + 1,
-        )
-
-    def _allows(self, epochs: int) -> bool:
-        try:
-            check_epochs(self.info, self.plan.replace(epochs=epochs), float(self.trained))
-        except PlanError:
-            return False
-        return True
-
-
-def parse_epochs(text: str, run: TrainedRun) -> int:
-    """Parse a number of epochs; returns the epochs in total.
-
-    Args:
-        text: A total, such as ``20``, or an addition, such as ``+10``.
-        run: The run.
-
-    Raises:
-        UsageError: It is no whole number, or no more than the run was trained.
-    """
-    text = text.replace(",", "").replace(" ", "")
-    try:
-        total = int(text) + (run.trained if text.startswith("+") else 0)
-    except ValueError:
-        raise UsageError("must be a number of epochs, e.g. 20 in total, or +10 for 10 more") from None
-    if total < run.minimum:
-        raise UsageError(f"must be at least {run.minimum} in total, e.g. +{run.minimum - run.trained}")
-    return total
 
 
 class TrainLongerScreen(ModalScreen[int | None]):

@@ -26,6 +26,9 @@ class RunSaver:
         reporter: The run's step and phase.
         checkpoints: The run's checkpoints; the one that it continues from is restored.
         progress: Knows the step at which the monitored metric is at its best, whose checkpoint is kept.
+
+    Attributes:
+        model_step: The step whose weights ``model.keras`` has, if they are not the last ones.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class RunSaver:
         self._progress = progress
         self._saved = self._current
         self._due = -math.inf
+        self.model_step: int | None = None
 
     @property
     def is_due(self) -> bool:
@@ -79,6 +83,7 @@ class RunSaver:
         restored = self._progress.best_among([*self._checkpoints.steps, reporter.step])
         if restored not in (None, reporter.step):
             self._checkpoints.restore_weights(restored)
+            self.model_step = restored
         if restored == best:
             message = f"the model has the weights of its best step, {best:,}"
             reporter.emit(Warned, message=message, severity="information")

@@ -100,7 +100,8 @@ class CommandHandler:
         problem = "the model's custom train_step has several optimizers, whose learning rates only it can set"
         if optimizer is not None:
             schedule = schedule_name(optimizer)
-            problem = f"the learning rate follows {schedule}" if schedule else set_rate(optimizer, rate)
+            fixed = f"it follows a schedule ({schedule}), and can only be set without one"
+            problem = fixed if schedule else set_rate(optimizer, rate)
         if problem:
             self._answer(command, obeyed=False, answer=problem)
             return

@@ -255,8 +255,8 @@ def assemble(
             plan, dataset, compiled.task, compiled.scaling.factor, custom_step=custom_step
         )
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
-    if not custom_step and (left_out := MetricStates(model, metrics, names, MAX_STATE).left_out):
-        notes.append(f"measured at validation only, as they would slow every step: {', '.join(left_out)}")
+    left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
+    slow = [f"measured at validation only, not to slow every step: {', '.join(left_out)}"] if left_out else []
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
@@ -280,7 +280,7 @@ def assemble(
         freezing=compiled.freezing,
         devices=devices,
         names=names,
-        information=(*dataset.notes, *compiled.information),
+        information=(*dataset.notes, *compiled.information, *slow),
         notes=(*notes, *compiled.notes),
         unseeded=unseeded,
         model_modified=modified,

@@ -15,8 +15,8 @@ from accel_engine.data.pixel_scaling import PIXELS, ValueRange
 from accel_engine.errors import AccelError, DataError, ModelError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
+from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import InputSpec, read
-from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.training.checkpoints.restored_model import RestoredModel, restore_model
 from accel_engine.training.core.run_scaling import recorded_scale, scale_of_data
 from accel_engine.training.evaluation.input_specs import input_spec_of, not_images_reason
@@ -38,7 +38,7 @@ def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, 
     Raises:
         AccelError: The run's model cannot be restored, is not a classifier, or does not take images.
     """
-    step = latest_checkpoint(directory)
+    step = chosen_step(directory)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().plan_values)
     input_spec = read(directory).input_spec or _input_spec_of_data(plan)

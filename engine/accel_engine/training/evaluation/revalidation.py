@@ -18,9 +18,9 @@ from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
+from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import RunInfo
 from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.changed_data import check_restorable
@@ -49,7 +49,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         AccelError: The run is active, its model cannot be validated, or its data means something else.
     """
     info = _read_ended_run(directory)
-    step, plan = latest_checkpoint(directory), Plan.from_mapping(info.plan_values)
+    step, plan = chosen_step(directory), Plan.from_mapping(info.plan_values)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     dataset, stored = data.load(plan.data, plan.data_options), diagnostics.read(directory)
     notes = check_restorable(dataset, plan, stored)

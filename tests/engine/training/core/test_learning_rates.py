@@ -161,7 +161,9 @@ def test_a_scaled_rate_is_recorded(gym: Gym, models: str) -> None:
 def test_a_schedule_rejects_another_rate(gym: Gym, models: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:exponential"), at={4: [("learning_rate", 0.02)]})
 
-    assert trained.only(CommandAnswered).answer == "the learning rate follows ExponentialDecay"
+    assert trained.only(CommandAnswered).answer == (
+        "it follows a schedule (ExponentialDecay), and can only be set without one"
+    )
     np.testing.assert_allclose(trained.series["learning_rate"], rates("exponential"), rtol=1e-6)
 
 

@@ -44,6 +44,15 @@ def test_the_end_says_how_well_the_devices_were_used() -> None:
     assert format_event(used, RunState()) == "finished at step 600 after 1:23, 10.0 steps/s, 12.3 GFLOP/s, MFU 41%"
 
 
+def test_the_end_says_which_weights_the_model_has() -> None:
+    ended = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=600, epochs=2, seconds=83.0, metrics={})
+    state = RunState(ended=ended, model=Path("runs/k7m2/model.keras"))
+    assert RunOutcome().build(state).plain.splitlines()[-1] == "Trained model: runs/k7m2/model.keras"
+    best = replace(state, ended=replace(ended, model_step=400))
+    said = RunOutcome().build(best).plain.splitlines()[-1]
+    assert said == "Trained model, of its best step, 400: runs/k7m2/model.keras"
+
+
 def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_last() -> None:
     started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=141, pid=1, host="h", versions={})
     ended = RunEnded(

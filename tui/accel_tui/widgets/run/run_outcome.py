@@ -82,7 +82,8 @@ class RunOutcome(RunText):
         if ended.metrics:
             lines.append(Content(results(ended.metrics)))
         if state.model:
-            lines.append(Content.assemble(("Trained model: ", "$text-muted"), str(state.model)))
+            best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
+            lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
         return Content("\n").join(lines)
 
 

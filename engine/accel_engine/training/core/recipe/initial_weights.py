@@ -19,7 +19,7 @@ from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.tuning_checks import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.run.initial_weights import step_of_weights
+from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.run_paths import CHECKPOINTS, trained_model
 from accel_engine.training.core.saved_weights import has_averages, restore_weights
 
@@ -67,7 +67,7 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> tuple[set[int]
     """Load the weights of a run; returns the ids of those that were taken, and where they are from."""
     saved, problem = trained_model(directory), "it has no checkpoint"
     for _ in range(_ATTEMPTS):
-        if not (step := step_of_weights(directory)):
+        if not (step := chosen_step(directory)):
             break
         path = str(directory / CHECKPOINTS / f"step-{step}")
         try:

@@ -40,6 +40,11 @@ class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # K
             step < self.steps, self.first(step), self.second(keras.ops.maximum(step - self.steps, 0))
         )
 
+    @property
+    def description(self) -> str:
+        """What it is, for the user."""
+        return f"warm-up, then {type(self.second).__name__}"
+
     def get_config(self) -> dict[str, Any]:
         """The arguments, for Keras."""
         return {"first": self.first, "steps": self.steps, "second": self.second}

@@ -14,6 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
 from accel_engine.training.core.recipe import initial_weights
+from accel_engine.training.evaluation.revalidation import revalidate
 
 from ...conftest import Gym, Trained
 
@@ -80,7 +81,7 @@ def test_a_checkpoint_that_its_run_has_just_deleted_is_told_from_one_that_does_n
     trained = model.get_weights()
     model.set_weights([0 * weight for weight in trained])
     found = iter([3, 4])
-    monkeypatch.setattr(initial_weights, "step_of_weights", lambda _: next(found))
+    monkeypatch.setattr(initial_weights, "chosen_step", lambda _: next(found))
 
     ((note,), _) = initial_weights.load_initial_weights(model, plan)
 
@@ -90,7 +91,7 @@ def test_a_checkpoint_that_its_run_has_just_deleted_is_told_from_one_that_does_n
     monkeypatch.setattr(initial_weights, "trained_model", lambda _: None)
     other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     for step, words in ((3, "its checkpoint step-3 cannot be read: NotFoundError"), (4, "does not fit this model: ")):
-        monkeypatch.setattr(initial_weights, "step_of_weights", lambda _, step=step: step)
+        monkeypatch.setattr(initial_weights, "chosen_step", lambda _, step=step: step)
         with pytest.raises(PlanError, match=words):
             initial_weights.load_initial_weights(other, plan)
 
@@ -111,6 +112,8 @@ def test_the_best_step_and_its_averages_are_taken(gym: Gym, tmp_path: Path, kind
     accuracies = {event.step: event.metrics["accuracy"] for event in source.all(Validated)}
     best = max(accuracies, key=lambda step: accuracies[step])
     assert best < source.ended.steps
+    assert source.ended.model_step == best
+    assert revalidate(source.directory, lambda *_: None)["step"] == best
 
     trained = gym.train(plan.replace(initial_weights=str(source.directory), optimizer="sgd", learning_rate=1e-9))
 

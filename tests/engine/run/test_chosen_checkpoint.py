@@ -7,7 +7,7 @@ import pytest
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
-from accel_engine.run.initial_weights import step_of_weights
+from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.run_paths import CHECKPOINTS
 from example_events import model_built
 
@@ -34,4 +34,4 @@ def test_the_best_step_is_taken_if_its_direction_is_known(monitor: str, mode: st
             means = {"loss": value, "accuracy": value, "x": value}
             writer.write_event(Validated(time=1.0, epoch=1, step=at, metrics=means, seconds=0.1))
 
-    assert step_of_weights(directory) == step
+    assert chosen_step(directory) == step
