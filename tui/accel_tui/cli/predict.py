@@ -29,7 +29,8 @@ Examples:
 def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
     """Classify each IMAGE, a file or a folder of images, with the model of RUN.
 
-    The weights are those of the last checkpoint, or of the best one if the run has restore_best. PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
+    The weights are those of the last checkpoint, or of the best one if the run has restore_best.
+    PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
     Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an image or
     the model cannot be read, 2 if a file does not exist.
     """
