@@ -164,6 +164,7 @@ def test_a_plan_that_contradicts_the_settings_names_both_files(engines, run_comm
     ("words", "said"),
     [
         ("--model mpl", "did you mean mlp?"),
+        ("--metrics recall,precison", "'--metrics': 'precison': did you mean precision? Must be one or more of"),
         ("--data digts", "did you mean digits?"),
         ("--strategy mirored", "did you mean mirrored?"),
         ("--strategy mirrored", "two devices of the same kind, or --virtual-cpus 2"),

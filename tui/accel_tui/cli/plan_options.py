@@ -116,5 +116,7 @@ def _check(context: click.Context, option: click.Parameter, text: str | None) ->
     try:
         value = SPECS[option.name].parse(option.name, text)
     except PlanError as error:
-        raise click.BadParameter(f"{text!r} {error.allowed}", context, option) from error
+        colon = "" if error.allowed.startswith("must be") else ":"
+        wrong = error.value if isinstance(error.value, str) else text  # one name of a list, else the whole text
+        raise click.BadParameter(f"{wrong!r}{colon} {error.allowed}", context, option) from error
     return AUTO if value is None else value
