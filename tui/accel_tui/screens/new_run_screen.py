@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, Static
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_tui.formatting import field_labels
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
@@ -25,6 +25,7 @@ from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
+from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -54,6 +55,9 @@ RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
 CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
 
+KEEP = Answer("keep", "Cancel", "escape")
+RESET = Answer("reset", "Reset", "r", is_destructive=True)
+
 
 class NewRunScreen(DirtyRegionScreen):
     """Form for a new run.
@@ -76,10 +80,25 @@ class NewRunScreen(DirtyRegionScreen):
             "Defaults",
             id="new-run.defaults",
             show=False,
-            tooltip="Reset all fields to their defaults",
+            tooltip="Reset all fields to their defaults, after a question",
         ),
-        Binding("slash", "find('/')", "Find", id="new-run.find", tooltip="Find a field by its name or its help"),
-        Binding("f3", "find('f3')", "Find", id="new-run.find-from-field", tooltip="Find a field, also while in one"),
+        # With priority, as keys that are typed at once after these would else be for what has the focus before.
+        Binding(
+            "slash",
+            "find('/')",
+            "Find",
+            id="new-run.find",
+            tooltip="Find a field by its name or its help",
+            priority=True,
+        ),
+        Binding(
+            "f3",
+            "find('f3')",
+            "Find",
+            id="new-run.find-from-field",
+            tooltip="Find a field, also while in one",
+            priority=True,
+        ),
         Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
         Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
@@ -190,8 +209,15 @@ class NewRunScreen(DirtyRegionScreen):
         self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
-        """Reset the form to the defaults."""
-        self.form.load(self.form.defaults)
+        """Reset the form to the defaults; asks first if something differs from them."""
+
+        def reset(answer: str | None) -> None:
+            if answer == RESET.id:
+                self.form.load(self.form.defaults)
+
+        if labels := [field_labels.label(name) for name in self.form.changed]:
+            detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
+            self.app.push_screen(QuestionScreen("Reset the form?", detail, (KEEP, RESET)), reset)
 
     def action_find(self, key: str) -> None:
         """List the fields that match what is typed."""
