@@ -664,14 +664,19 @@ async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> 
 async def test_an_open_list_hides_neither_its_message_nor_a_part_of_the_other_column() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await stays(pilot)
-        for name, text in (("schedule", "cosin"), ("metrics", "precison"), ("augmentation", "mixup")):
+        for name, text in (("schedule", "cosin"), ("metrics", "precisio"), ("augmentation", "mixup")):
             await fill(pilot, name, text)
             picker = field(pilot, name).picker
-            await until(pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.is_on_screen, "the list")  # type: ignore[misc]
+            await until(
+                pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.is_on_screen, "the list"
+            )  # type: ignore[misc]
             assert picker.listed.region.width == picker.region.width, name
             errors = field(pilot, name).query(".-error")
             assert not any(error.display for error in errors), name
             await shows(pilot, *(f"{name}: did you mean" for _ in errors))  # next to Start
+            assert ("auc, precision, recall, f1_score, top_k_categorical_accuracy, …" in text_of(pilot)) is (
+                name == "metrics"
+            )
             await pilot.press("escape")
             await until(pilot, lambda picker=picker: not picker.is_open, "the end of the list")  # type: ignore[misc]
 

@@ -19,6 +19,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
+from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import form
@@ -54,6 +55,9 @@ RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
 
 CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
+
+STATUS_LINES = 2
+"""Lines of the message next to Start, as in the style sheet."""
 
 KEEP = Answer("keep", "Cancel", "escape")
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
@@ -177,6 +181,10 @@ class NewRunScreen(DirtyRegionScreen):
         table.border_title = "Recent runs"
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
+
+    def on_resize(self) -> None:
+        """Cut the message next to Start where it ends."""
+        self.call_after_refresh(self._show_status)
 
     def watch_launch(self) -> None:
         """Update the status line and disable Start while the run is starting."""
@@ -340,10 +348,13 @@ class NewRunScreen(DirtyRegionScreen):
         self.query_one("#start", Button).disabled = self.launch.is_starting
         if self.launch.is_starting:
             status.update(Content.styled("starting…", "$text-muted"))
-        elif self.launch.problem:
-            status.update(Content.styled(self.launch.problem, "$text-error"))
-        elif filled and filled.errors:
-            name, reason = next((name, word(filled.errors[name])) for name in SPECS if name in filled.errors)
-            status.update(Content.styled(f"{field_labels.label(name)}: {reason}", "$text-error"))
+        elif problem := self.launch.problem or _first_error(filled):
+            status.update(Content.styled(shorten_lines(problem, status.size.width, STATUS_LINES), "$text-error"))
         else:
             status.update(Content.styled(self.launch.engine_status, "$text-muted"))
+
+
+def _first_error(filled: ResolvedPlan | None) -> str:
+    """What is wrong with the first invalid field; empty if all are valid."""
+    errors = filled.errors if filled else {}
+    return next((f"{field_labels.label(name)}: {word(errors[name])}" for name in SPECS if name in errors), "")

@@ -276,7 +276,7 @@ class Picker(Widget):
         self.is_open = bool(options)
 
     def _list_width(self, options: Sequence[Option]) -> int:
-        """That of the field; of a list that is wider, to the end of the row, so that it cuts no word of another column."""
+        """That of the field; a wider list reaches the end of the row, so that it cuts no word of another column."""
         prompts = [line for option in options if isinstance(option.prompt, Content) for line in option.prompt.split()]
         longest = max((line.cell_length for line in prompts), default=0) + 1  # for a scrollbar
         row = next((each for each in self.ancestors_with_self if each.has_class("columns")), self.screen)
