@@ -10,8 +10,8 @@ def test_the_end_of_a_long_text_is_cut() -> None:
 
 def test_a_text_of_too_many_lines_ends_with_an_ellipsis() -> None:
     assert shorten_lines("one of ab, cd, ef", 8, 3) == "one of ab, cd, ef"
-    assert shorten_lines("one of ab, cd, ef", 8, 2) == "one of ab, cd, …"
-    assert shorten_lines("one of ab, cde, ef", 8, 2) == "one of ab, cde…"
+    assert shorten_lines("one of ab, cd, ef", 9, 2) == "one of ab, cd, …"
+    assert shorten_lines("one of ab, cde, ef", 9, 2) == "one of ab, cde,…"
     assert shorten_lines("one of ab, cd, ef", 0, 2) == "one of ab, cd, ef"  # before the first layout
 
 

@@ -150,6 +150,8 @@ async def test_the_command_follows_every_change() -> None:
         await pilot.press("f5")
         assert pilot.app.clipboard == "accel-tui train --model mlp --learning-rate 0.01"
         await pilot.press("f6")
+        await shows(pilot, "Reset the form?", "2 fields: model, learning rate")
+        await pilot.press("r")
         await hides(pilot, "--model")
 
 

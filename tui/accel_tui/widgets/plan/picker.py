@@ -279,8 +279,10 @@ class Picker(Widget):
         """That of the field; a wider list reaches the end of the row, so that it cuts no word of another column."""
         prompts = [line for option in options if isinstance(option.prompt, Content) for line in option.prompt.split()]
         longest = max((line.cell_length for line in prompts), default=0) + 1  # for a scrollbar
-        row = next((each for each in self.ancestors_with_self if each.has_class("columns")), self.screen)
-        return self.region.width if longest <= self.region.width else row.region.right - self.region.x
+        if longest <= self.region.width:
+            return self.region.width
+        rows = (each for each in self.ancestors if isinstance(each, Widget) and each.has_class("columns"))
+        return next(rows, self.screen).region.right - self.region.x
 
     def _move_in_list(self, by: int) -> None:
         """Skip impossible choices; single steps wrap around, longer ones stop at the ends."""
