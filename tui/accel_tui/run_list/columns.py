@@ -151,7 +151,7 @@ COLUMNS = (
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=7),
-    _plan("model", 18, 3),
+    _plan("model", 16, 3),
     _plan("data", 14, 4),
     _plan("strategy", 10, 6),
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=8),
