@@ -5,6 +5,7 @@ Files keep the original text. It is escaped where it enters what is shown (:func
 the command line writes only through ``accel_tui.cli.output``, and the dashboard through its canvas.
 """
 
+import math
 import re
 import shlex
 import unicodedata
@@ -84,6 +85,13 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     """The field names of a dataclass; empty for other classes and those with a ``__post_init__``."""
     is_plain = is_dataclass(kind) and not hasattr(kind, "__post_init__")
     return tuple(field.name for field in fields(kind)) if is_plain else ()
+
+
+def format_metric(value: float) -> str:
+    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-5``."""
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.2g}".replace("e-0", "e-")
+    return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

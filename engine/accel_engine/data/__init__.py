@@ -119,7 +119,7 @@ def find(spec: str) -> DatasetEntry:
         raise PlanError("data", spec, f"add the function that returns the data, e.g. {spec}:load")
     if "/" in spec or path.exists():
         raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}")
-    raise PlanError("data", spec, f"no such dataset; {suggestion(spec, CATALOGUE)}")
+    raise PlanError("data", spec, f"no such dataset or file; {suggestion(spec, CATALOGUE)}")
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Sequence
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.errors import PlanError, Words
+from accel_engine.errors import FieldValue, PlanError, Words
 
 PARTS = ("flip", "vertical-flip", "crop", "rotation", "zoom", "color", "randaugment", "erasing", "mixup", "cutmix")
 """The parts, in the order in which they change a batch."""
@@ -49,6 +49,16 @@ def mixes_targets(names: Sequence[str], task: str) -> bool:
     return any(part in MIXING for part in parts_of(names, task))
 
 
+def weights_of(class_weight: Sequence[str], *, of_data: bool) -> Words:
+    """Where the examples' weights are from, as parts of a message; empty if they have none.
+
+    Args:
+        class_weight: The plan's ``class_weight``.
+        of_data: Whether the data has sample weights.
+    """
+    return (FieldValue("class_weight"),) if class_weight else ("the data's sample weights",) if of_data else ()
+
+
 def augmentation_errors(
     names: Sequence[str],
     task: str,
@@ -56,7 +66,7 @@ def augmentation_errors(
     kind: str,
     shape: tuple[int | None, ...] | None,
     known_range: bool,
-    weighted: bool,
+    weighted: Words,
 ) -> Iterator[PlanError]:
     """Yield why an augmentation does not fit the data.
 
@@ -66,7 +76,7 @@ def augmentation_errors(
         kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
         shape: Shape of an example; ``None`` if it has several inputs.
         known_range: Whether the range of the values is known, as it is for uint8.
-        weighted: Whether examples have sample weights, such as those of their classes.
+        weighted: Where the examples' weights are from, by :func:`weights_of`.
     """
     if not names:
         return
@@ -81,7 +91,7 @@ def _reasons(
     shape: tuple[int | None, ...] | None,
     *,
     known_range: bool,
-    weighted: bool,
+    weighted: Words,
 ) -> Iterator[Words]:
     if shape is None:
         yield ("changes one image per example; the data has several inputs",)
@@ -104,4 +114,4 @@ def _reasons(
         if shape[2] is not None and shape[2] not in _CHANNELS.get(part, (shape[2],)):
             yield (f"{part} takes images with 1 or 3 channels; the data has {shape[2]}",)
         if part in MIXING and weighted:
-            yield (f"{part} mixes examples, whose weights cannot be mixed: leave out the weights or {part}",)
+            yield (f"{part} mixes examples, whose weights cannot be mixed: leave out ", *weighted, f" or {part}")

@@ -136,7 +136,9 @@ class FieldSpec:
         if word in self.aliases:
             return self.aliases[word]
         near = difflib.get_close_matches(word, (*self.choices, *self.aliases), n=1)
-        raise self._wrong(name, item, f" (did you mean {near[0]}?)" if near else "")
+        if near:  # first, as the choices may be many, and a narrow screen cuts them
+            raise PlanError(name, item, f"did you mean {near[0]}? Must be {self.allowed}")
+        raise self._wrong(name, item)
 
     def _number(self, text: str) -> float:
         """A number, or a share in percent."""

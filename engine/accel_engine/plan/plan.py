@@ -97,8 +97,7 @@ class Plan(PlanFields):
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
-            if name in REASONS:
-                lines.append(f"# default {default_text(name) or SPECS[name].none}: {REASONS[name]}")
+            lines.append(f"# default {default_text(name) or SPECS[name].none}: {REASONS[name]}")
             lines.append(tomlkit.dumps({name: SPECS[name].none if value is None else value}).strip())
         return "\n".join(lines) + "\n"
 

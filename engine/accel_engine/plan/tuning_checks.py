@@ -8,7 +8,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.models import AutoModel, ModelEntry, UserModel
-from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, parts_of
+from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, parts_of, weights_of
 from accel_engine.plan.fields import PlanFields
 from accel_engine.strategies import StrategyEntry
 
@@ -57,7 +57,7 @@ def _augmentation_errors(plan: PlanFields, strategy: StrategyEntry, data: Datase
         kind=data.kind,
         shape=data.shape,
         known_range=data.value_range is None or data.value_range.largest is not None,
-        weighted=bool(plan.class_weight) or (data.spec is not None and data.spec.weights is not None),
+        weighted=weights_of(plan.class_weight, of_data=data.spec is not None and data.spec.weights is not None),
     )
 
 

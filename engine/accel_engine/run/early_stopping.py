@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Validated
 from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.text import format_metric
 
 _Value = tuple[int, float, bool]
 """Step, value, and whether it counts for the patience."""
@@ -61,7 +62,7 @@ class EarlyStopping:
         """Why training stops."""
         unit = "validation" if self.monitor.startswith(VALIDATION_PREFIX) else "epoch"
         since = f"{self._waited} {unit}" + "s" * (self._waited != 1)
-        best = f"{self.best:.4g} at step {self.best_step:,}" if self._best else "no finite value"
+        best = f"{format_metric(self._best[1])} at step {self._best[0]:,}" if self._best else "no finite value"
         return f"early stopping: no better {self.monitor.replace('_', ' ')} in {since}; best: {best}"
 
     def best_among(self, steps: Iterable[int]) -> int | None:

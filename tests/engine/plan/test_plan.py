@@ -125,7 +125,8 @@ def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
     assert '# default never: the run trains all its epochs\npatience = "never"' in text
     for name, spec in SPECS.items():
         comment = text.partition(f"# {spec.doc}\n")[2].partition(f"{name} = ")[0]
-        assert comment == (f"# default {default_text(name) or spec.none}: {REASONS[name]}\n" if name in REASONS else "")
+        assert comment == f"# default {default_text(name) or spec.none}: {REASONS[name]}\n"
+    assert REASONS.keys() == SPECS.keys()
     assert tomllib.loads(text)["learning_rate"] == "auto"
     assert Plan.from_toml(text) == Plan()
 
@@ -223,7 +224,7 @@ def test_aliases_are_of_choices() -> None:
         ("metrics", 5, "root_mean_squared_error, r2_score, or none"),
         ("metrics", "accuracyy", "did you mean accuracy"),
         ("metrics", "MeanSquaredError", "did you mean mean_squared_error"),
-        ("augmentation", "flipp", "cutmix, or none (did you mean flip?)"),
+        ("augmentation", "flipp", "augmentation = 'flipp': did you mean flip? Must be one or more of"),
         ("class_weight", {"1": 3.0}, 'a list of names, or none (did you mean "1=3.0"?)'),
         ("rate_drops", 3, "must be a list of names"),
         ("time_limit", 5, 'must be text, e.g. "2h"'),
@@ -245,7 +246,7 @@ def test_aliases_are_of_choices() -> None:
         ("model", 3, "text"),
         ("model", "nowhere.py:build", "no such file"),
         ("model", "nowhere.keras", "no such file"),
-        ("data", "digit", "did you mean digits"),
+        ("data", "digit", "no such dataset or file; did you mean digits"),
         ("data", "nowhere.npz", "no such file"),
         ("data", "synthetic:0x3", "synthetic[:SHAPE"),
         ("strategy", "miror", "did you mean mirrored"),

@@ -41,7 +41,7 @@ epochs = 3
         6: "data = 'nowhere.csv': no such file",
         8: "momentum = 0.9: needs the optimizer sgd or rmsprop: use optimizer = 'sgd'",
         9: "warmup = 0.1: needs a schedule: use schedule = 'cosine'",
-        10: "xla = 'onn': must be one of auto, on, off (did you mean on?)",
+        10: "xla = 'onn': did you mean on? Must be one of auto, on, off",
         11: "remove the header [plan] and keep epochs",
     }.items():
         assert any(each.startswith(f":{line}: ") and words in each for each in said), (line, words, said)

@@ -41,7 +41,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"augmentation": "strong", "data": "alpha.npz"}, "augmentation", "1 or 3 channels; the data has 4"),
         ({"augmentation": "mixup,cutmix"}, "augmentation", "choose one of them"),
         ({"augmentation": "strong,mixup"}, "augmentation", "strong contains cutmix"),
-        ({"augmentation": "mixup", "class_weight": "0=2"}, "augmentation", "weights cannot be mixed"),
+        (
+            {"augmentation": "mixup", "class_weight": "0=2"},
+            "augmentation",
+            "weights cannot be mixed: leave out --class-weight or mixup",
+        ),
         ({"augmentation": "flip", "task": "sequence", "model": "mine.keras"}, "augmentation", "the task is sequence"),
         ({"augmentation": "cutmix", "task": "segmentation", "model": "mine.keras"}, "augmentation", "cutmix is for"),
         (

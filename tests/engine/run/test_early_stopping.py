@@ -57,6 +57,13 @@ def test_it_stops_where_keras_does(seed: int) -> None:
     assert stopped_at(values, min_delta=delta, patience=patience) == expected
 
 
+def test_the_best_value_is_said_in_the_digits_of_the_charts() -> None:
+    stopping = follow()
+    for step, value in enumerate((1.0, 2.0, 3.0), 1000):
+        stopping.observe(validated(step, value))
+    assert stopping.reason == "early stopping: no better validation loss in 2 validations; best: 1.0000 at step 1,000"
+
+
 def test_a_validation_by_command_may_be_the_best_but_does_not_count_as_waiting() -> None:
     stopping = follow()
     stopping.observe(validated(1, 1.0))
@@ -73,7 +80,7 @@ def test_a_metric_of_training_is_that_of_each_epoch() -> None:
     assert stopping.should_stop
     assert stopping.best_step == 10
     assert "accuracy" in stopping.reason
-    assert "0.7 at step 10" in stopping.reason
+    assert "0.7000 at step 10" in stopping.reason
 
 
 def test_values_after_the_checkpoint_of_a_continued_run_do_not_count() -> None:

@@ -30,7 +30,7 @@ def test_runs_are_a_table_of_80_columns(run_command, new_run, dead_pid):
     newest, oldest = result.lines[1:]
     assert newest.split()[:2] == [lost.directory.name, "lost"]
     assert " now " in newest
-    assert newest.split()[-4:] == ["4", "0.2500", "0.7500", "accuracy"]
+    assert newest.split()[-5:] == ["4", "0.2500", "0.7500", "val", "acc\u2026"]
     assert oldest.split()[1] == "finished"
     assert "\u2026" in oldest
 

@@ -184,6 +184,7 @@ def test_only_the_settings_that_fit_are_used(engines, run_command, tmp_path, mon
     ("words", "said"),
     [
         ("--model mpl", "did you mean mlp?"),
+        ("--metrics recall,precison", "'--metrics': 'precison': did you mean precision? Must be one or more of"),
         ("--data digts", "did you mean digits?"),
         ("--strategy mirored", "did you mean mirrored?"),
         ("--strategy mirrored", "two devices of the same kind, or --virtual-cpus 2"),

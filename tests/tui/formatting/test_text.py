@@ -1,4 +1,4 @@
-from accel_tui.formatting.text import fit, shorten, shorten_start
+from accel_tui.formatting.text import fit, shorten, shorten_lines, shorten_start
 
 
 def test_the_end_of_a_long_text_is_cut() -> None:
@@ -6,6 +6,13 @@ def test_the_end_of_a_long_text_is_cut() -> None:
     assert shorten("abcdef", 4) == "abc\u2026"
     assert shorten("abc", 0) == ""
     assert shorten("漢字", 3) == "漢…"
+
+
+def test_a_text_of_too_many_lines_ends_with_an_ellipsis() -> None:
+    assert shorten_lines("one of ab, cd, ef", 8, 3) == "one of ab, cd, ef"
+    assert shorten_lines("one of ab, cd, ef", 9, 2) == "one of ab, cd, …"
+    assert shorten_lines("one of ab, cde, ef", 9, 2) == "one of ab, cde,…"
+    assert shorten_lines("one of ab, cd, ef", 0, 2) == "one of ab, cd, ef"  # before the first layout
 
 
 def test_a_text_fills_its_width() -> None:

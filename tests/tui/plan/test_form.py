@@ -50,6 +50,14 @@ def test_every_wrong_field_says_what_it_may_be_and_the_others_count() -> None:
     assert filled.plan == Plan(seed=7)
 
 
+def test_a_wrong_name_of_a_list_is_named_with_the_one_meant_before_all_choices() -> None:
+    filled = form.evaluate({"metrics": "recall,precison", "augmentation": "flipp", "schedule": "cosin"})
+    errors = {name: word(reason) for name, reason in filled.errors.items()}
+    assert errors["metrics"].startswith("'precison': did you mean precision? Must be one or more of accuracy, auc,")
+    assert errors["augmentation"].startswith("did you mean flip? Must be one or more of ")
+    assert errors["schedule"].startswith("did you mean cosine? Must be one of ")
+
+
 def test_what_does_not_fit_the_machine_is_an_error_of_its_field() -> None:
     assert "two devices" in word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
     assert "or virtual CPUs set to 2" in word(form.evaluate({"strategy": "mirrored"}, (CPU,)).errors["strategy"])
@@ -187,7 +195,7 @@ def test_what_a_field_is_for_fits_a_line_of_a_small_terminal() -> None:
 def test_a_default_is_told_with_its_reason() -> None:
     assert form.reason("epochs").startswith("default 10: ")
     assert form.reason("patience").startswith("default never: ")
-    assert form.reason("name") == ""
+    assert form.reason("name").startswith("default none: ")
 
 
 @pytest.mark.parametrize(

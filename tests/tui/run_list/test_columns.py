@@ -90,6 +90,7 @@ def test_the_best_run_comes_first_whether_high_or_low_is_better() -> None:
         run("b", monitor="validation_loss", best=0.9, mode="max"),
     )
     assert ids(ordered(highest, SortOrder("best"))) == "ba"
-    assert monitor_of(exact[0], 10) == "loss"
-    assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 10) == "root mean…"
+    assert monitor_of(exact[0], 12) == "val loss"
+    assert monitor_of(run("a", monitor="loss", best=1.0), 12) == "loss"
+    assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 12) == "val root me…"
     assert monitor_of(run("a", monitor="validation_loss"), 10) == ""

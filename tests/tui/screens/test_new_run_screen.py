@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Button, OptionList
 
@@ -65,6 +66,12 @@ async def fill(pilot: Pilot[None], name: str, text: str) -> None:
     screen_of(pilot).form.go_to(name)
     await pilot.pause()
     await pilot.press(*text)
+
+
+def type_ahead(pilot: Pilot[None], *keys: str) -> None:
+    """Type keys before the first one is handled."""
+    for key in keys:
+        pilot.app.post_message(Key(key, key if len(key) == 1 else {"slash": "/"}.get(key)))
 
 
 async def stays(pilot: Pilot[None]) -> None:
@@ -143,6 +150,8 @@ async def test_the_command_follows_every_change() -> None:
         await pilot.press("f5")
         assert pilot.app.clipboard == "accel-tui train --model mlp --learning-rate 0.01"
         await pilot.press("f6")
+        await shows(pilot, "Reset the form?", "2 fields: model, learning rate")
+        await pilot.press("r")
         await hides(pilot, "--model")
 
 
@@ -241,6 +250,8 @@ async def test_fields_come_and_go_with_what_they_mean_and_keep_what_was_typed() 
         await pilot.press("tab")
         await shows(pilot, "--strategy multi-worker --local-workers 3")
         await pilot.press("f6")
+        await shows(pilot, "Reset the form?", "strategy, local workers")
+        await pilot.press("r")
         await hides(pilot, "local workers")
         assert text_of(pilot).count("$ accel-tui train ") == 1
 
@@ -265,6 +276,8 @@ async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> Non
         await fill(pilot, "reduction", "")
         await shows(pilot, "All-reduce algorithm for gradients")
         await pilot.press("f6")
+        await shows(pilot, "Reset the form?")
+        await pilot.press("r")
         await hides(pilot, "All-reduce algorithm for gradients")
         assert field(pilot, "cpu_kernels").picker.input.has_focus
 
@@ -631,6 +644,64 @@ async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None
         await pilot.press("f7")
         await hides(pilot, "patience 3")
         await shows(pilot, "$ accel-tui train --batch-size 32")
+
+
+async def test_resetting_the_form_asks_first_where_something_would_be_lost() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await pilot.press("d")
+        assert screen_of(pilot)  # there is nothing to ask
+        screen_of(pilot).form.set("epochs", "ma")
+        await shows(pilot, "• epochs")
+        await pilot.press("d")
+        await shows(pilot, "Reset the form?", "1 field: epochs")
+        await pilot.press("enter")
+        await hides(pilot, "Reset the form?")
+        assert field(pilot, "epochs").picker.value == "ma"
+        await pilot.press("d", "r")
+        await hides(pilot, "• epochs")
+        assert field(pilot, "epochs").picker.value == "10"
+
+
+async def test_an_open_list_hides_neither_its_message_nor_a_part_of_the_other_column() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        for name, text in (("schedule", "cosin"), ("metrics", "precisio"), ("augmentation", "mixup")):
+            await fill(pilot, name, text)
+            picker = field(pilot, name).picker
+            await until(
+                pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.is_on_screen, "the list"
+            )  # type: ignore[misc]
+            assert picker.listed.region.width == picker.region.width, name
+            errors = field(pilot, name).query(".-error")
+            assert not any(error.display for error in errors), name
+            await shows(pilot, *(f"{name}: did you mean" for _ in errors))  # next to Start
+            assert ("auc, precision, recall, f1_score, top_k_categorical_accuracy, …" in text_of(pilot)) is (
+                name == "metrics"
+            )
+            await pilot.press("escape")
+            await until(pilot, lambda picker=picker: not picker.is_open, "the end of the list")  # type: ignore[misc]
+
+
+async def test_enter_goes_to_the_field_that_its_value_has_shown() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        await fill(pilot, "patience", "")
+        type_ahead(pilot, "5", "enter")
+        await until(pilot, lambda: "min_delta" in shown(pilot), "the field that its value shows")
+        await until(pilot, lambda: field(pilot, "min_delta").picker.input.has_focus, "the focus")
+
+
+@pytest.mark.parametrize("key", ["f3", "slash"])
+async def test_letters_right_after_the_key_are_for_the_finder(key: str) -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await stays(pilot)
+        if key == "f3":
+            await fill(pilot, "name", "mine")
+        type_ahead(pilot, key, *"decay")
+        finder = screen_of(pilot).query_one(FieldFinder)
+        await until(pilot, lambda: finder.is_open and finder.selected == "weight_decay", "the field")
+        assert field(pilot, "name").picker.value == ("mine" if key == "f3" else "")
 
 
 async def test_the_users_own_defaults_are_not_marked() -> None:

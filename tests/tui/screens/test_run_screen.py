@@ -120,6 +120,18 @@ async def test_a_run_that_failed_before_its_first_step_shows_its_log_in_place_of
         await until(pilot, lambda: charts.is_on_screen and not log.is_on_screen, "the charts of a run taken up")
 
 
+async def test_an_early_end_looks_complete_and_an_empty_log_expects_nothing(engine: FakeEngine) -> None:
+    engine.train(200)
+    async with opened(engine.directory) as pilot:
+        await shows(pilot, "training", " 50%")
+        await pilot.press("l")
+        await shows(pilot, "no output yet")
+        engine.end(Outcome.FINISHED, "early stopping")
+        await shows(pilot, "ended early, after 2 of 4 epochs", "Log: no output")
+        assert "output yet" not in text_of(pilot)
+        assert "%" not in text_of(pilot).partition("ended early")[0].splitlines()[-1]
+
+
 async def test_long_lines_of_the_log_are_wrapped_anew_when_the_terminal_grows(engine: FakeEngine) -> None:
     async with opened(engine.directory) as pilot:
         await shows(pilot, "training")

@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
         ),
         ('\nthem = "x"', [":2: unknown setting 'them'; did you mean theme?"]),
         ("theme = 3", [":1: theme = 3: must be text"]),
-        ('glyphs = "asci"', [":1: glyphs = 'asci': must be one of auto, unicode, ascii (did you mean ascii?)"]),
+        ('glyphs = "asci"', [":1: glyphs = 'asci': did you mean ascii? Must be one of auto, unicode, ascii"]),
         ("epochs = 3", [":1: 'epochs' belongs in the table [plan]"]),
         ("bell = true", [":1: 'bell' belongs in the table [notify]"]),
         ("rates = 3", [":1: rates = 3: must be a table: put its settings below a [rates] header"]),

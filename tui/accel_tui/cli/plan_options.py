@@ -120,5 +120,7 @@ def check_option(context: click.Context, option: click.Parameter, text: str | No
         word = _TRUTHS.get(text.lower(), text) if option.name in SWITCHES else text
         value = SPECS[option.name].parse(option.name, word)
     except PlanError as error:
-        raise click.BadParameter(f"{text!r} {error.allowed}", context, option) from error
+        colon = "" if error.allowed.startswith("must be") else ":"
+        wrong = error.value if isinstance(error.value, str) else text  # one name of a list, else the whole text
+        raise click.BadParameter(f"{wrong!r}{colon} {error.allowed}", context, option) from error
     return AUTO if value is None else value

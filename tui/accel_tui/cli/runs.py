@@ -31,7 +31,10 @@ NAME_WIDTH = 18
 """Columns for the name on a terminal of 80 columns; a wider one gives it the rest."""
 
 MONITOR_WIDTH = 8
-"""Columns for the name of the metric that counts."""
+"""Columns for the name of the metric that counts on a terminal of 80 columns."""
+
+WIDE_MONITOR_WIDTH = 20
+"""The same on a wide terminal."""
 
 COLUMN_ALIASES = {"begun": "created", "took": "duration", "acc": "accuracy"}
 """Other names of columns: those of earlier versions, and the headings."""
@@ -77,8 +80,10 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     if not found:
         write(_no_runs())
         return
-    width = NAME_WIDTH + max(shutil.get_terminal_size((80, 24)).columns - 80, 0)
-    write(table(HEADER, [_row(run, width) for run in found]))
+    spare = max(shutil.get_terminal_size((80, 24)).columns - 80, 0)
+    monitor_width = min(MONITOR_WIDTH + spare, WIDE_MONITOR_WIDTH)
+    name_width = NAME_WIDTH + spare - (monitor_width - MONITOR_WIDTH)
+    write(table(HEADER, [_row(run, name_width, monitor_width) for run in found]))
     for run in found:
         if run.problem:
             write(f"\n{run.problem}")
@@ -94,17 +99,17 @@ def _no_runs() -> str:
     return f"No runs yet in {directory}. Start one: accel-tui train"
 
 
-def _row(run: RunSummary, width: int) -> tuple[str, ...]:
+def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...]:
     metrics = run.metrics or {}
     return (
-        shorten(printable_line(title_of(run)), width),
+        shorten(printable_line(title_of(run)), name_width),
         str(run.status or "unreadable"),
         numbers.ago(time.time() - run.info.created) if run.info else "",
         numbers.duration(run.seconds) if run.steps else "",
         f"{run.steps:,}" if run.steps else "",
         numbers.metric(metrics["loss"]) if "loss" in metrics else "",
         "" if run.best is None else numbers.metric(run.best),
-        printable_line(monitor_of(run, MONITOR_WIDTH)),
+        printable_line(monitor_of(run, monitor_width)),
     )
 
 

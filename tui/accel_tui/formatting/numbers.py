@@ -1,7 +1,8 @@
 """Formats numbers: durations, rates, metrics, bytes, counts, FLOPs, shapes and ages."""
 
-import math
 from collections.abc import Sequence
+
+from accel_engine.text import format_metric
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -49,11 +50,8 @@ def learning_rate(value: float) -> str:
     return f"{value:.4g}".replace("e-0", "e-")
 
 
-def metric(value: float) -> str:
-    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-5``."""
-    if 0 < abs(value) < 1e-3:
-        return f"{value:.2g}".replace("e-0", "e-")
-    return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"
+metric = format_metric
+"""A loss or an accuracy as in the engine's messages."""
 
 
 def size(count: float) -> str:

@@ -1,11 +1,22 @@
 """Cuts and pads text to a width in terminal cells."""
 
+import textwrap
+
 from rich.cells import cell_len, set_cell_size
 
 
 def shorten(text: str, width: int) -> str:
     """Cut the end of a text that is wider than ``width`` cells, with an ellipsis."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)) + "…"[: max(width, 0)]
+
+
+def shorten_lines(text: str, width: int, lines: int) -> str:
+    """Cut a text that takes more than some lines of ``width`` cells when it is wrapped, with an ellipsis."""
+    wrapped = textwrap.wrap(text, width, break_on_hyphens=False) if width > 0 else []
+    if len(wrapped) <= lines:
+        return text
+    end = shorten(f"{wrapped[lines - 1]} …", width)
+    return " ".join((*wrapped[: lines - 1], end))
 
 
 def shorten_start(text: str, width: int) -> str:

@@ -59,9 +59,9 @@ class FieldChoice:
 
 
 def reason(name: str) -> str:
-    """The default of a field with its reason, in one line of up to 78 columns; empty if its description says it."""
+    """The default of a field with its reason, in one line of up to 78 columns."""
     default = default_text(name) or field_labels.placeholder(name) or "none"
-    return f"default {default}: {REASONS[name]}" if name in REASONS else ""
+    return f"default {default}: {REASONS[name]}"
 
 
 def to_text(value: Any) -> str:
@@ -103,7 +103,8 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
         try:
             values[name] = SPECS[name].parse(name, text.strip() or (AUTO if SPECS[name].optional else ""))
         except PlanError as error:
-            errors[name] = error.reason
+            is_item = is_list(name) and error.value != text.strip()
+            errors[name] = (f"{error.value!r}: ", *error.reason) if is_item else error.reason
     plan, found = valid_part(values, invalid=errors)
     return plan, errors | {name: error.reason for name, error in found.items()}
 

@@ -96,8 +96,10 @@ def _is_better_lower(run: RunSummary) -> bool | None:
 
 
 def monitor_of(run: RunSummary, width: int) -> str:
-    """The metric whose best value counts, without ``validation``, in up to ``width`` cells."""
-    return shorten("" if run.best is None else run.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " "), width)
+    """The metric whose best value counts, in up to ``width`` cells; a validation's as ``val loss``."""
+    name = run.monitor.removeprefix(VALIDATION_PREFIX).replace("_", " ")
+    of_validation = run.monitor.startswith(VALIDATION_PREFIX)
+    return shorten("" if run.best is None else f"val {name}" if of_validation else name, width)
 
 
 def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey | None]:
@@ -149,7 +151,7 @@ COLUMNS = (
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=7),
-    _plan("model", 18, 3),
+    _plan("model", 16, 3),
     _plan("data", 14, 4),
     _plan("strategy", 10, 6),
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=8),
@@ -171,7 +173,7 @@ COLUMNS = (
         right=True,
         descending=True,
     ),
-    Column("monitor", 10, lambda run, _: monitor_of(run, 10), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
+    Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
     _metric("accuracy", 8, "accuracy", 10, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
     _metric("val acc", 7, "validation_accuracy", 11, descending=True),

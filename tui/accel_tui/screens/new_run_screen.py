@@ -17,14 +17,16 @@ from textual.widgets import Button, Input, Static
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_tui.formatting import field_labels
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
+from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import form
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
+from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -54,6 +56,12 @@ RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
 CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 """Hint while a list of choices is open."""
 
+STATUS_LINES = 2
+"""Lines of the message next to Start, as in the style sheet."""
+
+KEEP = Answer("keep", "Cancel", "escape")
+RESET = Answer("reset", "Reset", "r", is_destructive=True)
+
 
 class NewRunScreen(DirtyRegionScreen):
     """Form for a new run.
@@ -76,10 +84,25 @@ class NewRunScreen(DirtyRegionScreen):
             "Defaults",
             id="new-run.defaults",
             show=False,
-            tooltip="Reset all fields to their defaults",
+            tooltip="Reset all fields to their defaults, after a question",
         ),
-        Binding("slash", "find('/')", "Find", id="new-run.find", tooltip="Find a field by its name or its help"),
-        Binding("f3", "find('f3')", "Find", id="new-run.find-from-field", tooltip="Find a field, also while in one"),
+        # With priority, as keys that are typed at once after these would else be for what has the focus before.
+        Binding(
+            "slash",
+            "find('/')",
+            "Find",
+            id="new-run.find",
+            tooltip="Find a field by its name or its help",
+            priority=True,
+        ),
+        Binding(
+            "f3",
+            "find('f3')",
+            "Find",
+            id="new-run.find-from-field",
+            tooltip="Find a field, also while in one",
+            priority=True,
+        ),
         Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
         Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
@@ -159,6 +182,10 @@ class NewRunScreen(DirtyRegionScreen):
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)
 
+    def on_resize(self) -> None:
+        """Cut the message next to Start where it ends."""
+        self.call_after_refresh(self._show_status)
+
     def watch_launch(self) -> None:
         """Update the status line and disable Start while the run is starting."""
         self._show_status()
@@ -190,8 +217,15 @@ class NewRunScreen(DirtyRegionScreen):
         self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
-        """Reset the form to the defaults."""
-        self.form.load(self.form.defaults)
+        """Reset the form to the defaults; asks first if something differs from them."""
+
+        def reset(answer: str | None) -> None:
+            if answer == RESET.id:
+                self.form.load(self.form.defaults)
+
+        if labels := [field_labels.label(name) for name in self.form.changed]:
+            detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
+            self.app.push_screen(QuestionScreen("Reset the form?", detail, (KEEP, RESET)), reset)
 
     def action_find(self, key: str) -> None:
         """List the fields that match what is typed."""
@@ -314,10 +348,13 @@ class NewRunScreen(DirtyRegionScreen):
         self.query_one("#start", Button).disabled = self.launch.is_starting
         if self.launch.is_starting:
             status.update(Content.styled("starting…", "$text-muted"))
-        elif self.launch.problem:
-            status.update(Content.styled(self.launch.problem, "$text-error"))
-        elif filled and filled.errors:
-            name, reason = next((name, word(filled.errors[name])) for name in SPECS if name in filled.errors)
-            status.update(Content.styled(f"{field_labels.label(name)}: {reason}", "$text-error"))
+        elif problem := self.launch.problem or _first_error(filled):
+            status.update(Content.styled(shorten_lines(problem, status.size.width, STATUS_LINES), "$text-error"))
         else:
             status.update(Content.styled(self.launch.engine_status, "$text-muted"))
+
+
+def _first_error(filled: ResolvedPlan | None) -> str:
+    """What is wrong with the first invalid field; empty if all are valid."""
+    errors = filled.errors if filled else {}
+    return next((f"{field_labels.label(name)}: {word(errors[name])}" for name in SPECS if name in errors), "")

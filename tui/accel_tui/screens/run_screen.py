@@ -199,6 +199,7 @@ class RunScreen(DirtyRegionScreen):
         """Update the widgets, and notify of warnings, answers and the end."""
         for view in self._views:
             view.set_state(state)
+        self.query_one(LogView).has_ended = state.has_ended
         # A script's output is not in the log.
         has_no_steps = state.has_ended and not state.step and not is_script(state)
         if has_no_steps is not self._has_no_steps:

@@ -33,8 +33,6 @@ BUSY_SECONDS = 0.05
 AT_ONCE = 200
 """Maximum number of lines per message, so that keys are handled in between."""
 
-NO_OUTPUT = "no output yet"
-
 _PROMPTS = {"search": "search", "filter": "filter"}
 
 
@@ -82,6 +80,9 @@ class LogView(Widget):
 
     asking: reactive[str] = reactive("", repaint=False, init=False)
     """What the input asks for: ``search``, ``filter``, or empty if closed."""
+
+    has_ended: reactive[bool] = reactive(False, repaint=False, init=False)
+    """Whether the run has ended."""
 
     lines = getters.query_one(LogLines)
     _input = getters.query_one("#log-input", Input)
@@ -172,6 +173,10 @@ class LogView(Widget):
         self.set_class(bool(self.asking), "-asking")
         self.refresh_bindings()
 
+    def watch_has_ended(self) -> None:
+        """Expect no more output."""
+        self._update_bar()
+
     @on(Click, ".log-key")
     def _clicked(self, event: Click) -> None:
         event.stop()
@@ -252,7 +257,7 @@ class LogView(Widget):
         """Show the number of lines, the search and the filter."""
         lines = self.lines
         if not lines.lines:
-            words = NO_OUTPUT
+            words = "no output" if self.has_ended else "no output yet"
         else:
             all_of_them = counted(len(lines.lines), "line")
             words = all_of_them if lines.filter == Filter() else f"{lines.shown_count:,} of {all_of_them}"

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -30,6 +31,7 @@ class Field(Widget):
         color: $text-muted;
 
         &.-wrong { color: $text-error; }
+        &.-open .-error { display: none; }  /* the list is over it; Start's line has it too */
         Picker { max-width: 40; margin: 0 0 0 18; }
         .-error { height: auto; margin: 0 0 0 2; color: $text-error; }
     }
@@ -77,6 +79,10 @@ class Field(Widget):
             ("• " if self.is_changed else "  ", "" if self.error else "$accent bold"),
             (field_labels.label(self.field), "" if self.error else style),
         )
+
+    @on(Picker.Opened)
+    def _hide_error(self) -> None:  # the screen handles it too
+        self.set_class(self.picker.is_open, "-open")
 
     def on_descendant_focus(self) -> None:
         """Highlight the label."""

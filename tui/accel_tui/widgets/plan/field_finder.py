@@ -102,7 +102,7 @@ class FieldFinder(Widget):
         self.add_class("-open")
         wanted = self.query_one("#wanted", LineInput)
         wanted.value = self._chosen_by = ""
-        wanted.focus()
+        self.screen.set_focus(wanted)  # now, as the next keys are for it
         self._list("")
 
     @property

@@ -49,7 +49,6 @@ class Picker(Widget):
             constrain: inside inside;
             offset: 0 1;
             width: auto;
-            min-width: 24;
             max-width: 100vw;
             height: auto;
             max-height: 11;
@@ -97,6 +96,17 @@ class Picker(Widget):
     @dataclass
     class Opened(Message):
         """The list was opened or closed."""
+
+        picker: "Picker"
+
+        @property
+        def control(self) -> "Picker":
+            """The sender, for :func:`textual.on`."""
+            return self.picker
+
+    @dataclass
+    class Completed(Message):
+        """The text is complete: the focus is to go to the next field, which the text may show only now."""
 
         picker: "Picker"
 
@@ -183,7 +193,7 @@ class Picker(Widget):
     def action_accept_and_advance(self) -> None:
         """Accept the highlighted choice, and focus the next field."""
         self._accept()
-        self.screen.focus_next()
+        self.post_message(self.Completed(self))
 
     def action_open_or_accept(self) -> None:
         """Accept the highlighted choice, or what was typed and focus the next field; else open the list, if any."""
@@ -192,7 +202,7 @@ class Picker(Widget):
         elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:
-            self.screen.focus_next()
+            self.post_message(self.Completed(self))
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
@@ -255,6 +265,7 @@ class Picker(Widget):
             listed.can_focus = False
             self.mount(listed, before=self.input)  # after the input, the list would begin where the field ends
         self.listed.set_options(options)
+        self.listed.styles.min_width = self._list_width(options)
         ids = [option.id for option in options]
         at = at if at in ids else f"={self._last_of(self.value)}"
         possible = [index for index, choice in enumerate(choices) if choice.possible]
@@ -263,6 +274,15 @@ class Picker(Widget):
         else:
             self.listed.highlighted = possible[0] if possible else None
         self.is_open = bool(options)
+
+    def _list_width(self, options: Sequence[Option]) -> int:
+        """That of the field; a wider list reaches the end of the row, so that it cuts no word of another column."""
+        prompts = [line for option in options if isinstance(option.prompt, Content) for line in option.prompt.split()]
+        longest = max((line.cell_length for line in prompts), default=0) + 1  # for a scrollbar
+        if longest <= self.region.width:
+            return self.region.width
+        rows = (each for each in self.ancestors if isinstance(each, Widget) and each.has_class("columns"))
+        return next(rows, self.screen).region.right - self.region.x
 
     def _move_in_list(self, by: int) -> None:
         """Skip impossible choices; single steps wrap around, longer ones stop at the ends."""

@@ -141,6 +141,11 @@ class PlanForm(Widget):
         self._write({name: form.to_text(getattr(self.defaults, name)) for name in names})
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """The fields whose text is not that of the default, in their order on the screen."""
+        return tuple(name for name in ORDER if self._texts[name] != form.to_text(getattr(self.defaults, name)))
+
+    @property
     def values(self) -> dict[str, tuple[str, bool]]:
         """The text of each relevant field, or what it stands for if it is empty; and whether it is not the default."""
         filled = self.filled
@@ -184,6 +189,18 @@ class PlanForm(Widget):
         if event.picker.id:
             self._texts[event.picker.id] = event.value
         self._look()
+
+    @on(Picker.Completed)
+    def _focus_next(self, event: Picker.Completed) -> None:
+        """Focus the next field, which may still have to be mounted; after the last one of a group, the next group."""
+        event.stop()
+        names = [field.field for field in self.shown]
+        name = event.picker.id or ""
+        following = names[names.index(name) + 1] if name in names[:-1] else ""
+        if following and group_of(following) == group_of(name):
+            self.go_to(following)
+        else:
+            self.screen.focus_next()
 
     @on(GroupHeader.Toggled)
     def _toggle(self, event: GroupHeader.Toggled) -> None:  # the screen handles it too

@@ -1,5 +1,6 @@
 """The progress bar of a run."""
 
+from accel_engine.events import Outcome
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
@@ -20,8 +21,18 @@ class ProgressLine(RunLine):
                 tail += f"   {numbers.duration(left)} left"
             elif state.built and not state.total_steps:
                 tail += "   ETA after the first epoch"
+        elif ends_early := _early_end(state):
+            share, tail = 1.0, f" {ends_early}"
         width = max(0, self.width - len(tail))
         halves = int(share * width * 2)
         style = "$warning" if state.paused else "$error" if state.lost else "$primary"
         done = "━" * (halves // 2) + "╸" * (halves % 2)
         return [(done, style), ("─" * (width - len(done)), "$foreground 20%"), (tail, "")]
+
+
+def _early_end(state: RunState) -> str:
+    """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
+    ended, built, total = state.ended, state.built, state.total_steps
+    if not (ended and built and total and state.step < total and state.has_ended and ended.outcome is Outcome.FINISHED):
+        return ""
+    return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"

@@ -15,7 +15,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.augmentation import MIXING, augmentation_errors, parts_of
+from accel_engine.plan.augmentation import MIXING, augmentation_errors, parts_of, weights_of
 from accel_engine.training.core.task import INPUTS, Task
 from accel_engine.training.model_analysis.flops import UNCOUNTED
 
@@ -177,7 +177,7 @@ def choose_augmentation(
         kind=dataset.kind,
         shape=dataset.shape,
         known_range=largest is not None,
-        weighted=spec.weights is not None,
+        weighted=weights_of(plan.class_weight, of_data=spec.weights is not None),
     ):
         raise error
     if task.name == "reconstruction" and task.encoding != INPUTS:
