@@ -358,7 +358,7 @@ def test_a_plus_adds_epochs_to_those_that_are_trained(engines, run_command):
     assert few.status == 2
     assert "--epochs" in few.err
     assert "must be at least" in few.err
-    assert run_command("continue last --epochs +5 --detach").status == 0
+    assert run_command("continue last --epochs +5 --json").status == 0
     assert plan_of(engines.started[0]).epochs == trained + 5
 
 
