@@ -35,7 +35,7 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
     unknown = f"{name} is not measured; measured are {', '.join(known)}: "
     if "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
         return unknown + "use ", FieldValue("monitor", known[-1] if of_training else f"validation_{known[-1]}")
-    add = FieldValue("metrics", ",".join((*plan.metrics, name)))
+    add = FieldValue("metrics", ",".join((*_fitting(plan, task), name)))
     if of_training and name in MEASURED_AT_VALIDATION:
         return unknown + "add ", add, " and ", FieldValue("monitor", f"validation_{name}")
     return unknown + "add ", add
@@ -44,4 +44,9 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
 def measured_names(plan: PlanFields, task: str) -> tuple[str, ...]:
     """The loss and metrics that a model of the catalogue measures at validation, without a prefix."""
     accuracy = ("accuracy",) if "accuracy" in METRICS_OF.get(task, METRICS) else ()
-    return tuple(dict.fromkeys(("loss", *accuracy, *plan.metrics)))
+    return tuple(dict.fromkeys(("loss", *accuracy, *_fitting(plan, task))))
+
+
+def _fitting(plan: PlanFields, task: str) -> tuple[str, ...]:
+    """The metrics of a plan that fit a task; all if it is unknown."""
+    return tuple(name for name in plan.metrics if name in METRICS_OF.get(task, METRICS))
