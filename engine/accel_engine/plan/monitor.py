@@ -1,6 +1,6 @@
 """The metric that a plan monitors: of training, or of validation."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.fields import PlanFields
@@ -25,20 +25,41 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
     """
     name = plan.monitor.removeprefix("val_").removeprefix("validation_")
     of_training = monitors_training(plan)
-    if of_training and name in plan.metrics and name in MEASURED_AT_VALIDATION:
-        return f"{name} is measured at validation only: use ", FieldValue("monitor", f"validation_{name}")
-    if not name or task not in LOSSES_OF or (of_training and name in _OF_STEPS):
+    if task not in LOSSES_OF:  # then the loss and metrics may be any
+        is_late = of_training and name in plan.metrics and name in MEASURED_AT_VALIDATION
+        return unmeasured(name, (), (name,)) if is_late else ()
+    if not name or (of_training and name in _OF_STEPS):
         return ()
-    known = measured_names(plan, task)
+    validated = measured_names(plan, task)
+    trained = [each for each in validated if each not in MEASURED_AT_VALIDATION]
+    words = unmeasured(name if of_training else f"validation_{name}", trained, validated)
+    if not words or name in validated or "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
+        return words
+    add = FieldValue("metrics", ",".join((*_fitting(plan, task), name)))
+    reason = f"{name} is not measured; measured are {', '.join(validated)}: add "
+    if of_training and name in MEASURED_AT_VALIDATION:
+        return reason, add, " and ", FieldValue("monitor", f"validation_{name}")
+    return reason, add
+
+
+def unmeasured(monitor: str, trained: Sequence[str], validated: Sequence[str]) -> Words:
+    """Why a metric cannot be monitored, and what can; empty if it can.
+
+    Args:
+        monitor: The metric, with ``validation_`` before one of validation.
+        trained: The loss and metrics that are measured at each step.
+        validated: Those that are measured at validation, without a prefix.
+    """
+    name = monitor.removeprefix("validation_")
+    of_training = name == monitor
+    known = trained if of_training else validated
     if name in known:
         return ()
-    unknown = f"{name} is not measured; measured are {', '.join(known)}: "
-    if "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
-        return unknown + "use ", FieldValue("monitor", known[-1] if of_training else f"validation_{known[-1]}")
-    add = FieldValue("metrics", ",".join((*_fitting(plan, task), name)))
-    if of_training and name in MEASURED_AT_VALIDATION:
-        return unknown + "add ", add, " and ", FieldValue("monitor", f"validation_{name}")
-    return unknown + "add ", add
+    if of_training and name in validated:
+        return f"{name} is measured at validation only: use ", FieldValue("monitor", f"validation_{name}")
+    usual = "accuracy" if "accuracy" in known else "loss"
+    use = FieldValue("monitor", usual if of_training else f"validation_{usual}")
+    return f"{name} is not measured; measured are {', '.join(known)}: use ", use
 
 
 def measured_names(plan: PlanFields, task: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
+from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.early_stopping import EarlyStopping
 from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
@@ -180,12 +181,8 @@ def _follow(
     if matters and name != monitor and not validates:
         words = "there is nothing to validate: monitor a metric of training, such as ", FieldValue("monitor", "loss")
         raise PlanError("monitor", plan.monitor, *words)
-    if matters and measured and name == monitor and name in measured and name not in trained:
-        words = "is measured at validation only: use ", FieldValue("monitor", VALIDATION_PREFIX + name)
-        raise PlanError("monitor", plan.monitor, *words)
-    known = trained if name == monitor else measured
-    if matters and measured and name not in known:
-        raise PlanError("monitor", plan.monitor, f"is not measured; measured are {', '.join(known)}")
+    if matters and measured and (reason := unmeasured(monitor, trained, measured)):
+        raise PlanError("monitor", plan.monitor, *reason)
     lower = is_better_lower(monitor, plan.monitor_mode)
     if lower is None and matters:
         words = f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")
