@@ -57,6 +57,7 @@ def _check_epochs(context: click.Context, option: click.Parameter, text: str | N
 
 
 # The hidden ones may not change; the run then says why, and which may.
-continue_.params[1:1] = [plan_option(name, hidden=name not in CHANGEABLE) for name in SPECS]
-_EPOCHS = next(each for each in continue_.params if each.name == "epochs")
-_EPOCHS.callback = _check_epochs
+continue_.params[1:1] = [
+    plan_option(name, hidden=name not in CHANGEABLE, check=_check_epochs if name == "epochs" else check_option)
+    for name in SPECS
+]

@@ -1,6 +1,6 @@
 """The fields of a plan as command-line options, and their sections in the help."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -34,6 +34,10 @@ _METAVARS_BY_NAME = {
     "validation_data": "PATH",
     "class_weight": "CLASS=X,...",
 }
+
+
+Check = Callable[[click.Context, click.Parameter, str | None], Any]
+"""Parses the value of an option; ``None`` if it is not given."""
 
 
 class PlanCommand(click.Command):
@@ -78,13 +82,28 @@ class PlanCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def plan_option(name: str, *, default: Any = None, hidden: bool = False) -> click.Option:
+def check_option(context: click.Context, option: click.Parameter, text: str | None) -> Any:
+    """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
+    if text is None or option.name is None:
+        return None
+    try:
+        word = _TRUTHS.get(text.lower(), text) if option.name in SWITCHES else text
+        value = SPECS[option.name].parse(option.name, word)
+    except PlanError as error:
+        colon = "" if error.allowed.startswith("must be") else ":"
+        wrong = error.value if isinstance(error.value, str) else text  # one name of a list, else the whole text
+        raise click.BadParameter(f"{wrong!r}{colon} {error.allowed}", context, option) from error
+    return AUTO if value is None else value
+
+
+def plan_option(name: str, *, default: Any = None, hidden: bool = False, check: Check = check_option) -> click.Option:
     """Make the option of a plan field.
 
     Args:
         name: The field.
         default: The default, which the help shows unless it is a usual one.
         hidden: Whether to leave it out of the help.
+        check: Parses its value.
     """
     spec = SPECS[name]
     details = []
@@ -100,7 +119,7 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False) -> clic
     if default not in (None, "", (), *_USUAL_DEFAULTS):
         details.append(f"default: {default_text(name)}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([str(FieldValue(name))], callback=check_option, metavar=metavar, help=help_text, hidden=hidden)
+    return click.Option([str(FieldValue(name))], callback=check, metavar=metavar, help=help_text, hidden=hidden)
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,17 +129,3 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _section(name: str) -> str:
     return next((title for title, names in GROUPS.items() if name in names), "Options")
-
-
-def check_option(context: click.Context, option: click.Parameter, text: str | None) -> Any:
-    """Parse the value of an option as the type of its field; ``None`` if the option is not given."""
-    if text is None or option.name is None:
-        return None
-    try:
-        word = _TRUTHS.get(text.lower(), text) if option.name in SWITCHES else text
-        value = SPECS[option.name].parse(option.name, word)
-    except PlanError as error:
-        colon = "" if error.allowed.startswith("must be") else ":"
-        wrong = error.value if isinstance(error.value, str) else text  # one name of a list, else the whole text
-        raise click.BadParameter(f"{wrong!r}{colon} {error.allowed}", context, option) from error
-    return AUTO if value is None else value
