@@ -81,11 +81,8 @@ class FakeEngine:
 
     def begin(self, first_step: int = 0) -> "FakeEngine":
         self.step = first_step
-        self.writer.begin()
-        self.pretend()
-        self.writer.truncate(first_step)
-        self.say(
-            RunStarted,
+        started = RunStarted(
+            time=time.time(),
             run=self.directory.name,
             name=self.plan.name,
             plan=self.plan.to_mapping(),
@@ -94,6 +91,8 @@ class FakeEngine:
             host=socket.gethostname(),
             versions={},
         )
+        self.writer.begin(started)
+        self.pretend()
         self.enter(Phase.BUILDING)
         return self
 

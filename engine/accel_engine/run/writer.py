@@ -121,8 +121,7 @@ class RunWriter:
                 pending=None,
             )
             if started:
-                self._delete_steps(started.first_step)
-                self._database.delete_inside(started.first_step)
+                self._delete_after(started.first_step)
                 self._insert(started)
 
     def write_event(self, event: Event) -> None:
@@ -180,17 +179,11 @@ class RunWriter:
     def rewind(self, step: int) -> None:
         """Continue from an earlier step than the run's start says: delete what came later, and start again."""
         with self._writing(), self._database.transaction():
-            self._delete_steps(step)
-            self._database.delete_inside(step)
+            self._delete_after(step)
             kind, body = self._database.last_event(RunStarted.kind())
-            if kind:
-                started = from_stored(kind, clock.now(), body)
-                self._insert(replace(started, first_step=step))  # type: ignore[call-arg]  # of this kind of event
-
-    def truncate(self, step: int) -> None:
-        """Delete the steps from ``step`` on, as training continues from an earlier checkpoint."""
-        with self._writing(), self._database.transaction():
-            self._delete_steps(step)
+            started = from_stored(kind, clock.now(), body) if kind else None
+            if isinstance(started, RunStarted):
+                self._insert(replace(started, first_step=step))
 
     def read_steps(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
         """Read the series of the chunks within the steps from ``first`` up to ``last``, and their total seconds."""
@@ -252,6 +245,11 @@ class RunWriter:
 
     def _insert(self, event: Event) -> None:
         self._database.add_event(event.time, event.kind(), to_stored(event))
+
+    def _delete_after(self, step: int) -> None:
+        """Delete the steps and diagnostics after those that training continues from."""
+        self._delete_steps(step)
+        self._database.delete_inside(step)
 
     def _delete_steps(self, step: int) -> None:
         if step < self._step:

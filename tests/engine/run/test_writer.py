@@ -120,12 +120,12 @@ def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) ->
         (99, [0, 1, 2, 3, 4, 5, 6, 7]),
     ],
 )
-def test_truncating_forgets_later_steps_even_within_a_chunk(
+def test_rewinding_forgets_later_steps_even_within_a_chunk(
     directory: Path, writer: RunWriter, step: int, left: list[int]
 ) -> None:
     writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
     writer.write_chunk(4, 1.0, 2.0, {"loss": [4, 5, 6, 7], "accuracy": [4, 5, 6, 7]})
-    writer.truncate(step)
+    writer.rewind(step)
     with closing(RunReader(directory)) as reader:
         chunks = reader.poll().chunks
     assert [value for chunk in chunks for value in chunk.series["loss"].tolist()] == left
@@ -144,12 +144,12 @@ def test_rewinding_starts_again_from_an_earlier_step(directory: Path, writer: Ru
     assert [value for chunk in update.chunks for value in chunk.series["loss"].tolist()] == [0, 1]
 
 
-def test_steps_taken_again_after_truncating_reach_a_reader_that_saw_the_old_ones(
+def test_steps_taken_again_after_rewinding_reach_a_reader_that_saw_the_old_ones(
     writer: RunWriter, reader: RunReader
 ) -> None:
     writer.write_chunk(0, 0.0, 1.0, {"loss": [0, 1, 2, 3]})
     assert len(reader.poll().chunks) == 1
-    writer.truncate(2)
+    writer.rewind(2)
     writer.write_chunk(2, 1.0, 2.0, {"loss": [20, 30]})
     (again,) = reader.poll().chunks
     assert again.first_step == 2

@@ -118,7 +118,7 @@ def test_what_comes_later_is_added(writer: RunWriter, log: RunLog, tmp_path: Pat
 def test_steps_that_were_forgotten_are_taken_back(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
     train(writer, 0, 30)
     log.extend()
-    writer.truncate(15)
+    writer.rewind(15)
     train(writer, 15, 40, level=0.5)
     log.extend()
     assert steps(tmp_path) == [(step, step + 0.5 * (step >= 15)) for step in range(40)]

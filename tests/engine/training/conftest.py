@@ -119,7 +119,7 @@ class Gym:
             reopen(directory, plan)
         first = latest_checkpoint(directory)
         writer = RunWriter(directory)
-        writer.truncate(first)
+        writer.rewind(first)
         writer.begin()
         mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)

@@ -23,7 +23,6 @@ _NUMERIC = {
     "cosine_similarity": keras.metrics.CosineSimilarity,
 }
 
-
 _OF_A_CLASS = ("auc", "precision", "recall", "f1_score")
 """Metrics of one class, if there are two."""
 
