@@ -73,7 +73,7 @@ class ParsedPart:
     def _begin(self) -> bool:
         """Begin a part; return whether it is the one that is being recorded."""
         if self._run.part is None:
-            self._part = self._run.begin_part({"name": NAME})
+            self._part = self._run.begin_part({"name": NAME}, parsed=True)
             self._is_counted = False
             self._ended = self._part.time
             self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))

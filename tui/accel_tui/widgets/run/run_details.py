@@ -7,9 +7,11 @@ from operator import attrgetter
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
+from accel_engine.events import DevicesFound, ModelBuilt, Outcome, WorkCounted, XlaTried
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_tui.formatting import numbers
+from accel_tui.formatting.metrics import ranges
+from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
@@ -17,8 +19,11 @@ from accel_tui.widgets.run.run_text import RunText
 _LABEL, _VALUE = 15, 26
 """Widths of the two columns, in cells."""
 
+_SHOWN_PARTS = 6
+"""How many parts of a script are listed, the latest ones."""
+
 _rare_inputs = attrgetter(
-    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model", "validated"
+    "info", "built", "parts", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model", "validated"
 )
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
@@ -42,6 +47,7 @@ class RunDetails(RunText):
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
             facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
+        facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
         if state.work:
@@ -67,6 +73,31 @@ class RunDetails(RunText):
             for label, value in facts
             for first, line in _lines(value)
         )
+
+
+def _parts(state: RunState) -> Iterator[tuple[str, str]]:
+    """The latest parts of a script: name, epochs, steps and result."""
+    earlier = len(state.parts) - _SHOWN_PARTS
+    if earlier > 0:
+        yield "parts", f"{earlier:,} earlier"
+    for part in state.parts[-_SHOWN_PARTS:]:
+        yield f"part {part.started.part}", _part(part)
+
+
+def _part(part: Part) -> str:
+    started, built, ended = part.started, part.built, part.ended
+    if ended is None:
+        epochs = numbers.counted(built.epochs - started.epoch, "epoch") if built else ""
+        return ", ".join(filter(None, (started.name, epochs)))
+    epochs = numbers.counted(ended.epoch - started.epoch, "epoch") if ended.epoch > started.epoch else ""
+    steps = numbers.counted(ended.step - started.step, "step")
+    outcome = "" if ended.outcome is Outcome.FINISHED else str(ended.outcome)
+    metrics = [
+        f"{name.replace('validation_', 'val ').replace('_', ' ')} {' to '.join(map(numbers.metric, values))}"
+        for name, values in ranges(ended.metrics)
+        if name.endswith("loss")
+    ]
+    return ", ".join(filter(None, (started.name, epochs, steps, outcome, *metrics)))
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:

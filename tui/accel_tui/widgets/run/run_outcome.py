@@ -7,6 +7,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome
 from accel_tui.formatting import numbers
+from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
@@ -81,6 +82,8 @@ class RunOutcome(RunText):
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
             lines.append(Content(results(ended.metrics)))
+        if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
+            lines.append(Content(f"Its output is in the log (l). Run it again: {state.info.script}"))
         if state.model:
             best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
             lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
@@ -113,20 +116,16 @@ def _lost(state: RunState) -> Content:
         if full is not None and full >= _FULL
         else ""
     )
+    head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
     if state.info and state.info.script:
-        return Content.assemble(
-            (f"Lost: the script exited unexpectedly at step {state.step:,}", "bold"),
-            cause,
-            f"\nTo continue, run the script again: {state.info.script}",
-        )
+        again = "To continue, run the script again"
+        if state.is_launched:
+            again = "Its output is in the log (l). Run it again"
+        return Content.assemble(head, cause, f"\n{again}: {state.info.script}")
     saved = state.checkpoint
     rest = (
         f"R continues from the checkpoint at step {saved.step:,}."
         if saved
         else "There is no checkpoint to continue from."
     )
-    return Content.assemble(
-        (f"Lost: the training process exited unexpectedly at step {state.step:,}", "bold"),
-        cause,
-        f"\n{rest} Its last output is in the log (l).",
-    )
+    return Content.assemble(head, cause, f"\n{rest} Its last output is in the log (l).")

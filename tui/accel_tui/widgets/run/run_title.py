@@ -30,9 +30,9 @@ class RunTitle(RunText):
         values = info.plan_values
         # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
-        model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
+        trains = " on ".join(base_name(str(value)) for field in ("model", "data") if (value := values.get(field)))
         strategy = values.get("strategy")
-        trains = f"{model} on {data}" + (f", strategy {strategy}" if strategy not in (None, "default") else "")
+        trains += f", strategy {strategy}" if strategy not in (None, "", "default") else ""
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),
