@@ -31,7 +31,7 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
 @_command(
     "stop",
     "Stop a run after the current steps and write a checkpoint. Of a script that accel-tui run started, stop the fit, "
-    "and the script goes on; while no fit is running, interrupt the script as Ctrl-C does.",
+    "and the script keeps running; while no fit is running, interrupt the script as Ctrl-C does.",
     "accel-tui stop last",
 )
 @_run

@@ -55,7 +55,8 @@ def format_event(event: Event, state: RunState) -> str:
             count = event.parameters
             parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = numbers.counted(event.epochs, "epoch")
+            before = state.parts[-1].started.epoch if state.parts else 0
+            epochs = numbers.counted(event.epochs - before, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case events.EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}{_without_improvement(event, state)}"

@@ -63,7 +63,8 @@ class Log:
 
     def _put(self, lines: Sequence[Line]) -> None:
         now = self._clock()
-        if not lines and now >= self._due and self.state.step and _is_training(self.state):
+        has_progress = _is_training(self.state) and (self.state.built or self.state.step)
+        if not lines and now >= self._due and has_progress:
             lines = ((self.state.now, progress(self.state)),)
         if lines:
             self._due = now + EVERY

@@ -86,7 +86,7 @@ def _stop_answers(state: RunState) -> tuple[Answer, ...]:
 def _stop_detail(state: RunState) -> str:
     """What each way to stop a run does."""
     if state.can_control_training and state.part and state.is_launched:
-        return f"Stop {state.part.title} after the current batch: the script goes on.\n{_INTERRUPTS}"
+        return f"Stop {state.part.title} after the current batch; the script keeps running.\n{_INTERRUPTS}"
     if state.is_launched:
         return f"No fit is running that could be stopped.\n{_INTERRUPTS}"
     if is_script(state):

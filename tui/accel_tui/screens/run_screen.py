@@ -67,8 +67,20 @@ class RunScreen(DirtyRegionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
         Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
-        Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint; of a script, a fit"),
-        Binding("r", "learning_rate", "Learning rate", id="run.learning-rate", tooltip="Change the learning rate; of a script, of a fit"),
+        Binding(
+            "s",
+            "stop",
+            "Stop",
+            id="run.stop",
+            tooltip="Stop the run, with or without a final checkpoint; of a script, a fit",
+        ),
+        Binding(
+            "r",
+            "learning_rate",
+            "Learning rate",
+            id="run.learning-rate",
+            tooltip="Change the learning rate; of a script, of a fit",
+        ),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("R", "train_longer", "Train longer", id="run.continue", tooltip="Continue for more epochs"),

@@ -23,7 +23,17 @@ _SHOWN_PARTS = 6
 """How many parts of a script are listed, the latest ones."""
 
 _rare_inputs = attrgetter(
-    "info", "built", "parts", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model", "validated"
+    "info",
+    "built",
+    "parts",
+    "xla",
+    "micro_batches",
+    "work",
+    "devices",
+    "workers_met",
+    "checkpoint",
+    "model",
+    "validated",
 )
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
