@@ -22,7 +22,7 @@ STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=Tru
 STOP_FIT = Answer("stop", "Stop this fit", "s")
 INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
 
-_INTERRUPTS = "The script is interrupted as by Ctrl-C; once more sends SIGTERM, then SIGKILL."
+_INTERRUPTS = "Interrupt the script: as Ctrl-C does; once more sends SIGTERM, then SIGKILL."
 
 OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training")
 """What of a state decides which actions are offered."""
@@ -68,7 +68,7 @@ def has_log(state: RunState) -> bool:
 
 def after_detach(state: RunState) -> str:
     """What a live run does when its screen is left."""
-    return "stays paused" if state.paused else f"keeps {'running' if state.is_launched else 'training'}"
+    return "stays paused" if state.paused else "keeps running" if state.is_launched else "keeps training"
 
 
 def _in_training(state: RunState) -> bool | None:
@@ -86,9 +86,10 @@ def _stop_answers(state: RunState) -> tuple[Answer, ...]:
 def _stop_detail(state: RunState) -> str:
     """What each way to stop a run does."""
     if state.can_control_training and state.part and state.is_launched:
-        return f"Stop {state.part.title} after the current batch; the script keeps running.\n{_INTERRUPTS}"
+        stops = f"Stop this fit: {state.part.title} ends after the current batch, and the script keeps running."
+        return f"{stops}\n{_INTERRUPTS}"
     if state.is_launched:
-        return f"No fit is running that could be stopped.\n{_INTERRUPTS}"
+        return _INTERRUPTS
     if is_script(state):
         return "The script stops after the current batch; saving the model is up to the script."
     return "Continue the run later from the checkpoint. Without one, the steps since the last checkpoint are lost."
@@ -162,8 +163,8 @@ class RunControl:
         if not state.live:
             leave()
             return
-        activity = "paused" if state.paused else "running" if state.is_launched else "training"
-        question = f"{question} The run is {activity}."
+        activity = "training" if state.can_control_training else "running the script"
+        question = f"{question} The run is {'paused' if state.paused else activity}."
         detail = f"After Detach it {after_detach(state)}; accel-tui watch {self._directory.name} shows it again."
         stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
         self._ask(QuestionScreen(question, detail, (STAY, DETACH, *stops)), go)

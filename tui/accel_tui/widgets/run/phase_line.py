@@ -72,13 +72,16 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     }.get(current, ("●", "$primary"))
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
+    detail = state.part.title if state.part else state.phase.detail
+    if current is Phase.SCRIPT:
+        detail = "no fit is running"
     lasted = now - state.phase.time
     # The elapsed time of training is in the progress line.
     shows_duration = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
         (f" {numbers.duration(lasted)}" if shows_duration else "", ""),
-        (f"  {detail}" if (detail := state.part.title if state.part else state.phase.detail) else "", "$text-muted"),
+        (f"  {detail}" if detail else "", "$text-muted"),
     ]
 
 

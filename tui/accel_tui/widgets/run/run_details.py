@@ -16,8 +16,8 @@ from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
-_LABEL, _VALUE = 15, 26
-"""Widths of the two columns, in cells."""
+_LABEL, _VALUE = 15, 25
+"""Widths of the two columns, in cells, beside a scrollbar."""
 
 _SHOWN_PARTS = 6
 """How many parts of a script are listed, the latest ones."""
@@ -56,7 +56,8 @@ class RunDetails(RunText):
         """A line per known detail."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
-            facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
+            limits = "" if state.is_launched else " (only the script can save and continue)"
+            facts.append(("script", state.info.script + limits))
         facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
@@ -91,23 +92,32 @@ def _parts(state: RunState) -> Iterator[tuple[str, str]]:
     if earlier > 0:
         yield "parts", f"{earlier:,} earlier"
     for part in state.parts[-_SHOWN_PARTS:]:
-        yield f"part {part.started.part}", _part(part)
+        label = f"part {part.started.part}"
+        for value in filter(None, (_extent(part), _result(part))):
+            yield label, value
+            label = ""
 
 
-def _part(part: Part) -> str:
+def _extent(part: Part) -> str:
+    """The part's name, epochs and steps, as far as they are known."""
     started, built, ended = part.started, part.built, part.ended
-    if ended is None:
-        epochs = numbers.counted(built.epochs - started.epoch, "epoch") if built else ""
-        return ", ".join(filter(None, (started.name, epochs)))
-    epochs = numbers.counted(ended.epoch - started.epoch, "epoch") if ended.epoch > started.epoch else ""
-    steps = numbers.counted(ended.step - started.step, "step")
-    outcome = "" if ended.outcome is Outcome.FINISHED else str(ended.outcome)
-    metrics = [
-        f"{name.replace('validation_', 'val ').replace('_', ' ')} {' to '.join(map(numbers.metric, values))}"
-        for name, values in ranges(ended.metrics)
+    last_epoch = ended.epoch if ended else built.epochs if built else started.epoch
+    epochs = numbers.counted(last_epoch - started.epoch, "epoch") if last_epoch > started.epoch else ""
+    steps = numbers.counted(ended.step - started.step, "step") if ended else ""
+    return ", ".join(filter(None, (started.name, epochs, steps)))
+
+
+def _result(part: Part) -> str:
+    """The losses of an ended part, and its outcome unless it finished."""
+    if part.ended is None:
+        return ""
+    outcome = "" if part.ended.outcome is Outcome.FINISHED else str(part.ended.outcome)
+    losses = [
+        f"{name.replace(VALIDATION_PREFIX, 'val ').replace('_', ' ')} {' to '.join(map(numbers.metric, values))}"
+        for name, values in ranges(part.ended.metrics)
         if name.endswith("loss")
     ]
-    return ", ".join(filter(None, (started.name, epochs, steps, outcome, *metrics)))
+    return ", ".join(filter(None, (outcome, *losses)))
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:
