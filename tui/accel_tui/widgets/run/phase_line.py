@@ -73,7 +73,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
     detail = state.part.title if state.part else state.phase.detail
-    if current is Phase.SCRIPT:
+    if current is Phase.SCRIPT and not detail:
         detail = "no fit is running"
     lasted = now - state.phase.time
     # The elapsed time of training is in the progress line.

@@ -83,7 +83,7 @@ class RunOutcome(RunText):
         if ended.metrics:
             lines.append(Content(results(ended.metrics)))
         if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
-            lines.append(Content(f"Its output is in the log (l). Run it again: {state.info.script}"))
+            lines.append(Content(_again(state.info.script)))
         if state.model:
             best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
             lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
@@ -108,6 +108,11 @@ def _name(metric: str) -> str:
     return metric.removeprefix(_VALIDATION).replace("_", " ")
 
 
+def _again(command: str) -> str:
+    """Where the output of a script is, and how to start it again: a line that can be copied."""
+    return f"Its output is in the log (l). Run it again:\n{command}"
+
+
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
@@ -118,10 +123,9 @@ def _lost(state: RunState) -> Content:
     )
     head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
     if state.info and state.info.script:
-        again = "To continue, run the script again"
-        if state.is_launched:
-            again = "Its output is in the log (l). Run it again"
-        return Content.assemble(head, cause, f"\n{again}: {state.info.script}")
+        script = state.info.script
+        again = _again(script) if state.is_launched else f"To continue, run the script again: {script}"
+        return Content.assemble(head, cause, f"\n{again}")
     saved = state.checkpoint
     rest = (
         f"R continues from the checkpoint at step {saved.step:,}."
