@@ -31,7 +31,7 @@ def test_each_part_begins_and_ends_with_a_line(script: FakeScript, capsys: pytes
     ]
     assert "part 1 finished: loss 0.7200  validation loss 0.9000" in lines
     assert "10 parameters; 3 epochs of 50 steps, batch size 64; Adam" in lines
-    assert "part 2 stopped: stop requested by me: loss 0.7200  validation loss 0.9000" in lines
+    assert "part 2 stopped: stop requested by me; loss 0.7200  validation loss 0.9000" in lines
     assert lines[-1] == "finished at step 120 after 1:23, 200 steps/s"
 
 

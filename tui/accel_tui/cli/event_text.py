@@ -127,7 +127,8 @@ def _is_validated(state: RunState) -> bool:
 def _format_part_end(event: events.PartEnded) -> str:
     result = means({name: value for name, value in event.metrics.items() if name.endswith("loss")})
     why = event.reason if event.outcome is not Outcome.FINISHED else ""
-    return f"part {event.part} {event.outcome}" + "".join(f": {text}" for text in (why, result) if text)
+    said = "; ".join(filter(None, (why, result)))
+    return f"part {event.part} {event.outcome}" + (f": {said}" if said else "")
 
 
 def _format_end(event: events.RunEnded, state: RunState) -> str:
