@@ -29,10 +29,10 @@ async def test_the_part_is_named_with_its_own_progress(script: FakeScript, size:
 async def test_the_details_list_the_parts(script: FakeScript) -> None:
     script.fit("base", epochs=1).begin_part("tuned", epochs=4)
     async with opened(script.directory, WIDE) as pilot:
-        await shows(pilot, "base, 1 epoch, 100 steps", "loss 0.7200, val loss", "tuned, 4 epochs", COMMAND[:20])
+        await shows(pilot, "base, 1 epoch, 100 steps", "val loss 0.9000", "tuned, 4 epochs", COMMAND[:20])
         script.train(50)
         script.end_part(Outcome.STOPPED)
-        await shows(pilot, "tuned, 50 steps", "stopped, loss 0.7200, val")
+        await shows(pilot, "tuned, 50 steps", "stopped, val loss 0.9000")
 
 
 async def test_a_script_with_many_parts_lists_the_latest(script: FakeScript) -> None:

@@ -71,6 +71,28 @@ async def test_a_text_is_searched_and_its_places_are_gone_through(log: Path) -> 
         await shows(pilot, "the loss is new", "following")
 
 
+@pytest.mark.parametrize("size", [(80, 8), (60, 12), (120, 30)])
+async def test_a_log_that_is_followed_is_followed_in_another_size(log: Path, size: tuple[int, int]) -> None:
+    write(log, *(f"line {number}" for number in range(50)))
+    async with opened(log) as (pilot, _):
+        await shows(pilot, "line 49", "50 lines, following")
+        await pilot.resize_terminal(*size)
+        await shows(pilot, "line 49", "50 lines, following")
+        write(log, "the last one")
+        await shows(pilot, "the last one", "51 lines, following")
+
+
+async def test_a_log_that_is_read_stays_where_it_is_in_another_size(log: Path) -> None:
+    write(log, *(f"line {number}" for number in range(50)))
+    async with opened(log) as (pilot, _):
+        await shows(pilot, "line 49", "50 lines, following")
+        await pilot.press("home")
+        await shows(pilot, "line 0")
+        await pilot.resize_terminal(80, 9)
+        await shows(pilot, "line 0")
+        assert "following" not in text_of(pilot)
+
+
 async def test_asking_can_be_left_with_what_was_there_before(log: Path) -> None:
     write(log, "one", "two")
     async with opened(log) as (pilot, view):

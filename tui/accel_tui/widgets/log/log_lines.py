@@ -102,7 +102,7 @@ class LogLines(ScrollView, can_focus=True):
         self._rows: list[_Row] = []
         self._found: list[int] = []  # line numbers
         self._here: int | None = None
-        self._width = 0
+        self._width = self._height = 0
 
     @property
     def follows(self) -> bool:
@@ -163,7 +163,10 @@ class LogLines(ScrollView, can_focus=True):
     def show_only(self, wanted: Filter) -> None:
         """Set the filter."""
         self.filter = wanted
-        self._lay_out_again()
+        followed = self.follows
+        self._lay_out()
+        if followed:
+            self.scroll_end(animate=False)
 
     def search(self, text: str) -> None:
         """Search a text, and go to the last visible match, or the nearest above."""
@@ -219,12 +222,15 @@ class LogLines(ScrollView, can_focus=True):
         self.post_message(self.Changed())
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap the lines for the new width."""
+        """Wrap the lines for the new width, and stay at the end in less height."""
         del event
-        width = self.scrollable_content_region.width
+        followed = not self.is_truncated and self.scroll_offset.y >= len(self._rows) - self._height
+        width, self._height = self.scrollable_content_region.size
         if width != self._width:
             self._width = width
-            self._lay_out_again()
+            self._lay_out()
+        if followed:
+            self.scroll_end(animate=False)
 
     def render_line(self, y: int) -> Strip:
         """A row."""
@@ -257,12 +263,6 @@ class LogLines(ScrollView, can_focus=True):
         if not self.scroll_offset.y <= row < self.scroll_offset.y + self.size.height - 1:
             self.scroll_to(y=max(0, row - self.size.height // 2), animate=False)
         self.refresh()
-
-    def _lay_out_again(self) -> None:
-        followed = self.follows
-        self._lay_out()
-        if followed:
-            self.scroll_end(animate=False)
 
     def _lay_out(self) -> None:
         self._rows, self._found, self.shown_count = [], [], 0

@@ -10,7 +10,6 @@ from textual.content import Content
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, WorkCounted, XlaTried
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_tui.formatting import numbers
-from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -108,16 +107,14 @@ def _extent(part: Part) -> str:
 
 
 def _result(part: Part) -> str:
-    """The losses of an ended part, and its outcome unless it finished."""
+    """The outcome of an ended part unless it finished, and its loss, of the validation if it has one."""
     if part.ended is None:
         return ""
     outcome = "" if part.ended.outcome is Outcome.FINISHED else str(part.ended.outcome)
-    losses = [
-        f"{name.replace(VALIDATION_PREFIX, 'val ').replace('_', ' ')} {' to '.join(map(numbers.metric, values))}"
-        for name, values in ranges(part.ended.metrics)
-        if name.endswith("loss")
-    ]
-    return ", ".join(filter(None, (outcome, *losses)))
+    for name, label in ((f"{VALIDATION_PREFIX}loss", "val loss"), ("loss", "loss")):
+        if (loss := part.ended.metrics.get(name)) is not None:
+            return ", ".join(filter(None, (outcome, f"{label} {numbers.metric(loss)}")))
+    return outcome
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:
