@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.devices.protobuf import bytes_field, double_field, integer_field, length_prefix, text_field
+from accel_engine.protobuf import bytes_field, double_field, integer_field, length_prefix, text_field
 
 Rows = npt.NDArray[np.uint8]
 """Messages of one length, ``[messages, bytes]``."""

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from accel_engine.devices import tpu_metrics
-from accel_engine.devices.protobuf import MalformedError, Message, text_field
+from accel_engine.protobuf import MalformedError, Message, text_field
 from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,
     MEMORY_TOTAL,

@@ -19,7 +19,7 @@ NO_VALUE = "—"
 """Shown where a run has no value."""
 
 _UNKNOWN: Any = object()
-"""The value of a field that a script did not record."""
+"""The value of a field that is not known of a run."""
 
 _TITLES = frozenset({"name"})  # shown as column titles
 
@@ -43,9 +43,10 @@ class ComparedRun:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """Its plan, with defaults for fields added later; for a script, the recorded fields."""
+        """Its plan, with defaults for fields added later; without an engine, the known fields."""
         info = self.run.info
-        return info.plan_values if info and info.script else {**DEFAULTS, **(info.plan_values if info else {})}
+        defaults = DEFAULTS if info is None or info.has_engine else {}
+        return {**defaults, **(info.plan_values if info else {})}
 
     @property
     def speed(self) -> float | None:
@@ -116,7 +117,7 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
     defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
-    # A field that a script did not record counts as its default.
+    # A field that is not known counts as its default.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
     }

@@ -28,6 +28,11 @@ def is_script(state: RunState) -> bool:
     return bool(state.info and state.info.script)
 
 
+def has_engine(state: RunState) -> bool:
+    """Whether an engine trains the run, as far as is known."""
+    return state.info is None or state.info.has_engine
+
+
 def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
     """Whether a run's state allows an action, and the command of it is not pending."""
     match action:
@@ -38,15 +43,15 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
         case "stop" | "learning_rate" | "detach":
             return state.live
         case "checkpoint":
-            return state.live and not is_script(state)
+            return state.live and has_engine(state)
         case "diagnostics" | "log" | "search_log":
-            return not is_script(state)  # a script keeps its model, data and output to itself
+            return has_engine(state)  # a script keeps its model, data and output to itself
         case "continue":
             ended_early = state.info is not None and state.info.status in CONTINUABLE
-            return ended_early and state.checkpoint is not None and not is_script(state)
+            return ended_early and state.checkpoint is not None and has_engine(state)
         case "train_longer":
             is_finished = state.info is not None and state.info.status is Status.FINISHED
-            return is_finished and state.checkpoint is not None and not is_script(state)
+            return is_finished and state.checkpoint is not None and has_engine(state)
     return True
 
 

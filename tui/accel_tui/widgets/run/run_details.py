@@ -8,7 +8,10 @@ from operator import attrgetter
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
+from accel_engine.run import RunInfo
 from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.status import ImportSource
+from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -42,6 +45,8 @@ class RunDetails(RunText):
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
             facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
+        if state.info and state.info.source:
+            facts += _imported(state.info, state.info.source)
         if built := state.built:
             facts += _model(built, state)
         if state.work:
@@ -73,6 +78,13 @@ def _lines(value: str) -> Iterator[tuple[bool, str]]:
     """The wrapped lines of a value, and whether each is the first."""
     for number, line in enumerate(textwrap.wrap(value, _VALUE) or [""]):
         yield not number, line
+
+
+def _imported(info: RunInfo, source: ImportSource) -> list[tuple[str, str]]:
+    """Where a run was imported from, and its hyperparameters."""
+    known = ", ".join(f"{name} {value}" for name, value in info.plan_values.items() if name != "name")
+    facts = [("imported from", source.path), ("format", source.format), ("config", known)]
+    return [(label, printable_line(value)) for label, value in facts if value]
 
 
 def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:

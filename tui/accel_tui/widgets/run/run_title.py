@@ -33,6 +33,8 @@ class RunTitle(RunText):
         model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
         strategy = values.get("strategy")
         trains = f"{model} on {data}" + (f", strategy {strategy}" if strategy not in (None, "default") else "")
+        if info.source:
+            trains = f"imported from {base_name(info.source.path)}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),
