@@ -20,8 +20,9 @@ _TAG, _SIMPLE_VALUE, _IMAGE, _HISTOGRAM, _AUDIO, _TENSOR, _METADATA = 1, 2, 4, 5
 _PLUGIN_DATA, _PLUGIN_NAME = 1, 1  # of SummaryMetadata and its PluginData
 _STATUS, _START = 1, 1  # of SessionLog
 _DTYPE, _CONTENT = 1, 4  # of TensorProto
-_FORMATS = {1: ("<f", 5), 2: ("<d", 6), 3: ("<i", 7), 9: ("<q", 10), 19: ("<e", 13)}
-"""Format and field of a tensor's value by its dtype."""
+_FLOAT, _DOUBLE = 1, 2  # dtypes
+_FORMATS = {_FLOAT: ("<f", 5), _DOUBLE: ("<d", 6)}
+"""Format and field of a tensor's value by its dtype; TensorFlow converts scalars to float32."""
 
 _OLD_KINDS = {_IMAGE: "images", _HISTOGRAM: "histograms", _AUDIO: "audio"}
 
@@ -66,9 +67,10 @@ class EventValues:
             event = Message(record)
             time, step = event.double(_WALL_TIME) or math.nan, event.integer(_STEP) or 0
             self.began = time if math.isnan(self.began) else self.began
-            for value in event.message(_SUMMARY).messages(_VALUE):
-                self._add(value, step, time)
-            if event.message(_SESSION_LOG).integer(_STATUS) == _START:
+            if event.data(_SUMMARY):
+                for value in event.message(_SUMMARY).messages(_VALUE):
+                    self._add(value, step, time)
+            elif event.message(_SESSION_LOG).integer(_STATUS) == _START:
                 for collector in self._collectors.values():
                     collector.restart(step)
         except MalformedError:
@@ -97,11 +99,10 @@ def _plugin(metadata: bytes) -> str:
 def _scalar(tensor: Message) -> float | None:
     """The value of a tensor of shape ``[]``; ``None`` for other shapes and types."""
     form, field = _FORMATS.get(tensor.integer(_DTYPE) or 0, ("", 0))
-    for data in (*tensor.data(_CONTENT), *(tensor.data(field) if form in ("<f", "<d") else ())):
+    for data in (*tensor.data(_CONTENT), *tensor.data(field)):
         if form and len(data) == struct.calcsize(form):
             return float(struct.unpack(form, data)[0])
-    plain = {"<f": tensor.single, "<d": tensor.double}.get(form)
-    return plain(field) if plain else None
+    return tensor.double(field) if form == "<d" else tensor.single(field)
 
 
 def _first_time(file: Path) -> float:

@@ -159,7 +159,7 @@ def _values(items: list[Message]) -> dict[str, Any]:
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by name, those of nested mappings by ``outer.inner``; one with a ``_type``, such as an image, is one value."""
+    """Values by name, nested ones by ``outer.inner``; a mapping with a ``_type``, such as an image, is one value."""
     for key, value in values.items():
         if isinstance(value, dict) and "_type" not in value and value:
             yield from _flat(value, f"{prefix}{key}.")

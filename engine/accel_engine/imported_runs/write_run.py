@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,13 +194,13 @@ def _end(
     run: SourceRun, names: Mapping[str, str], steps: Steps, times: Floats, ended: float, seconds: float
 ) -> RunEnded:
     last = run.epochs[-1].metrics if run.epochs else {name: each.values[-1] for name, each in run.series.items()}
-    metrics = {names[name]: float(value) for name, value in (last | run.results).items()}
+    metrics = {names[name]: float(value) for name, value in {**last, **run.results}.items()}
     metrics |= {VALIDATION_PREFIX + names[name]: float(each.values[-1]) for name, each in run.validations.items()}
     taken, took = (float(each[-1] - each[0]) if len(each) else 0.0 for each in (steps, times))
     return RunEnded(
         time=ended,
         outcome=Outcome.FINISHED,
-        steps=int(steps[-1]) + 1 if len(steps) else max((int(each.steps[-1]) for each in run.validations.values())),
+        steps=int(steps[-1]) + 1 if len(steps) else max(int(each.steps[-1]) for each in run.validations.values()),
         epochs=run.epochs[-1].number if run.epochs else 0,
         seconds=seconds,
         steps_per_second=taken / took if took else 0.0,
