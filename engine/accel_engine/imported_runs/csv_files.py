@@ -283,7 +283,7 @@ def _ended_epochs(steps: Steps, times: Floats, epochs: Floats, series: Mapping[s
     np.maximum.at(ends, index, steps[known] + 1)
     np.fmax.at(last_times, index, times[known])
     ends = np.maximum.accumulate(ends)
-    spans = np.diff(ends, prepend=0)
+    spans = np.diff(ends, prepend=steps[known].min())
     ended = len(spans) - (len(spans) > 1 and bool(spans[-1] < spans[-2]))
     first = 0
     found = []

@@ -145,9 +145,9 @@ class Curve:
             return found
         buckets = np.arange(start, stop)
         if self.is_sparse:  # one value beyond either edge
-            known = np.flatnonzero(self.finite)
-            begin, end = np.searchsorted(known, (start, stop))
-            buckets = known[max(begin - 1, 0) : end + 1]
+            valued = np.flatnonzero(self.finite)
+            before, after = np.searchsorted(valued, (start, stop))
+            buckets = valued[max(before - 1, 0) : after + 1]
         middles = buckets * float(self.width) + (self.first_step + (self.width - 1) / 2)
         if buckets[-1] == len(self.low) - 1:
             middles[-1] = self.middle(len(self.low) - 1)
