@@ -107,6 +107,8 @@ class Comparison:
     def summary(self) -> str:
         """The equal fields in a sentence."""
         equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        if not self.equal and not self.defaults:
+            return "No plan fields in common are known."
         rest = f"{numbers.counted(self.defaults, 'field')} at default"
         return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 

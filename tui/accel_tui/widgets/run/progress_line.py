@@ -11,8 +11,8 @@ class ProgressLine(RunLine):
     """A bar over all epochs, percentage, elapsed and remaining time."""
 
     def spans(self, state: RunState) -> list[TextSpan]:
-        """The bar and its figures; an empty bar while the number of steps is unknown."""
-        share = state.step / state.total_steps if state.total_steps else 0.0
+        """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
+        share = state.step / state.total_steps if state.total_steps else float(_has_finished(state))
         # never 100% before the last step
         tail = f" {int(share * 100):3}%"
         if state.live and (elapsed := state.elapsed(state.now)) is not None:
@@ -30,9 +30,13 @@ class ProgressLine(RunLine):
         return [(done, style), ("─" * (width - len(done)), "$foreground 20%"), (tail, "")]
 
 
+def _has_finished(state: RunState) -> bool:
+    return state.has_ended and state.ended is not None and state.ended.outcome is Outcome.FINISHED
+
+
 def _early_end(state: RunState) -> str:
     """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
     ended, built, total = state.ended, state.built, state.total_steps
-    if not (ended and built and total and state.step < total and state.has_ended and ended.outcome is Outcome.FINISHED):
+    if not (ended and built and total and state.step < total and _has_finished(state)):
         return ""
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"
