@@ -77,6 +77,7 @@ class RunInfo:
         annotations: The user's name, note and tags.
         script: Command line of the user's script that trains it; empty for other runs.
         source: The files that it was imported from; ``None`` for other runs.
+        launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
     """
 
@@ -91,6 +92,7 @@ class RunInfo:
     annotations: Annotations = field(default_factory=Annotations)
     script: str = ""
     source: ImportSource | None = None
+    launched: bool = False
     clock_offset: float | None = None
 
     @property
@@ -133,6 +135,7 @@ def read_info(database: Database) -> RunInfo:
         annotations=read_annotations(meta),
         script=script,
         source=source,
+        launched=bool(meta.get("launched")),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
 
