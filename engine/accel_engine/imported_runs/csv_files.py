@@ -14,7 +14,6 @@ from typing import TextIO
 import numpy as np
 
 from accel_engine.errors import DataError, UsageError
-from accel_engine.imported_runs.metric_names import split_name
 from accel_engine.imported_runs.source_run import (
     Epoch,
     Floats,
@@ -154,14 +153,14 @@ class _Table:
         stream.seek(0)
         self._lines = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count))
         self._file = file
-        self._header = self._read_header()
-        self._step = self._find("--step", columns.step, _STEP_NAMES)
-        self._epoch = self._find("--epoch", columns.epoch, _EPOCH_NAMES)
-        self._time = self._find("", "", _TIME_NAMES)
         self.run = SourceRun(name=file.stem)
-        self._columns = {name: _TimeColumn() if name == self._time else _Column() for name in self._header}
         self._count = 0
         try:
+            self._header = self._read_header()
+            self._step = self._find("--step", columns.step, _STEP_NAMES)
+            self._epoch = self._find("--epoch", columns.epoch, _EPOCH_NAMES)
+            self._time = self._find("", "", _TIME_NAMES)
+            self._columns = {name: _TimeColumn() if name == self._time else _Column() for name in self._header}
             for cells in self._lines:
                 if cells:
                     self._add(cells)
@@ -169,8 +168,8 @@ class _Table:
             raise self._error(str(error)) from error
         self._finish()
 
-    def _error(self, problem: str) -> DataError:
-        return DataError(f"{self._file}, line {max(self._lines.line_num, 1):,}: {problem}")
+    def _error(self, problem: str, line: int = 0) -> DataError:
+        return DataError(f"{self._file}, line {max(line or self._lines.line_num, 1):,}: {problem}")
 
     def _read_header(self) -> list[str]:
         names = [name.strip() for name in next(self._lines, [])]
@@ -191,11 +190,12 @@ class _Table:
         return wanted or next((by_name[name] for name in usual if name in by_name), "")
 
     def _add(self, cells: Sequence[str]) -> None:
+        line = self._lines.line_num
         if len(cells) < len(self._header) and next(self._lines, None) is None:
             self.run.notes.append("its last line is incomplete: the writer was interrupted, or still writes it")
             return
         if len(cells) != len(self._header):
-            raise self._error(f"{len(cells):,} values, but the header has {len(self._header):,} names")
+            raise self._error(f"{len(cells):,} values, but the header has {len(self._header):,} names", line)
         for name, cell in zip(self._header, cells, strict=True):
             try:
                 self._columns[name].add(self._count, cell.strip())
@@ -219,15 +219,9 @@ class _Table:
             if name not in keys and len(column.rows) and not is_speed:
                 collectors[name] = PointCollector()
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
-        texts = [name for name, column in self._columns.items() if column.is_text and name not in keys]
-        if texts:
+        if texts := [name for name, column in self._columns.items() if column.is_text]:
             run.notes.append(f"columns that are not numbers are left out: {named(texts)}")
-        for name, points in collected(collectors, run.notes).items():
-            is_validation, short = split_name(name)
-            if is_validation:
-                run.validations[short] = points.at(points.steps + 1)
-            else:
-                run.series[short if short not in run.series else name] = points
+        run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
         run.epochs = _ended_epochs(steps, times, epochs, run.series)
 

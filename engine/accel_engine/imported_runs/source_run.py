@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.imported_runs.metric_names import split_name
+
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.int64]
 
@@ -128,6 +130,19 @@ class SourceRun:
     tags: tuple[str, ...] = ()
     host: str = ""
     notes: list[str] = field(default_factory=list)
+
+    def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
+        """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.
+
+        Args:
+            metrics: By the names that the other tool gives them.
+            validated: Whether all of them are of validation.
+        """
+        for name, points in metrics.items():
+            is_validation, short = split_name(name)
+            found = self.validations if validated or is_validation else self.series
+            at = points.steps + (found is self.validations)
+            found[name if short in found else short] = points.at(at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel_engine.export.tables import shortest_texts
 from accel_engine.imported_runs.event_values import EventValues
-from accel_engine.imported_runs.metric_names import TRAINING_WORDS, VALIDATION_WORDS, split_name
+from accel_engine.imported_runs.metric_names import TRAINING_WORDS, VALIDATION_WORDS
 from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceRun
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.tensorboard.run_log import CUSTOM_PREFIX, DEVICES, THROUGHPUT_TAG
@@ -80,13 +80,16 @@ def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
         if part == DEVICES and is_own:
             run.notes.append(f"device metrics are left out: {len(found.points):,} tags")
         else:
-            (validation if part in VALIDATION_WORDS else training).update(found.points)
+            tags = validation if part in VALIDATION_WORDS else training
+            tags |= {f"{part}/{tag}" if tag in tags else tag: points for tag, points in found.points.items()}
     if is_own:
         _add_own(run, training, validation)
     elif not _KERAS.isdisjoint((*training, *validation)):
         _add_keras(run, training, validation)
     else:
-        _add_others(run, training, validation)
+        run.add(training)
+        run.add(validation, validated=True)
+    run.validations = {name: _shortest(points) for name, points in run.validations.items()}
     return run
 
 
@@ -95,23 +98,7 @@ def _add_own(run: SourceRun, training: Mapping[str, Points], validation: Mapping
     for tag, points in training.items():
         if tag != THROUGHPUT_TAG:
             run.series[tag.removeprefix(CUSTOM_PREFIX)] = points
-    run.validations |= {tag: _shortest(points) for tag, points in validation.items()}
-
-
-def _add_others(run: SourceRun, training: Mapping[str, Points], validation: Mapping[str, Points]) -> None:
-    for tag, points in training.items():
-        is_validation, name = split_name(tag)
-        if is_validation:
-            _add_validation(run, name, points)
-        else:
-            run.series[name if name not in run.series else tag] = points
-    for tag, points in validation.items():
-        _add_validation(run, split_name(tag)[1], points)
-
-
-def _add_validation(run: SourceRun, name: str, points: Points) -> None:
-    """Add a metric that was measured after the steps with these numbers."""
-    run.validations[name] = _shortest(points.at(points.steps + 1))
+    run.validations |= validation
 
 
 def _add_keras(run: SourceRun, training: Mapping[str, Points], validation: Mapping[str, Points]) -> None:
@@ -133,15 +120,14 @@ def _add_keras(run: SourceRun, training: Mapping[str, Points], validation: Mappi
     def at_ends(points: Points) -> Points:
         return points.at(np.array([ends[epoch] for epoch in points.steps.tolist()], np.int64))
 
-    _add_others(run, {tag: points for tag, points in training.items() if not tag.startswith((_BATCH, _EPOCH))}, {})
+    run.add({tag: points for tag, points in training.items() if not tag.startswith((_BATCH, _EPOCH))})
     run.series |= {name: points.at(np.maximum(points.steps - 1, 0)) for name, points in batches.items()}
     for name, points in epochs.items():
         if name == LEARNING_RATE or not batches:
             last = at_ends(points)
             run.series[name] = last.at(last.steps - 1)
     epochs.pop(LEARNING_RATE, None)
-    run.validations |= {name: _shortest(at_ends(points)) for name, points in validated.items() if name not in evaluated}
-    run.validations |= {name: _shortest(points) for name, points in evaluated.items()}
+    run.validations |= {name: at_ends(points) for name, points in validated.items()} | evaluated
     means = {name: at_ends(_shortest(points)) for name, points in epochs.items()}
     for number, step in ends.items():
         run.epochs.append(Epoch(number + 1, step, *_at(means, step)))

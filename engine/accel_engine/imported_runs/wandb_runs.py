@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import DataError
-from accel_engine.imported_runs.metric_names import split_name
 from accel_engine.imported_runs.source_run import PointCollector, Source, SourceRun, collected, named
 from accel_engine.protobuf import Message
 
@@ -106,12 +105,7 @@ class _Reader:
 
     def _finish(self, problem: str) -> None:
         run = self.run
-        for name, points in collected(self._metrics, run.notes).items():
-            is_validation, short = split_name(name)
-            if is_validation:
-                run.validations[short] = points.at(points.steps + 1)
-            else:
-                run.series[short if short not in run.series else name] = points
+        run.add(collected(self._metrics, run.notes))
         run.config = {name: value for name, value in _flat(self._config) if not name.startswith("_wandb")}
         run.results = {
             name: float(value)
