@@ -1,8 +1,9 @@
 """A run as another tool recorded it, in the terms of this program."""
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ class SourceRun:
             is_validation, short = split_name(name)
             found = self.validations if validated or is_validation else self.series
             at = points.steps + (found is self.validations)
-            found[name if short in found else short] = points.at(at)
+            found[free_name(found, short, name)] = points.at(at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,12 @@ def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dic
         if counts:
             notes.append(f"{sum(counts.values()):,} values {why} are left out, in {named(counts)}")
     return {name: each for name, each in points.items() if len(each.steps)}
+
+
+def free_name(taken: Container[str], *names: str) -> str:
+    """The first of some names that is not taken; if all are, the last with a number."""
+    numbered = (f"{names[-1]} {number}" for number in count(2))
+    return next(name for name in chain(names, numbered) if name not in taken)
 
 
 def named(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:

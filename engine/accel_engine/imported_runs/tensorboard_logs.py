@@ -15,7 +15,7 @@ import numpy as np
 from accel_engine.export.tables import shortest_texts
 from accel_engine.imported_runs.event_values import EventValues
 from accel_engine.imported_runs.metric_names import TRAINING_WORDS, VALIDATION_WORDS
-from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceRun
+from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceRun, free_name
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.tensorboard.run_log import CUSTOM_PREFIX, DEVICES, THROUGHPUT_TAG
 
@@ -81,7 +81,8 @@ def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
             run.notes.append(f"device metrics are left out: {len(found.points):,} tags")
         else:
             tags = validation if part in VALIDATION_WORDS else training
-            tags |= {f"{part}/{tag}" if tag in tags else tag: points for tag, points in found.points.items()}
+            for tag, points in found.points.items():
+                tags[free_name(tags, tag, f"{part}/{tag}")] = points
     if is_own:
         _add_own(run, training, validation)
     elif not _KERAS.isdisjoint((*training, *validation)):

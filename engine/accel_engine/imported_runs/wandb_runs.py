@@ -35,6 +35,7 @@ _UPDATE = 1  # of ConfigRecord and SummaryRecord
 _KEY, _NESTED_KEY, _VALUE_JSON = 1, 2, 16  # of all items
 _RUN_ID, _RUN_CONFIG, _NAME, _NOTES, _TAGS, _HOST, _START_TIME = 1, 4, 8, 9, 10, 13, 17  # of RunRecord
 _SECONDS, _NANOSECONDS = 1, 2  # of Timestamp
+_EXIT_CODE = 1  # of RunExitRecord
 
 
 def find(root: Path) -> list[Source]:
@@ -61,7 +62,8 @@ class _Reader:
         self._metrics: defaultdict[str, PointCollector] = defaultdict(PointCollector)
         self._summary: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
-        self._samples, self._malformed, self._has_exited = 0, 0, False
+        self._samples, self._malformed = 0, 0
+        self._exit_status: int | None = None
         self._skipped: Counter[str] = Counter()
         fragments = _Records(file)
         for record in fragments:
@@ -81,7 +83,8 @@ class _Reader:
         elif record.data(_RUN):
             self._add_run(record.message(_RUN))
         self._samples += bool(record.data(_STATS))
-        self._has_exited = self._has_exited or bool(record.data(_EXIT))
+        if record.data(_EXIT):
+            self._exit_status = record.message(_EXIT).integer(_EXIT_CODE) or 0
 
     def _add_history(self, history: Message) -> None:
         values = _values(history.messages(_ITEM))
@@ -118,8 +121,10 @@ class _Reader:
             run.notes.append(f"system metrics are left out: {self._samples:,} samples")
         if self._malformed:
             run.notes.append(f"{self._malformed:,} damaged records are left out")
-        if problem or not self._has_exited:
+        if problem or self._exit_status is None:
             run.notes.append(problem or "it has no end: its script was interrupted, or still runs")
+        elif self._exit_status:
+            run.notes.append(f"its script failed: exit status {self._exit_status}")
 
 
 def _merged(before: Mapping[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def read_info(database: Database) -> RunInfo:
     """Read a run's ``meta`` and find its status."""
     directory, meta = database.directory, database.meta()
     script = str(meta.get("script", ""))
-    source = ImportSource(**json.loads(meta["source"])) if "source" in meta else None
+    source = _source_of(meta["source"]) if "source" in meta else None
     has_engine = not script and source is None
     values = _plan_values(meta["plan"]) if has_engine else json.loads(meta["plan"])
     pid = meta.get("pid")
@@ -138,6 +138,11 @@ def read_info(database: Database) -> RunInfo:
         launched=bool(meta.get("launched")),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
+
+
+def _source_of(text: str) -> ImportSource:
+    values = json.loads(text)
+    return ImportSource(values["path"], values["format"], values.get("fingerprint", ""))
 
 
 _EARLIER = {"last_batch": "drop"}

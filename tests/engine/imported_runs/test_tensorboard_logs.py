@@ -56,6 +56,13 @@ def test_names_tell_training_from_validation(tmp_path: Path) -> None:
     }
 
 
+def test_tags_of_the_same_name_are_both_kept(tmp_path: Path) -> None:
+    write(tmp_path / "run", [old("loss", 0, 0.5, 1001.0), old("train/loss", 0, 0.25, 1001.0)])
+    write(tmp_path / "run" / "train", [old("loss", 0, 0.125, 1001.0)])
+    run = the_run(tmp_path)
+    assert sorted(points[0][1] for points in values(run).values()) == [0.125, 0.25, 0.5]
+
+
 def keras(directory: Path, batches: bool, evaluations: bool) -> None:
     """Two epochs of three steps as Keras' callback logs them."""
     train, validation = [], []

@@ -128,6 +128,13 @@ def test_an_interrupted_run(tmp_path: Path) -> None:
     assert run.notes == ["its last record is incomplete: its script was interrupted, or still runs"]
 
 
+def test_a_script_that_failed(tmp_path: Path) -> None:
+    failed = bytes_field(18, integer_field(1, 3))
+    assert read(write(tmp_path, [the_run({}), history(0, 1001.0, {"loss": 1.0}), failed])).notes == [
+        "its script failed: exit status 3"
+    ]
+
+
 def test_a_file_of_another_format(tmp_path: Path) -> None:
     file = tmp_path / "run-x.wandb"
     file.write_bytes(b"something else")
