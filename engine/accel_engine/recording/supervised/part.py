@@ -78,6 +78,7 @@ class ScriptPart:
         except (OSError, ValueError) as error:
             raise RunError(f"the supervisor of the run does not answer: {error}") from error
         if problem := reply.get("problem"):
+            self.close()
             raise RunError(problem)
         self._number = int(reply["part"])
         self.directory = Path(reply["directory"])
