@@ -16,6 +16,7 @@ from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.diagnostics.pixels import Pixels, draw_image, size_within
 
 _LARGEST = 1e300  # of the edges and counts that are drawn; beyond, their differences may overflow
+_SMALLEST = 1e-290  # the same of their quotients
 _NARROWEST = 1e-9  # range of a histogram relative to its values; below, labels of an axis would be equal
 
 
@@ -95,7 +96,7 @@ def _plot_of(histogram: Histogram) -> Plot | None:
     if not len(histogram.counts):
         return None
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
-    size = max(abs(low), abs(high))
-    if size > _LARGEST or histogram.counts.max() > _LARGEST or high - low <= _NARROWEST * size:
+    size, highest = max(abs(low), abs(high)), float(histogram.counts.max())
+    if max(size, highest) > _LARGEST or high - low <= max(_NARROWEST * size, _SMALLEST) or 0 < highest < _SMALLEST:
         return None
     return Plot("values per bin", (PlotSeries(histogram.edges, histogram.counts, "bars"),))

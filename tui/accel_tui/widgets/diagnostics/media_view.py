@@ -15,14 +15,13 @@ from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.run_state.logged import LoggedItem
-from accel_tui.widgets.chart.axes import significant
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
 from accel_tui.widgets.diagnostics.wrapping import wrapped
-from accel_tui.widgets.styled_text import TextSpan, plain
+from accel_tui.widgets.styled_text import TextSpan, cut, length, plain
 
 _HEADINGS = 2
 _PIECES = 20  # lines to which a word without blanks is wrapped at once
@@ -94,6 +93,8 @@ class MediaView(ScrollPage, can_focus=False):
         about = list(self._about(logged))
         if len(visible) < lines:
             about.append((f"  lines {visible.start + 1:,} to {visible.stop:,}", "faint"))
+        if length(about) > width:
+            about = [*cut(about, 0, width - 1), ("…", "faint")]
         return [self.line((name, "head"), (where, "")), self.line(*about)]
 
     def lines(self, width: int) -> Iterator[Strip]:
@@ -128,7 +129,7 @@ class MediaView(ScrollPage, can_focus=False):
             case Histogram():
                 yield self._about_histogram(item), "faint"
                 if item.not_finite:
-                    yield f"  {numbers.counted(item.not_finite, 'value')} NaN or infinite", "wrong"
+                    yield f"  {item.not_finite:,} not finite", "wrong"
         if item and item.note:
             yield f"  {printable_line(item.note)}", "faint"
 
@@ -140,5 +141,5 @@ class MediaView(ScrollPage, can_focus=False):
         else:
             first, last = histogram.edges[self.bin], histogram.edges[self.bin + 1]
             count = histogram.counts[self.bin]
-        number = f"{count:,.0f}" if count < _COUNTABLE and count.is_integer() else significant(count)
-        return f"{number} values from {significant(first)} to {significant(last)}"
+        number = f"{count:,.0f}" if count < _COUNTABLE and count.is_integer() else f"{count:.4g}"
+        return f"{number} values from {first:.4g} to {last:.4g}"
