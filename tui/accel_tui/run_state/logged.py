@@ -24,7 +24,7 @@ class LoggedMedia:
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedItem:
+class ChosenItem:
     """An item of a series.
 
     Attributes:
@@ -42,7 +42,7 @@ class LoggedItem:
     problem: str = ""
 
 
-def read_item(directory: Path, series: MediaSeries, step: int | None) -> LoggedItem:
+def read_item(directory: Path, series: MediaSeries, step: int | None) -> ChosenItem:
     """Read the item of a step, or the last one before it, or the first one; the newest one if ``step`` is ``None``."""
     steps: tuple[int, ...] = ()
     index = 0
@@ -50,9 +50,9 @@ def read_item(directory: Path, series: MediaSeries, step: int | None) -> LoggedI
         with closing(RunReader(directory)) as reader:
             steps = tuple(reader.media_steps(series))
             if not steps:
-                return LoggedItem(series)
+                return ChosenItem(series)
             index = len(steps) - 1 if step is None else max(bisect_right(steps, step) - 1, 0)
             found = reader.media(series, steps[index])
     except RunError as error:
-        return LoggedItem(series, steps, index, problem=str(error))
-    return LoggedItem(series, steps, index, found and found[1])
+        return ChosenItem(series, steps, index, problem=str(error))
+    return ChosenItem(series, steps, index, found and found[1])

@@ -5,14 +5,14 @@ import pytest
 from rich.style import Style
 
 from accel_engine.run.media import Histogram, Image, MediaItem, MediaSeries, Text, histogram_of, image_of
-from accel_tui.run_state.logged import LoggedItem
+from accel_tui.run_state.logged import ChosenItem
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
 
 SIZES = ((136, 43), (40, 19), (12, 5), (3, 2), (1, 1))
 
 
 def draw(item: MediaItem, columns: int, lines: int, *, blocks: bool = True) -> DrawnItem:
-    logged = LoggedItem(MediaSeries("image", "a", 1, 0, 0, 1), (0,), 0, item)
+    logged = ChosenItem(MediaSeries("image", "a", 1, 0, 0, 1), (0,), 0, item)
     return draw_item(logged, Surface(columns, lines, blocks, True, (0, 0, 0), Style()))
 
 

@@ -14,7 +14,7 @@ from accel_engine.run.media import Histogram, Image, Text
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
-from accel_tui.run_state.logged import LoggedItem
+from accel_tui.run_state.logged import ChosenItem
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.chart.style_rules import style_rules
@@ -118,7 +118,7 @@ class MediaView(ScrollPage, can_focus=False):
                 for row in range(len(frame.characters)):
                     yield Strip([Segment(text, styles[name]) for text, name in frame.runs(row)])
 
-    def _about(self, logged: LoggedItem) -> Iterator[TextSpan]:
+    def _about(self, logged: ChosenItem) -> Iterator[TextSpan]:
         item = logged.item
         match item:
             case Image(pixels):
