@@ -240,13 +240,13 @@ async def test_the_page_appears_with_the_first_item() -> None:
 
 async def test_many_names_scroll_with_the_chosen_one() -> None:
     engine = FakeEngine().begin().build().train(30)
-    for number in range(100):
+    for number in range(40):
         engine.writer.write_media(number, 1.0, f"layer {number:02}", Text(f"text {number}"))
     async with logged(engine, SMALL) as pilot:
-        await pilot.press(*["down"] * 60)
-        await shows(pilot, "layer 60  step 60", "text 60")
-        assert not re.search(r"layer 30\b", text_of(pilot))
-        await pilot.press(*["up"] * 60)
+        await pilot.press(*["down"] * 30)
+        await shows(pilot, "layer 30  step 30", "text 30")
+        assert not re.search(r"layer 05\b", text_of(pilot))
+        await pilot.press(*["up"] * 30)
         await shows(pilot, "layer 00  step 0")
         pilot.app.screen.query_one(MediaNames).on_mouse_scroll_down()
         await shows(pilot, "layer 01  step 1")
