@@ -12,6 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.run_paths import LOG
+from clusters import cluster
 
 TIMEOUT = 180.0
 """Timeout of every wait, in seconds."""
@@ -36,6 +37,7 @@ class Runs:
     building: Path
     live: Path
     compared: tuple[Path, ...]
+    logged: Path
 
 
 def train(home: Path) -> Runs:
@@ -56,12 +58,13 @@ def train(home: Path) -> Runs:
     for directory in compared:
         wait_for_end(directory)
         set_tags(directory, ["digits"])
+    logged = cluster()
     finished = begin(Plan(name="first-try"))
     wait_for_end(finished)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
-    return Runs(finished, failed, building, live, compared)
+    return Runs(finished, failed, building, live, compared, logged)
 
 
 def begin(plan: Plan) -> Path:
