@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.errors import UsageError
-from accel_engine.scripts.output_parser import OutputParser, check_pattern
+from accel_engine.scripts.output_parser import OutputParser, check_patterns
 
 
 def values(patterns: list[str], *data: bytes) -> list[dict[str, float]]:
@@ -49,10 +49,10 @@ def test_a_step_alone_is_no_value() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "problem"),
-    [("loss=(", "is no regular expression"), ("loss=(.*)", "names no value"), (r"(?P<step>\d+)", "names no value")],
+    [("loss=(", "is no regular expression"), ("loss=(.*)", "names no value"), (r"(?P<step>\d+)", "no values of them")],
 )
 def test_a_wrong_pattern_is_explained_with_an_example(pattern: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as caught:
-        check_pattern(pattern)
+        check_patterns([pattern])
 
     assert "for example 'loss=(?P<loss>" in str(caught.value)

@@ -10,7 +10,7 @@ import click
 
 from accel_engine.devices import detect
 from accel_engine.launch.start_script import Script, create_script_run, environment_for, start_script
-from accel_engine.scripts.output_parser import check_pattern
+from accel_engine.scripts.output_parser import check_patterns
 from accel_tui.cli.output import print_to_stderr, write
 
 EPILOG = r"""\b
@@ -72,8 +72,7 @@ def run(
     are recorded, too. The script keeps running when this terminal closes.
     """
     chosen = _script(module, script, arguments)
-    for pattern in patterns:
-        check_pattern(pattern)
+    check_patterns(patterns)
     wanted = [each.strip() for each in devices.split(",")] if devices else []
     environment = environment_for(wanted, detect().devices if wanted else [])
     options = [
