@@ -6,7 +6,7 @@ Sources: ``event.proto``, ``summary.proto``, ``histogram.proto`` and ``tensor.pr
 import struct
 import zlib
 
-from accel_engine.devices.protobuf import bytes_field, double_field, integer_field, text_field
+from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
 from accel_engine.tensorboard.records import summary_record
 
