@@ -5,8 +5,8 @@ import json
 import keras
 import numpy as np
 
-num_folds = 4
-num_epochs = 5
+num_folds = 3
+num_epochs = 4
 
 
 def build_model(features):
@@ -23,8 +23,8 @@ def build_model(features):
 
 
 keras.utils.set_random_seed(4)
-train_data = np.random.normal(size=(400, 8)).astype("float32")
-train_targets = (train_data[:, 0] * 2 + np.sin(train_data[:, 1]) + 0.1 * np.random.normal(size=400)).astype("float32")
+train_data = np.random.normal(size=(300, 8)).astype("float32")
+train_targets = (train_data[:, 0] * 2 + np.sin(train_data[:, 1]) + 0.1 * np.random.normal(size=300)).astype("float32")
 num_val_samples = len(train_data) // num_folds
 
 all_histories = []

@@ -22,6 +22,7 @@ with strategy.scope():
         [tf.keras.Input((10,)), tf.keras.layers.Dense(32, activation="relu"), tf.keras.layers.Dense(1)]
     )
     optimizer = tf.keras.optimizers.Adam(learning_rate=0.01)
+    optimizer.build(model.trainable_variables)
     checkpoint = tf.train.Checkpoint(optimizer=optimizer, model=model)
 
 

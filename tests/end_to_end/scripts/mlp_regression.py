@@ -36,7 +36,7 @@ history = model.fit(
     features[:split],
     mpg[:split].astype("float32"),
     validation_data=(features[split:], mpg[split:].astype("float32")),
-    epochs=30,
+    epochs=20,
     shuffle=False,
     verbose=0,
     callbacks=[
@@ -44,7 +44,7 @@ history = model.fit(
         tf.keras.callbacks.CSVLogger("training.csv"),
     ],
 )
-for epoch in range(0, 30, 5):
+for epoch in range(0, 20, 5):
     print(f"epoch {epoch:2d}  loss {history.history['loss'][epoch]:.3f}  val_loss {history.history['val_loss'][epoch]:.3f}")
 print("columns of the log:", open("training.csv").readline().strip())
 json.dump({k: [float(x) for x in v] for k, v in history.history.items()}, open("history.json", "w"))

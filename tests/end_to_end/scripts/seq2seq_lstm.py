@@ -8,7 +8,7 @@ import numpy as np
 keras.utils.set_random_seed(99)
 
 batch_size = 16
-epochs = 8
+epochs = 30
 latent_dim = 48
 
 ENGLISH = "zero one two three four five six seven eight nine".split()
@@ -57,7 +57,7 @@ history = model.fit(
     verbose=0,
 )
 model.save("s2s_model.keras")
-print("accuracy", [round(value, 3) for value in history.history["accuracy"]])
+print("accuracy", [round(value, 3) for value in history.history["accuracy"][::5]])
 
 # Restore the model and build the encoder and the decoder for inference.
 model = keras.models.load_model("s2s_model.keras")

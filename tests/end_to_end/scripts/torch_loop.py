@@ -68,7 +68,7 @@ def main():
     parser = argparse.ArgumentParser(description="PyTorch example")
     parser.add_argument("--batch-size", type=int, default=64, metavar="N")
     parser.add_argument("--epochs", type=int, default=2, metavar="N")
-    parser.add_argument("--lr", type=float, default=0.05, metavar="LR")
+    parser.add_argument("--lr", type=float, default=1.0, metavar="LR")
     parser.add_argument("--log-interval", type=int, default=2, metavar="N")
     parser.add_argument("--save-model", action="store_true")
     args = parser.parse_args()
@@ -78,7 +78,7 @@ def main():
     train_loader = DataLoader(Patterns(640, 1), shuffle=True, **loader_args)
     test_loader = DataLoader(Patterns(160, 2), **loader_args)
     model = Net()
-    optimizer = optim.Adadelta(model.parameters(), lr=args.lr * 10)
+    optimizer = optim.Adadelta(model.parameters(), lr=args.lr)
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
     for epoch in range(1, args.epochs + 1):
         train(args, model, train_loader, optimizer, epoch)
