@@ -17,6 +17,8 @@ class Phase(StrEnum):
     PAUSED = "paused"
     VALIDATING = "validating"
     CHECKPOINTING = "checkpointing"
+    SCRIPT = "running the script"
+    """A script runs, and no part of its training is being recorded."""
 
 
 class Outcome(StrEnum):

@@ -78,6 +78,50 @@ class CheckpointSaved(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartStarted(Event):
+    """A part of a script's run started: a ``fit``, a recorder's loop, or lines of the output with values.
+
+    Attributes:
+        part: Counted from 1.
+        name: Its name, such as the model's.
+        step: Steps taken in the whole run before it.
+        epoch: Epochs completed in the whole run before it.
+    """
+
+    part: int
+    name: str
+    step: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartEnded(Event):
+    """A part of a script's run ended; the script goes on.
+
+    Attributes:
+        part: Counted from 1.
+        name: Its name.
+        outcome: How it ended.
+        step: Steps taken in the whole run.
+        epoch: Epochs completed in the whole run.
+        seconds: Time since it started.
+        steps_per_second: Training speed after the first chunk; 0 if not measured.
+        metrics: The last epoch's means; those of validation are prefixed with ``validation_``.
+        reason: Why it stopped or failed.
+    """
+
+    part: int
+    name: str
+    outcome: Outcome
+    step: int
+    epoch: int
+    seconds: float
+    steps_per_second: float = 0.0
+    metrics: dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearningRateChanged(Event):
     """The learning rate changed.
 

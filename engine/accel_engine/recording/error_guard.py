@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from accel_engine.recording.supervised import part
+
 
 class StopsOnError(Protocol):
     """A class with methods that must not raise."""
@@ -37,7 +39,12 @@ def guarded(method: Callable[Concatenate[Guarded, P], None]) -> Callable[Concate
 
 
 def warn(message: str) -> None:
-    """Warn the user; print the warning if warnings are errors or cannot be shown."""
+    """Warn the user: in the log of a run that ``accel-tui run`` has started, else by a warning.
+
+    The warning is printed if warnings are errors or cannot be shown.
+    """
+    if part.report(message):
+        return
     try:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     except Exception:  # noqa: BLE001 (the warning raised as an error, or an error of the user's showwarning)

@@ -1,9 +1,11 @@
 """Wraps ``keras.Model.fit`` to find the exception that ends a call.
 
 Keras does not tell callbacks of exceptions, and a script may catch them. So ``keras.Model.fit`` is replaced by a
-function that calls it and sees what it raises. It changes neither arguments, result, exception nor traceback.
+function that calls it and sees what it raises. It changes neither result, exception nor traceback, and arguments only to
+add a recorder under ``accel-tui run``.
 """
 
+import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -38,15 +40,29 @@ def current() -> FitCall | None:
     return _CALL.get()
 
 
-def observe() -> None:
-    """Replace ``keras.Model.fit``, once."""
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and named arguments."""
+
+_prepare: Callable[[inspect.Signature, Arguments], Arguments] = lambda _, arguments: arguments
+
+
+def observe(prepare: Callable[[inspect.Signature, Arguments], Arguments] | None = None) -> None:
+    """Replace ``keras.Model.fit``, once.
+
+    Args:
+        prepare: Returns the arguments for a call of ``fit``, from those of the user and the signature.
+    """
+    global _prepare
+    _prepare = prepare or _prepare
     original = keras.Model.fit
     if hasattr(original, "observed_by_accel_tui"):
         return
+    signature = inspect.signature(original)
 
     @wraps(original)
     def fit(*args: Any, **kwargs: Any) -> Any:
         call = FitCall()
+        args, kwargs = _prepare(signature, (args, kwargs))
         token = _CALL.set(call)
         try:
             return original(*args, **kwargs)

@@ -4,7 +4,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from accel_engine.events import (
 from accel_engine.launch.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
+from accel_engine.recording.destination import Destination
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_calls import outcome_of
 from accel_engine.recording.fit_command_handler import FitCommandHandler
@@ -45,7 +45,7 @@ class FitSession:
 
     Args:
         model: Returns the model in training; with JAX, this updates its variables.
-        create_run: Returns the run's directory, creating it if needed; called in another thread.
+        destination: Where to write.
         values: The known plan fields.
         epochs: The ``epochs`` argument of ``fit``.
         steps: Steps per epoch; ``None`` if Keras does not know yet.
@@ -65,7 +65,7 @@ class FitSession:
     def __init__(
         self,
         model: Callable[[], Any],
-        create_run: Callable[[], Path],
+        destination: Destination,
         values: dict[str, Any],
         epochs: int,
         steps: int | None,
@@ -79,8 +79,8 @@ class FitSession:
         self.rates = LearningRates(model())
         self.names.reserve(LEARNING_RATE, *self.rates.names)
         self.due = 0.0
-        self.step: int = previous_session.written if previous_session else 0
-        self.epochs: int = previous_session.epochs if previous_session else 0
+        self.step = destination.step
+        self.epochs = destination.epochs
         self.metrics: dict[str, float] = dict(previous_session.metrics) if previous_session else {}
         self._last_epoch, self._total_epochs = epochs, 0
         self._steps = steps
@@ -106,7 +106,7 @@ class FitSession:
             host=socket.gethostname(),
             versions=versions(),
         )
-        self._recorder = RecorderThread(create_run, started, mailbox, self._end_if_aborted)
+        self._recorder = RecorderThread(destination, started, mailbox, self._end_if_aborted)
         self._commands = FitCommandHandler(mailbox, self._recorder)
 
     def begin(self) -> None:

@@ -8,8 +8,10 @@ import keras
 
 from accel_engine.errors import RunError, format_error
 from accel_engine.recording import fit_calls, model_description, script
+from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, warn
 from accel_engine.recording.fit_session import FitSession
+from accel_engine.recording.supervised import part
 from accel_engine.run.creation import create_recorded
 
 fit_calls.observe()
@@ -68,7 +70,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         }
         self._fit = FitSession(
             lambda: self.model,
-            lambda: self._make(values),
+            self._destination(values),
             values,
             epochs,
             params.get("steps"),
@@ -145,6 +147,13 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         fit, self._recorded = self._recorded, None
         if fit:
             fit.end_by_exception(error)
+
+    def _destination(self, values: dict[str, Any]) -> Destination:
+        if script_part := part.begin(values):
+            self.directory = script_part.directory
+            return script_part
+        before = self._fit
+        return OwnRun(lambda: self._make(values), before.written if before else 0, before.epochs if before else 0)
 
     def _make(self, values: dict[str, Any]) -> Path:
         if self.directory is None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -16,13 +15,13 @@ from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.errors import format_error
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
+from accel_engine.recording.destination import Destination, RecordedRun
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.write_queue import PendingAnswer, PendingSteps, QueueItem, WriteQueue
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
-from accel_engine.run.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25
@@ -48,7 +47,7 @@ class RecorderThread:
     here.
 
     Args:
-        make: Returns the run's directory, creating it if needed.
+        destination: Where to write.
         started: The run's first event, without the run's id.
         mailbox: Receives the commands.
         left: Returns the run's end if ``fit`` was left by an exception; called in this thread once a second, and with
@@ -62,16 +61,17 @@ class RecorderThread:
 
     def __init__(
         self,
-        make: Callable[[], Path],
+        destination: Destination,
         started: RunStarted,
         mailbox: CommandMailbox,
         left: Callable[[bool], RunEnded | None],
     ) -> None:
-        self._make = make
+        self._destination = destination
         self._started = started
         self.steps = started.first_step
         self.writing = False
         self.polls = 0
+        self._sampler: Sampler | None = None
         self._process = os.getpid()
         self._mailbox = mailbox
         self._left: Callable[[bool], RunEnded | None] | None = left
@@ -157,22 +157,21 @@ class RecorderThread:
 
     def _run(self) -> None:
         try:
-            directory = self._make()
-            with closing(RunWriter(directory)) as writer:
-                writer.begin(replace(self._started, run=directory.name))
+            with closing(self._destination.open(self._started)) as run:
                 self._started_signal.put(None)
-                # Samples are queued, too, so that only this thread meets write errors.
-                sampler = Sampler(self.put, engine=os.getpid())
-                sampler.start()
+                if self._destination.samples_devices:
+                    # Samples are queued, too, so that only this thread meets write errors.
+                    self._sampler = Sampler(self.put, engine=os.getpid())
+                    self._sampler.start()
                 try:
-                    self._write(writer, sampler)
+                    self._write(run)
                 except Exception as error:
-                    sampler.stop()
+                    self._stop_sampler()
                     with suppress(Exception):
-                        self._end_early(writer, error)
+                        self._end_early(run, error)
                     raise
                 finally:
-                    sampler.stop()
+                    self._stop_sampler()
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             self._failure = error
         except BaseException as error:  # noqa: BLE001 (a user's schedule, computed here, may exit)
@@ -185,17 +184,17 @@ class RecorderThread:
             self._started_signal.put(None)
             self._done.put(None)
 
-    def _write(self, writer: RunWriter, sampler: Sampler) -> None:
+    def _write(self, run: RecordedRun) -> None:
         poll_due = beat_due = time.monotonic()
         while True:
             now = time.monotonic()
             if now >= poll_due:
                 poll_due = now + POLL_SECONDS
-                self._mailbox.post_new(writer.commands())
+                self._mailbox.post_new(run.commands())
                 self.polls += 1
             if now >= beat_due:
                 beat_due = now + HEARTBEAT_SECONDS
-                writer.heartbeat()
+                run.heartbeat()
                 self._check_left(certain=False)
             try:
                 item = self._queue.get(timeout=max(0.0, poll_due - time.monotonic()))
@@ -203,30 +202,34 @@ class RecorderThread:
                 continue
             match item:
                 case PendingSteps():
-                    self._write_steps(writer, item)
+                    self._write_steps(run, item)
                 case PendingAnswer(command, event):
-                    writer.answer(command, obeyed=event.obeyed, answer=event.answer)
-                    writer.write_event(event)
+                    run.answer(command, obeyed=event.obeyed, answer=event.answer)
+                    run.write_event(event)
                 case RunEnded():
-                    sampler.stop()
-                    end(writer, replace(item, steps=self.steps))
+                    self._stop_sampler()
+                    end(run, replace(item, steps=self.steps))
                     return
                 case Event():
                     if isinstance(item, EpochEnded):
                         self._epoch = item
-                    writer.write_event(item)
+                    run.write_event(item)
                 case Exception():
                     raise item
                 case None:
                     self._check_left(certain=True)
                 case samples:
-                    writer.write_samples(samples)
+                    run.write_samples(samples)
 
-    def _write_steps(self, writer: RunWriter, steps: PendingSteps) -> None:
+    def _stop_sampler(self) -> None:
+        if self._sampler:
+            self._sampler.stop()
+
+    def _write_steps(self, run: RecordedRun, steps: PendingSteps) -> None:
         for first in range(0, steps.dropped, DROPPED_CHUNK_STEPS):  # only their number is known
             count = min(steps.dropped - first, DROPPED_CHUNK_STEPS)
             started = self._last_step_time or steps.started
-            writer.write_chunk(
+            run.write_chunk(
                 self.steps, started, max(started, steps.started), {self._first_series: np.full(count, np.nan)}
             )
             self.steps += count
@@ -243,13 +246,13 @@ class RecorderThread:
                 message = (
                     f"{name} is missing from step {self.steps} on, as it cannot be computed: {format_error(error)}"
                 )
-                writer.write_event(Warned(time=clock.now(), message=message))
+                run.write_event(Warned(time=clock.now(), message=message))
         self._first_series = next(iter(series))
-        writer.write_chunk(self.steps, steps.started, steps.ended, series)
+        run.write_chunk(self.steps, steps.started, steps.ended, series)
         self.steps += steps.count
         self._last_step_time = steps.ended
 
-    def _end_early(self, writer: RunWriter, error: Exception) -> None:
+    def _end_early(self, run: RecordedRun, error: Exception) -> None:
         """Record in the run why recording stopped, if it can still be written."""
         now = clock.now()
         reason = f"recording failed, training continued: {format_error(error)}"
@@ -262,8 +265,8 @@ class RecorderThread:
             metrics=self._epoch.metrics if self._epoch else {},
             reason=reason,
         )
-        writer.write_event(Warned(time=now, message=reason))
-        end(writer, ended)
+        run.write_event(Warned(time=now, message=reason))
+        end(run, ended)
 
     def _check_left(self, *, certain: bool) -> None:
         if self._left and (ended := self._left(certain)):

@@ -78,6 +78,18 @@ CREATE TABLE IF NOT EXISTS inside (
     body BLOB NOT NULL
 )
 """,
+    """
+CREATE TABLE IF NOT EXISTS media (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    time REAL NOT NULL,
+    head TEXT NOT NULL,
+    body BLOB NOT NULL,
+    UNIQUE (kind, name, step)
+)
+""",
 )
 """Statements that add what runs of older programs do not have.
 
@@ -386,6 +398,42 @@ class Database(sqlite3.Connection):
     def delete_inside(self, step: int) -> None:
         """Delete the diagnostics of later steps."""
         self.execute("DELETE FROM inside WHERE step > ?", (step,))
+
+    # media
+
+    def set_media(self, kind: str, name: str, step: int, time: float, head: str, body: bytes) -> None:
+        """Write an item in place of the one of its kind, name and step."""
+        query = "INSERT OR REPLACE INTO media (kind, name, step, time, head, body) VALUES (?, ?, ?, ?, ?, ?)"
+        self.execute(query, (kind, name, step, time, head, body))
+
+    def media_series(self) -> list[tuple[str, str, int, int, int, int]]:
+        """Kind, name, number of items, first step, last step and last id of each series; read from an index alone."""
+        if not self.has_table("media"):
+            return []
+        return self.execute(
+            "SELECT kind, name, count(*), min(step), max(step), max(id) FROM media GROUP BY kind, name"
+        ).fetchall()
+
+    def media_steps(self, kind: str, name: str) -> list[int]:
+        """The steps of a series, in order."""
+        query = "SELECT step FROM media WHERE kind = ? AND name = ? ORDER BY step"
+        return [row[0] for row in self.execute(query, (kind, name))]
+
+    def media(self, kind: str, name: str, step: int) -> tuple[int, str, bytes] | None:
+        """Step, head and body of the newest item of a series up to a step."""
+        query = (
+            "SELECT step, head, body FROM media WHERE kind = ? AND name = ? AND step <= ? ORDER BY step DESC LIMIT 1"
+        )
+        row: tuple[int, str, bytes] | None = self.execute(query, (kind, name, step)).fetchone()
+        return row
+
+    def media_bytes(self) -> int:
+        """Bytes of all bodies."""
+        return int(self.execute("SELECT coalesce(sum(length(body)), 0) FROM media").fetchone()[0])
+
+    def delete_media(self, step: int) -> None:
+        """Delete the items of later steps."""
+        self.execute("DELETE FROM media WHERE step > ?", (step,))
 
 
 def is_series(column: str) -> bool:

@@ -17,6 +17,7 @@ from accel_engine.run.update import NewSteps, Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     from accel_engine.run.downsampled_steps import StepRange
+    from accel_engine.run.media import MediaItem, MediaSeries
     from accel_engine.run.steps import StepBatch
 
 RECENT_CHUNKS = 64
@@ -168,6 +169,37 @@ class RunReader:
             while rows := self._database.samples(after, _BATCH_SAMPLES):
                 after = rows[-1][0]
                 yield after, [unpacker.unpack(*row[1:]) for row in rows]
+
+    def media_list(self) -> "list[MediaSeries]":
+        """List the series of logged images, texts and histograms by name, without reading one; empty in older runs."""
+        from accel_engine.run.media import KINDS, MediaSeries  # see above
+
+        with self._reading(*DAMAGE):
+            return sorted(
+                (
+                    MediaSeries(kind, str(name), *map(int, numbers))
+                    for kind, name, *numbers in self._database.media_series()
+                    if kind in KINDS
+                ),
+                key=lambda series: (series.name, series.kind),
+            )
+
+    def media_steps(self, series: "MediaSeries") -> list[int]:
+        """The steps of a series of :meth:`media_list`, in order."""
+        with self._reading(*DAMAGE):
+            return list(map(int, self._database.media_steps(series.kind, series.name)))
+
+    def media(self, series: "MediaSeries", step: int) -> "tuple[int, MediaItem] | None":
+        """Read the newest item of a series up to a step, with its step; ``None`` if there is none."""
+        from accel_engine.run.media import deserialize  # see above
+
+        with self._reading():
+            row = self._database.media(series.kind, series.name, step)
+        if row is None:
+            return None
+        damage = f"run {self.directory.name}: {series.kind} {series.name!r} of step {row[0]} is damaged"
+        with explained(damage, DAMAGE):
+            return row[0], deserialize(series.kind, *row[1:])
 
     def close(self) -> None:
         """Close the database."""

@@ -1,4 +1,4 @@
-"""Writes a run's events, steps, samples and diagnostics."""
+"""Writes a run's events, steps, samples, diagnostics and media."""
 
 import os
 import socket
@@ -30,9 +30,13 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
 
     from accel_engine.plan import Plan
     from accel_engine.run.diagnostics import DiagnosticsItem
+    from accel_engine.run.media import MediaItem
 
 LOCK_TIMEOUT_SECONDS = 60.0
 """How long an engine waits for another process to release the database or the run's lock."""
+
+MAX_MEDIA_BYTES = 512 << 20
+"""Most that all images, texts and histograms of a run take, compressed."""
 
 
 class RunWriter:
@@ -52,6 +56,7 @@ class RunWriter:
         self._writer_lock: WriterLock | None = None
         self._process = ProcessIdentity.of(os.getpid()).to_json()
         self._packer = SamplePacker()
+        self._media_bytes: int | None = None
         try:
             with self._writing():
                 self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
@@ -176,6 +181,35 @@ class RunWriter:
         with self._writing():
             self._database.set_inside(name, clock.now(), step, head, body)
 
+    def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:
+        """Write an image, a text or a histogram, replacing the one of the same kind, name and step.
+
+        Args:
+            step: Steps taken when it was logged; items of later steps are deleted when the run continues from an
+                earlier one.
+            time: Seconds since the Unix epoch.
+            name: At most :data:`accel_engine.run.media.MAX_NAME` bytes in UTF-8.
+            item: What to write.
+
+        Raises:
+            RunError: It, its name, or all items of the run would be larger than a run stores.
+        """
+        from accel_engine.run import media  # see above
+
+        with explained(f"cannot log {name!r} at step {step}", (ValueError,)):
+            media.check_position(step, name)
+            kind, head, body = media.serialize(item)
+            with self._writing():
+                if self._media_bytes is None or self._media_bytes + len(body) > MAX_MEDIA_BYTES:
+                    self._media_bytes = self._database.media_bytes()  # items may have been deleted or replaced
+                if self._media_bytes + len(body) > MAX_MEDIA_BYTES:
+                    raise ValueError(
+                        f"the run's images, texts and histograms would take more than {MAX_MEDIA_BYTES >> 20} MiB: "
+                        "log smaller ones, or at fewer steps"
+                    )
+                self._database.set_media(kind, name, int(step), time, head, body)
+                self._media_bytes += len(body)
+
     def rewind(self, step: int) -> None:
         """Continue from an earlier step than the run's start says: delete what came later, and start again."""
         with self._writing(), self._database.transaction():
@@ -247,9 +281,11 @@ class RunWriter:
         self._database.add_event(event.time, event.kind(), to_stored(event))
 
     def _delete_after(self, step: int) -> None:
-        """Delete the steps and diagnostics after those that training continues from."""
+        """Delete the steps, diagnostics and media after those that training continues from."""
         self._delete_steps(step)
         self._database.delete_inside(step)
+        self._database.delete_media(step)
+        self._media_bytes = None
 
     def _delete_steps(self, step: int) -> None:
         if step < self._step:

@@ -1,5 +1,6 @@
 """The document of the format, by its own examples."""
 
+import json
 import re
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +17,13 @@ from accel_engine.run.commands import COMMANDS
 from accel_engine.run.connection import connect
 from accel_engine.run.database import FIXED_CHUNK_COLUMNS
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
+from accel_engine.run.media import Text, histogram_of, image_of, serialize
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
 
 SETUP = "import json, sqlite3, struct, time\nfrom contextlib import closing"
 
-READ, COMMAND, ANSWER, WRITE, REPORT = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+READ, COMMAND, ANSWER, WRITE, REPORT, MEDIA = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
 def execute(*examples: str, run: Path) -> dict[str, Any]:
@@ -101,6 +103,24 @@ def test_the_example_reads_a_report(directory: Path, writer: RunWriter) -> None:
     names = execute(SETUP, REPORT, run=directory)
 
     np.testing.assert_array_equal(names["confusion"], counts)
+
+
+def test_the_example_reads_an_image(directory: Path, writer: RunWriter) -> None:
+    pixels = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    writer.write_media(3, 1.0, "samples", image_of(pixels))
+    writer.write_media(2, 1.0, "samples", image_of(pixels[:1]))
+
+    names = execute(SETUP, "import zlib\nimport numpy as np", MEDIA, run=directory)
+
+    np.testing.assert_array_equal(names["image"], pixels)
+
+
+def test_every_kind_of_media_is_described() -> None:
+    described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("media"), re.MULTILINE))
+    for item in (image_of(np.zeros((2, 2))), Text("a"), histogram_of([1.0])):
+        kind, head, _ = serialize(item)
+        for key in set(json.loads(head)) - {"note"}:
+            assert f"`{key}`" in described[kind], (kind, key)
 
 
 def test_every_report_and_view_is_described() -> None:

@@ -1,0 +1,96 @@
+"""Where a recorder writes: a run of its own, or a part of the run of a script."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from accel_engine.devices.device_types import Sample
+from accel_engine.events import Event, RunStarted
+from accel_engine.run.commands import Command
+from accel_engine.run.writer import RunWriter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from accel_engine.run.media import MediaItem
+
+
+class RecordedRun(Protocol):
+    """What a recorder thread writes to; its methods are those of :class:`RunWriter`."""
+
+    def write_event(self, event: Event) -> None:
+        """Add an event."""
+
+    def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
+        """Add consecutive steps."""
+
+    def write_samples(self, samples: Sequence[Sample]) -> None:
+        """Add device samples."""
+
+    def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:
+        """Add an image, a text or a histogram."""
+
+    def heartbeat(self) -> None:
+        """Check that the run can still be written."""
+
+    def commands(self) -> list[Command]:
+        """Return the commands without an answer, oldest first."""
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Answer a command."""
+
+    def end(self, ended: Event) -> None:
+        """Write the last event and close."""
+
+    def close(self) -> None:
+        """Close."""
+
+
+class Destination(Protocol):
+    """Opens what a recorder thread writes to.
+
+    Attributes:
+        samples_devices: Whether the recorder samples the devices; another process does so for a script's run.
+        step: Steps taken in the run so far.
+        epochs: Epochs ended in the run so far.
+    """
+
+    samples_devices: bool
+    step: int
+    epochs: int
+
+    def open(self, started: RunStarted) -> RecordedRun:
+        """Begin; called in the recorder thread.
+
+        Raises:
+            Exception: It cannot be written, or another process writes it.
+        """
+
+
+class OwnRun:
+    """A run of the recorder's own.
+
+    Args:
+        make: Returns the run's directory, creating it if needed; called in the recorder thread.
+        step: Steps taken in the run so far.
+        epochs: Epochs ended in the run so far.
+    """
+
+    samples_devices = True
+
+    def __init__(self, make: Callable[[], Path], step: int = 0, epochs: int = 0) -> None:
+        self._make = make
+        self.step = step
+        self.epochs = epochs
+
+    def open(self, started: RunStarted) -> RecordedRun:
+        """Lock the run and write its start."""
+        directory = self._make()
+        writer = RunWriter(directory)
+        try:
+            writer.begin(replace(started, run=directory.name))
+        except BaseException:
+            writer.close()
+            raise
+        return writer

@@ -1,0 +1,56 @@
+"""Adds a recorder to each call of ``fit`` in a script that ``accel-tui run`` has started."""
+
+import inspect
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+import keras
+
+from accel_engine.errors import format_error
+from accel_engine.recording.fit_calls import Arguments
+from accel_engine.recording.recorder import RunRecorder
+from accel_engine.recording.supervised import part
+
+
+class _FitRecorder(RunRecorder):
+    """Records one ``fit``; what goes wrong is told in the log, not to the script."""
+
+    def give_up(self, error: Exception) -> None:
+        """Stop recording this ``fit``."""
+        fit, self._recorded = self._recorded, None
+        part.report(f"this fit is not recorded any more: {format_error(error)}")
+        if fit:
+            fit.fail(error)
+
+
+def recorder_added(signature: inspect.Signature, arguments: Arguments) -> Arguments:
+    """The arguments of a ``fit`` with a recorder after the user's callbacks, unless one of these is a recorder.
+
+    Args:
+        signature: The signature of ``fit``.
+        arguments: The user's arguments; they stay unchanged, and are returned if they do not fit the signature.
+    """
+    with suppress(TypeError):
+        bound = signature.bind(*arguments[0], **arguments[1])
+        bound.arguments["callbacks"] = _with_recorder(bound.arguments.get("callbacks"))
+        return bound.args, bound.kwargs
+    return arguments
+
+
+def _with_recorder(callbacks: Any) -> Any:
+    if isinstance(callbacks, keras.callbacks.CallbackList):  # Keras uses the user's own, so it gets the recorder
+        if not _has_recorder(callbacks.callbacks):
+            recorder = _FitRecorder()
+            recorder.set_model(callbacks.model)
+            recorder.set_params(callbacks.params)
+            callbacks.append(recorder)
+        return callbacks
+    given = [callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks or []
+    if not isinstance(given, list | tuple) or _has_recorder(given):
+        return callbacks
+    return [*given, _FitRecorder()]
+
+
+def _has_recorder(callbacks: Iterable[Any]) -> bool:
+    return any(isinstance(each, RunRecorder) for each in callbacks)

@@ -1,0 +1,84 @@
+"""Records each ``fit`` of a script, without a change of the script.
+
+Called at the script's start. It only waits for the import of Keras, and costs nothing before.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from io import TextIOWrapper
+from types import ModuleType
+from typing import Any
+
+from accel_engine.recording import supervised
+
+SUPERVISOR = "_ACCEL_TUI_SUPERVISOR"
+"""Environment variable with the address of the supervisor; removed at the script's start."""
+
+PATH = "_ACCEL_TUI_PYTHONPATH"
+"""Environment variable with the user's ``PYTHONPATH``; absent if there was none."""
+
+
+def restore_path(startup: str) -> None:
+    """Undo what started this: ``PYTHONPATH`` and ``sys.path`` become the user's."""
+    original = os.environ.pop(PATH, None)
+    if original is None:
+        os.environ.pop("PYTHONPATH", None)
+    else:
+        os.environ["PYTHONPATH"] = original
+    sys.path[:] = [entry for entry in sys.path if entry != startup]
+    sys.path_importer_cache.pop(startup, None)
+
+
+def install(address: str) -> None:
+    """Record the script's training from now on.
+
+    Args:
+        address: The supervisor's socket.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not stream.line_buffering:
+            stream.reconfigure(line_buffering=True)  # so that lines reach the log when they are printed
+    supervised.address = address
+    sys.meta_path.insert(0, _KerasFinder())
+
+
+class _KerasFinder:
+    """Calls :func:`_observe_fit` once Keras is imported."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find Keras as without this finder, and be called back when it is imported."""
+        if name != "keras":
+            return None
+        sys.meta_path.remove(self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in sys.meta_path)), None)
+        if spec and spec.loader:
+            _call_after(spec.loader, _observe_fit)
+        return spec
+
+
+def _call_after(loader: Any, observe: Callable[[], None]) -> None:
+    """Call a function once a module is executed by a loader, which stays as it was."""
+    execute = loader.exec_module
+
+    def execute_and_call(module: ModuleType) -> None:
+        del loader.exec_module
+        execute(module)
+        observe()
+
+    loader.exec_module = execute_and_call
+
+
+def _observe_fit() -> None:
+    from accel_engine.recording.supervised import part
+
+    try:
+        from accel_engine.recording import fit_calls
+        from accel_engine.recording.supervised.all_fits import recorder_added
+
+        fit_calls.observe(recorder_added)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the script runs)
+        part.report(f"no fit is recorded: {type(error).__name__}: {error}")

@@ -1,0 +1,36 @@
+"""Runs when Python starts the user's script, before any of its code, and leaves no trace that the script could meet.
+
+Python imports the module ``sitecustomize`` at its start (see :mod:`site`); the supervisor has put this directory first
+in ``PYTHONPATH``. So Python itself runs the script: ``__main__``, tracebacks, signals and the exit are as always.
+"""
+
+import os
+import sys
+
+
+def _begin() -> None:
+    from accel_engine.recording.supervised.hook import SUPERVISOR, install, restore_path
+
+    address = os.environ.pop(SUPERVISOR, "")
+    restore_path(os.path.dirname(__file__))
+    if address:
+        install(address)
+
+
+def _import_replaced() -> None:
+    """Import the ``sitecustomize`` that this module hides, if there is one."""
+    own = sys.modules.pop(__name__, None)
+    try:
+        __import__(__name__)
+    except ImportError as error:
+        if error.name != __name__:
+            raise
+        if own is not None:  # the import system needs a module of the name
+            sys.modules[__name__] = own
+
+
+try:
+    _begin()
+except Exception as error:  # noqa: BLE001 (whatever it is, the script runs)
+    sys.stderr.write(f"accel-tui: this script's training is not recorded: {type(error).__name__}: {error}\n")
+_import_replaced()

@@ -1,0 +1,36 @@
+"""Images, texts and histograms that a script logs at a step, and how they are stored.
+
+Each is a row of the table ``media``: a JSON head and a compressed body.
+"""
+
+from accel_engine.run.media.histograms import histogram_of
+from accel_engine.run.media.images import image_of
+from accel_engine.run.media.items import (
+    KINDS,
+    MAX_NAME,
+    Histogram,
+    Image,
+    MediaItem,
+    MediaKind,
+    MediaSeries,
+    Text,
+    check_position,
+    deserialize,
+    serialize,
+)
+
+__all__ = [
+    "KINDS",
+    "MAX_NAME",
+    "Histogram",
+    "Image",
+    "MediaItem",
+    "MediaKind",
+    "MediaSeries",
+    "Text",
+    "check_position",
+    "deserialize",
+    "histogram_of",
+    "image_of",
+    "serialize",
+]

@@ -1,0 +1,202 @@
+"""An image, a text or a histogram, and its form in the table ``media``."""
+
+import json
+import math
+import operator
+import zlib
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_IMAGE_BYTES = 4 << 20
+"""Largest image, compressed."""
+
+MAX_TEXT_BYTES = 1 << 20
+"""Longest text, in UTF-8."""
+
+MAX_UNPACKED_BYTES = 64 << 20
+"""Largest image or histogram before compression: a damaged or hostile run takes no more memory than this."""
+
+MAX_NAME = 200
+"""Bytes of the longest name, in UTF-8."""
+
+_LEVEL = 1  # of compression; a higher one takes several times as long for a few percent
+
+MediaKind: TypeAlias = Literal["histogram", "image", "text"]
+
+KINDS: tuple[MediaKind, ...] = get_args(MediaKind)
+"""The kinds that this program knows; it ignores others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """An image.
+
+    Attributes:
+        pixels: uint8 ``[height, width, channels]`` with 1 channel (gray) or 3 (red, green, blue).
+        note: How it differs from what was logged; empty if it does not.
+
+    Raises:
+        ValueError: The array has another type or shape.
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        shape = self.pixels.shape
+        if self.pixels.dtype != np.uint8 or len(shape) != 3 or 0 in shape or shape[2] not in {1, 3}:
+            raise ValueError(f"an image is uint8 [height, width, 1 or 3], not {self.pixels.dtype} {list(shape)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text.
+
+    Attributes:
+        text: As it was logged; pass it through :func:`accel_engine.text.printable`.
+        note: How it differs from what was logged; empty if it does not.
+    """
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """How often values occur.
+
+    Attributes:
+        edges: Limits of the bins, float64 ``[bins + 1]``, finite and ascending; empty if no value is finite.
+        counts: Number of values in each bin, float64 ``[bins]``. Each bin includes its lower limit, the last one also
+            its upper limit.
+        not_finite: Number of values that are NaN or infinite, which are in no bin.
+        note: How it differs from what was logged; empty if it does not.
+
+    Raises:
+        ValueError: The arrays have other types, shapes or values.
+    """
+
+    edges: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.float64]
+    not_finite: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        edges, counts = self.edges, self.counts
+        if edges.dtype != np.float64 or counts.dtype != np.float64 or edges.ndim != 1 or counts.ndim != 1:
+            raise ValueError("a histogram has float64 edges and counts of one dimension")
+        if len(edges) != len(counts) + bool(len(counts)):
+            raise ValueError(f"a histogram of {len(counts)} counts has {len(counts) + 1} edges, not {len(edges)}")
+        if not np.isfinite(edges).all() or (edges[1:] < edges[:-1]).any():
+            raise ValueError("the edges of a histogram are finite and ascending")
+        if not np.isfinite(counts).all() or (counts < 0).any() or self.not_finite < 0:
+            raise ValueError("the counts of a histogram are finite and not negative")
+
+
+MediaItem: TypeAlias = Image | Text | Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSeries:
+    """The items of one kind that were logged under one name.
+
+    Attributes:
+        kind: Their kind.
+        name: As it was logged; pass it through :func:`accel_engine.text.printable_line`.
+        count: Number of items, one per step.
+        first_step: The first step with an item.
+        last_step: The last step with an item.
+        last_id: Rises whenever an item is added or replaced.
+    """
+
+    kind: MediaKind
+    name: str
+    count: int
+    first_step: int
+    last_step: int
+    last_id: int
+
+
+def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
+    """Pack an item as its kind, a JSON head and a body.
+
+    Raises:
+        ValueError: It is larger than a run stores.
+    """
+    if isinstance(item, Text):
+        data = item.text.encode("utf-8", "surrogatepass")
+        if len(data) > MAX_TEXT_BYTES:
+            raise ValueError(f"the text has {_size(len(data))}, more than {_size(MAX_TEXT_BYTES)}: log a part of it")
+        return "text", _head(item, length=len(data)), zlib.compress(data, _LEVEL)
+    if isinstance(item, Histogram):
+        data = np.concatenate([item.edges, item.counts]).astype("<f8").tobytes()
+        _check_unpacked(len(data), "the histogram", "use fewer bins")
+        head = _head(item, bins=len(item.counts), not_finite=item.not_finite)
+        return "histogram", head, zlib.compress(data, _LEVEL)
+    hint = "make it smaller, for example image[::2, ::2]"
+    _check_unpacked(item.pixels.nbytes, "the image", hint)
+    body = zlib.compress(item.pixels.tobytes(), _LEVEL)
+    if len(body) > MAX_IMAGE_BYTES:
+        raise ValueError(f"the image has {_size(len(body))} compressed, more than {_size(MAX_IMAGE_BYTES)}: {hint}")
+    return "image", _head(item, shape=item.pixels.shape), body
+
+
+def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
+    """Unpack an item.
+
+    Raises:
+        KeyError: A value is missing.
+        TypeError: A value has another form.
+        ValueError: A value is wrong, or the body is damaged.
+    """
+    values = json.loads(head)
+    note = str(values["note"])
+    if kind == "text":
+        return Text(_decompressed(body, values["length"]).decode("utf-8", "surrogatepass"), note)
+    if kind == "histogram":
+        bins = operator.index(values["bins"])
+        edges = bins + bool(bins)
+        numbers = np.frombuffer(_decompressed(body, 8 * (edges + bins)), "<f8").astype(np.float64)
+        return Histogram(numbers[:edges], numbers[edges:], operator.index(values["not_finite"]), note)
+    shape = tuple(map(operator.index, values["shape"]))
+    return Image(np.frombuffer(_decompressed(body, math.prod(shape)), np.uint8).reshape(shape), note)
+
+
+def check_position(step: int, name: str) -> None:
+    """Check under which name and at which step an item is logged.
+
+    Raises:
+        ValueError: A run cannot store it there.
+    """
+    if not 0 <= step < 1 << 63:
+        raise ValueError("a step is a whole number from 0")
+    if not 0 < len(name.encode("utf-8")) <= MAX_NAME:
+        raise ValueError(f"a name has 1 to {MAX_NAME} bytes")
+
+
+def _head(item: MediaItem, **values: Any) -> str:
+    return json.dumps(values | {"note": item.note})
+
+
+def _check_unpacked(size: int, what: str, hint: str) -> None:
+    if size > MAX_UNPACKED_BYTES:
+        raise ValueError(f"{what} has {_size(size)}, more than {_size(MAX_UNPACKED_BYTES)}: {hint}")
+
+
+def _decompressed(body: bytes, size: int) -> bytes:
+    if not 0 <= size <= MAX_UNPACKED_BYTES:
+        raise ValueError(f"its size is {size} bytes")
+    try:
+        data = zlib.decompressobj().decompress(body, size + 1)
+    except zlib.error as error:
+        raise ValueError(f"its body is damaged: {error}") from error
+    if len(data) != size:
+        raise ValueError(f"its body has another size than {size} bytes")
+    return data
+
+
+def _size(size: int) -> str:
+    return f"{size / (1 << 20):.3g} MiB"

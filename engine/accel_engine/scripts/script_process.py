@@ -1,0 +1,98 @@
+"""The process of a user's script."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from accel_engine.recording.supervised import hook
+from accel_engine.scripts.streams import Streams
+
+STARTUP = Path(hook.__file__).parent / "startup"
+"""Directory with the module that Python imports before the script."""
+
+
+class ScriptProcess:
+    """Runs a script as ``python`` does, in its own process group.
+
+    Args:
+        arguments: The arguments of ``python``.
+        environment: The script's environment.
+        streams: Its standard streams.
+
+    Attributes:
+        pid: Its process id.
+        status: Its exit status, or the negative number of the signal that killed it; ``None`` while it runs.
+        is_suspended: Whether a signal has suspended it, e.g. Ctrl-Z.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], streams: Streams) -> None:
+        self._terminal = streams.script[0] if streams.terminal is not None else None
+        self._streams = streams
+        stdin, stdout, stderr = streams.script
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment,
+            close_fds=False,  # the user's own descriptors are the script's; those of this process are not inherited
+            preexec_fn=self._lead_group,  # noqa: PLW1509 (there are no threads yet)
+        )
+        self.pid = self._process.pid
+        self.status: int | None = None
+        self.is_suspended = False
+        streams.close_script()
+
+    def poll(self) -> None:
+        """Update :attr:`status` and :attr:`is_suspended`."""
+        while self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if not pid:
+                return
+            if os.WIFSTOPPED(status):
+                self.is_suspended = True
+            elif os.WIFCONTINUED(status):
+                self.is_suspended = False
+            else:
+                self.status = self._process.returncode = os.waitstatus_to_exitcode(status)
+
+    def send(self, number: int, *, group: bool = False) -> None:
+        """Send a signal to the script, or to its process group, as a terminal does for Ctrl-C."""
+        if self.status is None:
+            with suppress(ProcessLookupError, PermissionError):
+                (os.killpg if group else os.kill)(self.pid, number)
+
+    def resume(self) -> None:
+        """Resume after a suspension, in the foreground of its terminal."""
+        self.send(signal.SIGCONT, group=True)
+
+    def _lead_group(self) -> None:
+        """Make the script's process group the terminal's foreground group; runs in the new process."""
+        os.setpgid(0, 0)
+        if self._streams.terminal is not None:
+            terminal = max(self._streams.script, key=os.isatty)
+            handler = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            os.tcsetpgrp(terminal, os.getpid())
+            signal.signal(signal.SIGTTOU, handler)
+
+
+def environment(address: str, **chosen: str) -> dict[str, str]:
+    """The environment of a script: that of this process, with what records the script's training.
+
+    Args:
+        address: The supervisor's socket.
+        chosen: More variables.
+    """
+    variables = {**os.environ, **chosen, hook.SUPERVISOR: address}
+    path = os.environ.get("PYTHONPATH")
+    if path is not None:
+        variables[hook.PATH] = path
+    variables["PYTHONPATH"] = os.pathsep.join([str(STARTUP), *([path] if path else [])])
+    return variables

@@ -1,0 +1,248 @@
+"""Writes the run of a script: its parts, one after the other, and its end."""
+
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine import clock
+from accel_engine.devices.device_types import Sample
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.events import (
+    EpochEnded,
+    Event,
+    Outcome,
+    PartEnded,
+    PartStarted,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Warned,
+)
+from accel_engine.launch.engine_process import versions
+from accel_engine.run import media
+from accel_engine.run.commands import Command
+from accel_engine.run.ending import end
+from accel_engine.run.writer import RunWriter
+
+RETRY_SECONDS = 1.0
+"""How long to wait before another try while the disk is full, or the database is locked."""
+
+GIVE_UP_SECONDS = 600.0
+"""How long to try after the script has ended."""
+
+
+class ScriptRun:
+    """The run of a script. Thread-safe.
+
+    While the disk is full, a write waits, and so does the recorder in the script, which keeps a bounded number of
+    steps; neither the script nor its output waits. If the run can never be written again, all later writes do nothing.
+
+    Args:
+        directory: The run's directory.
+        values: The known plan fields.
+        report: Called with each problem, for the log.
+    """
+
+    def __init__(self, directory: Path, values: Mapping[str, Any], report: Callable[[str], None]) -> None:
+        self.directory = directory
+        self._values = dict(values)
+        self._report = report
+        self._writer = RunWriter(directory)
+        self._lock = threading.RLock()
+        self._began = clock.now()
+        self._give_up_at = math.inf
+        self._is_broken = False
+        self._step = self._epoch = self._parts = 0
+        self.part: PartStarted | None = None
+        """The part that is being recorded."""
+        self._last: PartEnded | None = None
+
+    def begin(self) -> None:
+        """Lock the run and write its start.
+
+        Raises:
+            RunError: It cannot be written.
+        """
+        self._writer.begin(
+            RunStarted(
+                time=self._began,
+                run=self.directory.name,
+                name=str(self._values["name"]),
+                plan=self._values,
+                first_step=0,
+                pid=os.getpid(),
+                host=socket.gethostname(),
+                versions=versions(),
+            )
+        )
+        self._enter_phase()
+
+    def begin_part(self, values: Mapping[str, Any]) -> PartStarted:
+        """Begin a part.
+
+        Args:
+            values: The plan fields that the script's part knows: ``name``, ``model``, ``strategy``, ``epochs``.
+
+        Raises:
+            RunError: Another part is being recorded.
+        """
+        with self._lock:
+            if self.part:
+                raise RunError(f"part {self.part.part} ({self.part.name}) is being recorded: parts are one after another")
+            self._parts += 1
+            name = str(values.get("name") or values.get("model") or f"part {self._parts}")
+            self.part = PartStarted(
+                time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch
+            )
+            if self._parts == 1:
+                self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
+                self._write(lambda: self._writer.write_values(self._values))
+            self.write_event(self.part)
+            return self.part
+
+    def end_part(self, ended: RunEnded) -> None:
+        """End the part.
+
+        Args:
+            ended: The part's end; its ``seconds`` are those of the part.
+        """
+        with self._lock:
+            if not self.part:
+                return
+            self._last = PartEnded(
+                time=ended.time,
+                part=self.part.part,
+                name=self.part.name,
+                outcome=ended.outcome,
+                step=self._step,
+                epoch=self._epoch,
+                seconds=ended.seconds,
+                steps_per_second=ended.steps_per_second,
+                metrics=ended.metrics,
+                reason=ended.reason,
+            )
+            self.part = None
+            self.write_event(self._last)
+            self._enter_phase()
+
+    def write_event(self, event: Event) -> None:
+        """Add an event."""
+        if isinstance(event, EpochEnded):
+            self._epoch = event.epoch
+        self._write(lambda: self._writer.write_event(event))
+
+    def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, Any]") -> None:
+        """Add consecutive steps; see :meth:`RunWriter.write_chunk`."""
+        self._write(lambda: self._writer.write_chunk(first_step, started, ended, series))
+        self._step = first_step + len(next(iter(series.values())))
+
+    def write_line(self, time: float, values: Mapping[str, float], step: int | None) -> None:
+        """Add a step that was found in a line of the output.
+
+        Args:
+            time: Seconds since the Unix epoch.
+            values: Values by series name.
+            step: The step, counted from 0; ``None`` for the next.
+        """
+        first = self._step if step is None else max(step, self.part.step if self.part else 0)
+        self.write_chunk(first, time, time, {name: np.array([value]) for name, value in values.items()})
+
+    def write_samples(self, samples: Sequence[Sample]) -> None:
+        """Add device samples; they are left out while the disk is full."""
+        try:
+            self._writer.write_samples(samples)
+        except RunError:
+            return
+
+    def write_media(self, step: int, time: float, name: str, item: "media.MediaItem") -> None:
+        """Add an image, a text or a histogram."""
+        try:
+            self._write(lambda: self._writer.write_media(step, time, name, item))
+        except ValueError as error:  # too large
+            self.warn(str(error))
+
+    def warn(self, message: str) -> None:
+        """Add a warning, also to the log."""
+        self._report(message)
+        self.write_event(Warned(time=clock.now(), message=message))
+
+    def heartbeat(self) -> None:
+        """Write the heartbeat; notices that another process has taken over the run."""
+        try:
+            self._writer.heartbeat()
+        except DatabaseError:
+            return
+        except RunError as error:
+            self._break(error)
+
+    def commands(self) -> list[Command]:
+        """Return the commands without an answer; none while they cannot be read."""
+        try:
+            return self._writer.commands()
+        except RunError:
+            return []
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Answer a command."""
+        self._write(lambda: self._writer.answer(command, obeyed=obeyed, answer=answer))
+
+    def end(self, outcome: Outcome, reason: str, hint: str = "") -> None:
+        """End the run, and a part that the script has left."""
+        self._give_up_at = time.monotonic() + GIVE_UP_SECONDS
+        now = clock.now()
+        ended = RunEnded(
+            time=now,
+            outcome=outcome,
+            steps=self._step,
+            epochs=self._epoch,
+            seconds=now - self._began,
+            reason=reason,
+            hint=hint,
+        )
+        if self.part:
+            self.end_part(replace(ended, seconds=now - self.part.time))
+        if self._last:
+            ended = replace(ended, metrics=self._last.metrics, steps_per_second=self._last.steps_per_second)
+        self._write(lambda: end(self._writer, ended))
+
+    @property
+    def stopped(self) -> str:
+        """Why the last part was stopped; empty if it was not."""
+        return self._last.reason if self._last and self._last.outcome is Outcome.STOPPED else ""
+
+    def _enter_phase(self) -> None:
+        self.write_event(PhaseChanged(time=clock.now(), phase=Phase.SCRIPT))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write, as soon as the disk has room and the database is free."""
+        waits = False
+        while not self._is_broken:
+            try:
+                write()
+            except DatabaseError as error:
+                if not waits:
+                    self._report(f"{error}: waiting to write the run; the script goes on")
+                waits = True
+                if time.monotonic() > self._give_up_at:
+                    self._break(error)
+                time.sleep(RETRY_SECONDS)
+            except RunError as error:
+                self._break(error)
+            else:
+                if waits:
+                    self._report("the run can be written again")
+                return
+
+    def _break(self, error: RunError) -> None:
+        if not self._is_broken:
+            self._is_broken = True
+            self._report(f"{error}: nothing more is recorded; the script goes on")

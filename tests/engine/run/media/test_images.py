@@ -1,0 +1,110 @@
+"""What becomes of arrays, pictures and figures that a script logs."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from PIL import Image as Picture
+
+from accel_engine.run.media import image_of
+
+
+@pytest.mark.parametrize(
+    ("array", "levels"),
+    [
+        (np.array([[0, 7, 255]], np.uint8), [0, 7, 255]),
+        (np.array([[0, 7, 255]], np.int64), [0, 7, 255]),
+        (np.array([[False, True]]), [0, 255]),
+        (np.array([[0.0, 0.5, 1.0]], np.float32), [0, 128, 255]),
+        (np.array([[0.0, 1.0]], np.float16), [0, 255]),
+        (np.array([[0.0, 1.0]], ml_dtypes.bfloat16), [0, 255]),
+        (np.array([[-1e-6, 1.000001]]), [0, 255]),
+        ([[0, 9]], [0, 9]),
+    ],
+)
+def test_values_become_levels_from_0_to_255(array: Any, levels: list[int]) -> None:
+    image = image_of(array)
+    assert image.pixels.shape == (1, len(levels), 1)
+    assert image.pixels.ravel().tolist() == levels
+    assert image.note == ""
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_channels_are_kept(channels: int) -> None:
+    pixels = np.arange(4 * 5 * channels, dtype=np.uint8).reshape(4, 5, channels)
+    np.testing.assert_array_equal(image_of(pixels).pixels, pixels)
+
+
+def test_transparent_pixels_are_drawn_on_white_and_the_note_says_so() -> None:
+    image = image_of(np.array([[[10, 20, 30, 255], [10, 20, 30, 0]]], np.uint8))
+    assert image.pixels.tolist() == [[[10, 20, 30], [255, 255, 255]]]
+    assert image.note == "drawn on white"
+    assert image_of(np.full((2, 2, 4), 255, np.uint8)).note == ""
+
+
+def test_a_batch_is_a_grid() -> None:
+    batch = np.arange(5, dtype=np.uint8)[:, None, None, None] + np.zeros((5, 2, 3, 1), np.uint8)
+    image = image_of(batch)
+    assert image.pixels.shape == (2 * 2 + 1, 3 * 3 + 2, 1)
+    assert image.pixels[0, :, 0].tolist() == [0, 0, 0, 128, 1, 1, 1, 128, 2, 2, 2]
+    assert image.pixels[3, :, 0].tolist() == [3, 3, 3, 128, 4, 4, 4, *[128] * 4]
+    assert image.note == "a batch of 5 pictures, 3 per row"
+
+
+def test_pictures_that_are_cut_are_mentioned() -> None:
+    image = image_of(np.zeros((100, 2, 2, 3)))
+    assert image.pixels.shape == (8 * 3 - 1, 8 * 3 - 1, 3)
+    assert image.note == "a batch of the first 64 of 100 pictures, 8 per row"
+    assert image_of(np.zeros((1, 2, 2, 3))).note == "a batch of one picture"
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros(5), r"has the shape \[height, width\].* not \[5\]"),
+        (np.zeros((0, 5)), r"not \[0, 5, 1\]"),
+        (np.zeros((2, 3, 5)), r"not \[2, 3, 5\]; add an axis for the channel: images\[..., None\]"),
+        (np.zeros((2, 2, 2, 2)), r"not \[2, 2, 2, 2\]"),
+        (np.full((2, 2), 255.0), "floats from 0 to 1: scale or clip them; these are from 255 to 255"),
+        (np.full((2, 2), -0.5), "these are from -0.5 to -0.5"),
+        (np.full((2, 2), 256), "integers from 0 to 255: scale them; these are from 256 to 256"),
+        (np.full((2, 2), np.nan), "some are NaN or infinite"),
+        (np.full((2, 2), np.inf), "some are NaN or infinite"),
+        (np.array([["a", "b"]]), "is an array of numbers"),
+        ("a picture", "is an array of numbers"),
+        (object(), "is an array of numbers"),
+        ([[1, 2], [3]], "is an array of numbers; this list is none"),
+        (np.zeros((2, 2), complex), "is an array of numbers, not complex128"),
+    ],
+)
+def test_other_arrays_are_refused_with_what_would_be_right(array: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        image_of(array)
+
+
+@pytest.mark.parametrize("mode", ["1", "CMYK", "HSV", "L", "LA", "P", "PA", "RGB", "RGBA", "YCbCr"])
+def test_pictures_of_pillow_keep_their_colours(mode: str) -> None:
+    picture = Picture.new("RGB", (2, 1), "white").convert("L" if mode in {"LA", "PA"} else "RGB").convert(mode)
+    image = image_of(picture)
+    assert image.pixels.shape[:2] == (1, 2)
+    assert (image.pixels == 255).all()
+
+
+def test_a_figure_is_drawn_first() -> None:
+    class Canvas:
+        drawn = False
+
+        def draw(self) -> None:
+            self.drawn = True
+
+        def buffer_rgba(self) -> memoryview:
+            return memoryview(np.full((2, 3, 4), 255 * self.drawn, np.uint8))
+
+    class Figure:
+        canvas = Canvas()
+
+    image = image_of(Figure())
+    assert image.pixels.shape == (2, 3, 3)
+    assert (image.pixels == 255).all()
+    assert image.note == ""
