@@ -14,7 +14,9 @@ noise_dim = 4
 def swiss_roll(count):
     rng = np.random.default_rng(9)
     t = 1.5 * np.pi * (1 + 2 * rng.random(count))
-    return (np.stack([t * np.cos(t), t * np.sin(t)], axis=1) / 10 + 0.02 * rng.normal(size=(count, 2))).astype("float32")
+    return (np.stack([t * np.cos(t), t * np.sin(t)], axis=1) / 10 + 0.02 * rng.normal(size=(count, 2))).astype(
+        "float32"
+    )
 
 
 def get_mlp(name, inputs, outputs):
