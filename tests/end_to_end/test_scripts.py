@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from accel_engine.events import EpochEnded, Event, Outcome, PartEnded, PartStarted, RunEnded, Validated
@@ -110,7 +111,7 @@ def test_a_script_is_recorded_and_not_altered(program: Path, tmp_path: Path, row
     check_end(row, events)
     if row.parts:
         check_parts(row, fits(events), json.loads(history_bytes(recorded, row)))
-        check_steps(row, reader)
+        check_steps(row, fits(events), reader)
     for pattern in row.patterns:
         check_values(pattern, reader, recorded.output)
 
@@ -209,13 +210,25 @@ def check_metrics(part: RecordedFit, history: History) -> None:
         assert validated.metrics == pytest.approx(expected, rel=1e-5)
 
 
-def check_steps(row: Script, reader: RunReader) -> None:
-    """Every step was recorded, with a value of some series."""
+def check_steps(row: Script, parts: Sequence[RecordedFit], reader: RunReader) -> None:
+    """Every step was recorded, and the losses of an epoch's steps have its mean."""
     taken = sum(part.epochs * part.steps + part.last_steps for part in row.parts)
     batches = [*reader.steps(0, taken + 1)]
     assert np.concatenate([batch.steps for batch in batches]).tolist() == [*range(taken)]
     recorded = np.concatenate([np.isfinite([*batch.series.values()]).any(axis=0) for batch in batches])
     assert recorded.all()
+    if "loss" in reader.series():
+        losses = np.concatenate([batch.series["loss"] for batch in batches]).astype(float)
+        for expected, part in zip(row.parts, parts, strict=True):
+            for epoch in part.epochs:
+                check_mean(losses[epoch.step - expected.steps : epoch.step], epoch.metrics["loss"])
+
+
+def check_mean(losses: npt.NDArray[np.float64], mean: float) -> None:
+    """The mean is that of the losses, of which the last may be of fewer examples."""
+    assert np.isfinite(losses).all()
+    least, most = sorted((float(losses.mean()), float(losses[:-1].mean())))
+    assert least * (1 - 1e-4) <= mean <= most * (1 + 1e-4)
 
 
 def check_values(pattern: str, reader: RunReader, output: str) -> None:

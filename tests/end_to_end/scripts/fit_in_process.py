@@ -1,5 +1,6 @@
 """Trains each model in a process of its own, so that its memory is free afterwards."""
 
+import argparse
 import json
 import multiprocessing
 
@@ -18,10 +19,13 @@ def train(units, results):
 
 
 if __name__ == "__main__":
-    results = multiprocessing.Queue()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--start-method", choices=["fork", "spawn"], default="fork")
+    context = multiprocessing.get_context(parser.parse_args().start_method)
+    results = context.Queue()
     histories = {}
     for units in (8, 32):
-        process = multiprocessing.Process(target=train, args=(units, results))
+        process = context.Process(target=train, args=(units, results))
         process.start()
         name, histories[units] = results.get()
         process.join()

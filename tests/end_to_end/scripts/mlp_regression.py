@@ -45,8 +45,7 @@ history = model.fit(
     ],
 )
 for epoch in range(0, 20, 5):
-    print(
-        f"epoch {epoch:2d}  loss {history.history['loss'][epoch]:.3f}  val_loss {history.history['val_loss'][epoch]:.3f}"
-    )
+    loss, val_loss = history.history["loss"][epoch], history.history["val_loss"][epoch]
+    print(f"epoch {epoch:2d}  loss {loss:.3f}  val_loss {val_loss:.3f}")
 print("columns of the log:", open("training.csv").readline().strip())
 json.dump({k: [float(x) for x in v] for k, v in history.history.items()}, open("history.json", "w"))
