@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import Event, RunStarted
-from accel_engine.run.commands import Command
+from accel_engine.events import RunStarted
+from accel_engine.run.ending import OpenRun
 from accel_engine.run.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from accel_engine.run.media import MediaItem
 
 
-class RecordedRun(Protocol):
-    """What a recorder thread writes to; its methods are those of :class:`RunWriter`."""
-
-    def write_event(self, event: Event) -> None:
-        """Add an event."""
+class RecordedRun(OpenRun, Protocol):
+    """What a recorder thread writes to."""
 
     def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
         """Add consecutive steps."""
@@ -33,15 +30,6 @@ class RecordedRun(Protocol):
 
     def heartbeat(self) -> None:
         """Check that the run can still be written."""
-
-    def commands(self) -> list[Command]:
-        """Return the commands without an answer, oldest first."""
-
-    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Answer a command."""
-
-    def end(self, ended: Event) -> None:
-        """Write the last event and close."""
 
     def close(self) -> None:
         """Close."""

@@ -1,8 +1,8 @@
 """Wraps ``keras.Model.fit`` to find the exception that ends a call.
 
 Keras does not tell callbacks of exceptions, and a script may catch them. So ``keras.Model.fit`` is replaced by a
-function that calls it and sees what it raises. It changes neither result, exception nor traceback, and arguments only to
-add a recorder under ``accel-tui run``.
+function that calls it and sees what it raises. It changes neither result, exception nor traceback; it adds a recorder
+to the arguments under ``accel-tui run``.
 """
 
 import inspect
@@ -43,14 +43,17 @@ def current() -> FitCall | None:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and named arguments."""
 
-_prepare: Callable[[inspect.Signature, Arguments], Arguments] = lambda _, arguments: arguments
+Prepare = Callable[[inspect.Signature, Arguments], Arguments]
+"""Returns the arguments for a call of ``fit``, from its signature and the user's arguments."""
+
+_prepare: Prepare | None = None
 
 
-def observe(prepare: Callable[[inspect.Signature, Arguments], Arguments] | None = None) -> None:
+def observe(prepare: Prepare | None = None) -> None:
     """Replace ``keras.Model.fit``, once.
 
     Args:
-        prepare: Returns the arguments for a call of ``fit``, from those of the user and the signature.
+        prepare: Applied to every call from now on.
     """
     global _prepare
     _prepare = prepare or _prepare
@@ -62,7 +65,8 @@ def observe(prepare: Callable[[inspect.Signature, Arguments], Arguments] | None 
     @wraps(original)
     def fit(*args: Any, **kwargs: Any) -> Any:
         call = FitCall()
-        args, kwargs = _prepare(signature, (args, kwargs))
+        if _prepare:
+            args, kwargs = _prepare(signature, (args, kwargs))
         token = _CALL.set(call)
         try:
             return original(*args, **kwargs)

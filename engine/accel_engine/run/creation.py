@@ -46,22 +46,24 @@ def create(plan: Plan) -> Path:
     return directory
 
 
-def create_recorded(values: Mapping[str, object], script: str) -> Path:
+def create_recorded(values: Mapping[str, object], script: str, *, launched: bool = False) -> Path:
     """Create the directory of a new run that a user's script trains, without an engine.
 
     Args:
         values: The known fields of a plan.
-        script: The script's command line.
+        script: The command line that starts the script.
+        launched: Whether ``accel-tui run`` starts the script, so that its output is the run's log.
 
     Raises:
         RunError: The directory of runs cannot be written.
     """
     directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"))
-    _initialize_run(directory, json.dumps(values), script=script)
+    _initialize_run(directory, json.dumps(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
     try:
         log.touch(mode=0o600)
-        log.write_text(f"the script's output is in the terminal where it was started: {script}\n")
+        if not launched:
+            log.write_text(f"the script's output is in the terminal where it was started: {script}\n")
     except OSError as error:
         raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
     return directory

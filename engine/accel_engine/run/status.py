@@ -61,6 +61,7 @@ class RunInfo:
         pid: Process id of its engine; ``None`` before it has one.
         annotations: The user's name, note and tags.
         script: Command line of the user's script that trains it; empty for an engine's run.
+        launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
     """
 
@@ -74,6 +75,7 @@ class RunInfo:
     status: Status
     annotations: Annotations = field(default_factory=Annotations)
     script: str = ""
+    launched: bool = False
     clock_offset: float | None = None
 
     def now(self) -> float:
@@ -108,6 +110,7 @@ def read_info(database: Database) -> RunInfo:
         status=_status(database, meta),
         annotations=read_annotations(meta),
         script=script,
+        launched=bool(meta.get("launched")),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
 

@@ -1,5 +1,6 @@
 """Writes a run's events, steps, samples, diagnostics and media."""
 
+import json
 import os
 import socket
 import sqlite3
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
@@ -70,6 +71,11 @@ class RunWriter:
         """Replace the run's plan, whose model ``auto`` is known now."""
         with self._writing():
             self._database.set_meta(plan=plan.to_json())
+
+    def write_values(self, values: Mapping[str, Any]) -> None:
+        """Replace the known plan fields of a script's run."""
+        with self._writing():
+            self._database.set_meta(plan=json.dumps(values))
 
     def begin(self, started: RunStarted | None = None) -> None:
         """Lock the run: only this process writes it from now on.

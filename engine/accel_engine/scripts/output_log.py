@@ -41,7 +41,9 @@ class OutputLog:
     def _append(self, data: bytes) -> None:
         if self._lost and data:
             lost, self._lost = self._lost, 0
-            self._append(f"\naccel-tui: {lost:,} bytes of output are missing here: the log could not be written\n".encode())
+            self._append(
+                f"\naccel-tui: {lost:,} bytes of output are missing here: the log could not be written\n".encode()
+            )
             if self._lost:  # still not
                 self._lost = lost
         try:

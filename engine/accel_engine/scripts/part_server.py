@@ -1,12 +1,10 @@
 """Receives what the recorders in a script send, and sends them commands."""
 
 import socket
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
 from accel_engine.run import media
 from accel_engine.run.commands import Command
+from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.script_run import ScriptRun
 
 ATTACH_SECONDS = 2.0
@@ -24,28 +23,19 @@ ATTACH_SECONDS = 2.0
 
 
 class PartServer:
-    """Listens on a socket that only this user can reach.
+    """Accepts recorders in a thread, as long as the listener is open.
 
     Args:
-        run: Receives what the recorders send.
-
-    Attributes:
-        address: Path of the socket.
+        listener: Where the recorders connect.
+        run: Receives what they send.
     """
 
-    def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="accel-tui-")
-        self.address = str(Path(self._directory.name) / "run")
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(self.address)
-        self._listener.listen()
+    def __init__(self, listener: Listener, run: ScriptRun) -> None:
+        self._listener = listener
+        self._run = run
         self._changing = threading.Lock()
         self._active: _Connection | None = None
         self._forwarded: dict[int, Command] = {}
-
-    def serve(self, run: ScriptRun) -> None:
-        """Accept connections in a thread until :meth:`close`."""
-        self._run = run
         threading.Thread(target=self._accept, name="parts", daemon=True).start()
 
     def forward(self, command: Command) -> bool:
@@ -67,15 +57,10 @@ class PartServer:
         if active := self._active:
             active.done.wait(seconds)
 
-    def close(self) -> None:
-        """Stop listening."""
-        self._listener.close()
-        self._directory.cleanup()
-
     def _accept(self) -> None:
         while True:
             try:
-                connection, _ = self._listener.accept()
+                connection = self._listener.accept()
             except OSError:  # closed
                 return
             handler = _Connection(connection, self._begin, self._attach, self._handle)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from accel_engine.recording.supervised import hook
+from accel_engine.recording.every_fit import hook
 from accel_engine.scripts.streams import Streams
 
 STARTUP = Path(hook.__file__).parent / "startup"
@@ -43,7 +43,7 @@ class ScriptProcess:
             stderr=stderr,
             env=environment,
             close_fds=False,  # the user's own descriptors are the script's; those of this process are not inherited
-            preexec_fn=self._lead_group,  # noqa: PLW1509 (there are no threads yet)
+            preexec_fn=self._lead_group,
         )
         self.pid = self._process.pid
         self.status: int | None = None

@@ -6,11 +6,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
@@ -31,6 +30,7 @@ from accel_engine.launch.engine_process import versions
 from accel_engine.run import media
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
+from accel_engine.run.reader import RunReader
 from accel_engine.run.writer import RunWriter
 
 RETRY_SECONDS = 1.0
@@ -48,15 +48,18 @@ class ScriptRun:
 
     Args:
         directory: The run's directory.
-        values: The known plan fields.
         report: Called with each problem, for the log.
+
+    Raises:
+        RunError: There is no run, or it cannot be read.
     """
 
-    def __init__(self, directory: Path, values: Mapping[str, Any], report: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
         self.directory = directory
-        self._values = dict(values)
         self._report = report
         self._writer = RunWriter(directory)
+        with closing(RunReader(directory)) as reader:
+            self._values = reader.info().plan_values
         self._lock = threading.RLock()
         self._began = clock.now()
         self._give_up_at = math.inf
@@ -67,23 +70,18 @@ class ScriptRun:
         self._last: PartEnded | None = None
 
     def begin(self) -> None:
-        """Lock the run and write its start.
-
-        Raises:
-            RunError: It cannot be written.
-        """
-        self._writer.begin(
-            RunStarted(
-                time=self._began,
-                run=self.directory.name,
-                name=str(self._values["name"]),
-                plan=self._values,
-                first_step=0,
-                pid=os.getpid(),
-                host=socket.gethostname(),
-                versions=versions(),
-            )
+        """Lock the run and write its start."""
+        started = RunStarted(
+            time=self._began,
+            run=self.directory.name,
+            name=str(self._values["name"]),
+            plan=self._values,
+            first_step=0,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            versions=versions(),
         )
+        self._write(lambda: self._writer.begin(started))
         self._enter_phase()
 
     def begin_part(self, values: Mapping[str, Any]) -> PartStarted:
@@ -97,12 +95,12 @@ class ScriptRun:
         """
         with self._lock:
             if self.part:
-                raise RunError(f"part {self.part.part} ({self.part.name}) is being recorded: parts are one after another")
+                raise RunError(
+                    f"part {self.part.part} ({self.part.name}) is being recorded: parts are one after another"
+                )
             self._parts += 1
             name = str(values.get("name") or values.get("model") or f"part {self._parts}")
-            self.part = PartStarted(
-                time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch
-            )
+            self.part = PartStarted(time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch)
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
                 self._write(lambda: self._writer.write_values(self._values))
@@ -145,17 +143,6 @@ class ScriptRun:
         self._write(lambda: self._writer.write_chunk(first_step, started, ended, series))
         self._step = first_step + len(next(iter(series.values())))
 
-    def write_line(self, time: float, values: Mapping[str, float], step: int | None) -> None:
-        """Add a step that was found in a line of the output.
-
-        Args:
-            time: Seconds since the Unix epoch.
-            values: Values by series name.
-            step: The step, counted from 0; ``None`` for the next.
-        """
-        first = self._step if step is None else max(step, self.part.step if self.part else 0)
-        self.write_chunk(first, time, time, {name: np.array([value]) for name, value in values.items()})
-
     def write_samples(self, samples: Sequence[Sample]) -> None:
         """Add device samples; they are left out while the disk is full."""
         try:
@@ -165,10 +152,7 @@ class ScriptRun:
 
     def write_media(self, step: int, time: float, name: str, item: "media.MediaItem") -> None:
         """Add an image, a text or a histogram."""
-        try:
-            self._write(lambda: self._writer.write_media(step, time, name, item))
-        except ValueError as error:  # too large
-            self.warn(str(error))
+        self._write(lambda: self._writer.write_media(step, time, name, item), refused=self.warn)
 
     def warn(self, message: str) -> None:
         """Add a warning, also to the log."""
@@ -215,6 +199,11 @@ class ScriptRun:
         self._write(lambda: end(self._writer, ended))
 
     @property
+    def step(self) -> int:
+        """Steps taken in the run."""
+        return self._step
+
+    @property
     def stopped(self) -> str:
         """Why the last part was stopped; empty if it was not."""
         return self._last.reason if self._last and self._last.outcome is Outcome.STOPPED else ""
@@ -222,8 +211,13 @@ class ScriptRun:
     def _enter_phase(self) -> None:
         self.write_event(PhaseChanged(time=clock.now(), phase=Phase.SCRIPT))
 
-    def _write(self, write: Callable[[], None]) -> None:
-        """Write, as soon as the disk has room and the database is free."""
+    def _write(self, write: Callable[[], None], refused: Callable[[str], None] | None = None) -> None:
+        """Write, as soon as the disk has room and the database is free.
+
+        Args:
+            write: Writes.
+            refused: Called if this, such as an image that is too large, cannot be written; by default, nothing can.
+        """
         waits = False
         while not self._is_broken:
             try:
@@ -236,6 +230,9 @@ class ScriptRun:
                     self._break(error)
                 time.sleep(RETRY_SECONDS)
             except RunError as error:
+                if refused:
+                    refused(str(error))
+                    return
                 self._break(error)
             else:
                 if waits:

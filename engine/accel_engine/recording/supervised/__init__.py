@@ -1,7 +1,6 @@
-"""Records the training of a script that ``accel-tui run`` has started; the script is not changed.
+"""Records a part of a script's run through its supervisor (:mod:`accel_engine.scripts`).
 
-``startup/sitecustomize.py`` runs before the script. :mod:`.hook` waits for the import of Keras. :mod:`.part` sends what
-is recorded to the run's supervisor (:mod:`accel_engine.scripts`), a process that survives the script.
+The supervisor is a process that survives the script.
 """
 
 address = ""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 REPLY_SECONDS = 10.0
 """How long to wait for the supervisor."""
 
+
 def begin(values: Mapping[str, Any]) -> "ScriptPart | None":
     """Begin a part of the script's run; ``None`` if ``accel-tui run`` has not started the script.
 

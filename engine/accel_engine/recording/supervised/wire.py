@@ -74,9 +74,7 @@ class MessageReader:
         stop = _LENGTHS.size + length
         if len(self._received) < stop + size:
             return None
-        values = json.loads(self._received[_LENGTHS.size : stop])
+        values: dict[str, Any] = json.loads(self._received[_LENGTHS.size : stop])
         data = bytes(self._received[stop : stop + size])
         del self._received[: stop + size]
-        if not isinstance(values, dict):
-            raise ValueError("not a message of a recorder")
         return values, data

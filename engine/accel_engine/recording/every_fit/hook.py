@@ -84,7 +84,7 @@ def _observe_fit() -> None:
 
     try:
         from accel_engine.recording import fit_calls
-        from accel_engine.recording.supervised.all_fits import recorder_added
+        from accel_engine.recording.every_fit.added_recorder import recorder_added
 
         fit_calls.observe(recorder_added)
     except Exception as error:  # noqa: BLE001 (whatever it is, the script runs)

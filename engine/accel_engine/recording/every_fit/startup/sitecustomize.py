@@ -9,7 +9,7 @@ import sys
 
 
 def _begin() -> None:
-    from accel_engine.recording.supervised.hook import SUPERVISOR, install, restore_path
+    from accel_engine.recording.every_fit.hook import SUPERVISOR, install, restore_path
 
     address = os.environ.pop(SUPERVISOR, "")
     restore_path(os.path.dirname(__file__))

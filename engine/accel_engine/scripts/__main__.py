@@ -1,0 +1,59 @@
+"""The supervisor of a script: ``python -m accel_engine.scripts --run DIRECTORY [OPTIONS] -- ARGUMENTS``.
+
+ARGUMENTS are those of ``python``. :mod:`accel_engine.launch.start_script` starts it, leading a session of its own.
+"""
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+
+from accel_engine.scripts.listener import Listener
+from accel_engine.scripts.script_process import ScriptProcess, environment
+from accel_engine.scripts.streams import open_streams
+
+
+def main() -> int:
+    """Run the script; returns the supervisor's exit status."""
+    parser = argparse.ArgumentParser(prog="python -m accel_engine.scripts", description=__doc__)
+    parser.add_argument("--run", type=Path, required=True, help="directory of the run")
+    parser.add_argument("--attach", type=int, metavar="FD", help="socket of the command in the foreground")
+    parser.add_argument(
+        "--parse", action="append", default=[], metavar="PATTERN", help="pattern of values in the output"
+    )
+    parser.add_argument("arguments", nargs="+", help="arguments of python")
+    options = parser.parse_args()
+    connection = None
+    if options.attach is not None:
+        connection = socket.socket(fileno=options.attach)
+        connection.set_inheritable(False)
+    shows_terminal = any(map(os.isatty, (1, 2)))
+    # The script starts before the modules that write its run are imported: it does not wait for them.
+    streams, listener = open_streams(), Listener()
+    script = ScriptProcess(options.arguments, environment(listener.address), streams)
+    _leave_streams(options.run)
+
+    from accel_engine.scripts.attached_terminal import AttachedTerminal
+    from accel_engine.scripts.supervisor import ScriptSupervisor
+
+    attached = AttachedTerminal(connection, is_terminal=shows_terminal) if connection else None
+    if attached:
+        attached.send({"started": True})
+    ScriptSupervisor(options.run, script, streams, listener, options.parse, attached).run()
+    return 0
+
+
+def _leave_streams(run: Path) -> None:
+    """Let go of the user's terminal and pipes; errors of this process go to the log."""
+    from accel_engine.run.run_paths import LOG
+
+    null = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(run / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for descriptor, file in ((0, null), (1, log), (2, log)):
+        os.dup2(file, descriptor)
+        os.close(file) if file != log or descriptor == 2 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

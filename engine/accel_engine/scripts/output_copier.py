@@ -1,0 +1,124 @@
+"""Copies a script's output to the log, the terminal and the parser, and the terminal's keys to the script."""
+
+import os
+import selectors
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from accel_engine.recording.supervised.wire import Message
+from accel_engine.scripts.attached_terminal import AttachedTerminal
+from accel_engine.scripts.output_log import OutputLog
+from accel_engine.scripts.output_parser import OutputParser, ParsedLine
+from accel_engine.scripts.streams import TERMINAL, Streams
+
+LAST_LINE_BYTES = 4096
+"""How much of the end of the output is kept, to say why a script failed."""
+
+
+class OutputCopier:
+    """Copies in a thread, which never waits for the run's database, until the output ends.
+
+    Args:
+        streams: The script's streams.
+        log: Gets all output.
+        parser: Gets all output.
+        attached: Shows the output; ``None`` if the script runs in the background.
+        on_lines: Called with the values that the parser finds.
+        on_message: Called with each other message of the attached terminal.
+    """
+
+    def __init__(
+        self,
+        streams: Streams,
+        log: OutputLog,
+        parser: OutputParser,
+        attached: AttachedTerminal | None,
+        on_lines: Callable[[list[ParsedLine]], None],
+        on_message: Callable[[Message], None],
+    ) -> None:
+        self._streams = streams
+        self._log = log
+        self._parser = parser
+        self._attached = attached
+        self._on_lines = on_lines
+        self._on_message = on_message
+        self._keys = b""
+        self._last = b""
+        self._selector = selectors.DefaultSelector()
+        for name, descriptor in streams.sources.items():
+            self._selector.register(descriptor, selectors.EVENT_READ, name)
+        if attached:
+            self._selector.register(attached, selectors.EVENT_READ, attached)
+        if streams.terminal is not None:
+            os.set_blocking(streams.terminal, False)
+        self._thread = threading.Thread(target=self._copy, name="output", daemon=True)
+
+    def start(self) -> None:
+        """Start copying."""
+        self._thread.start()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for the end of the output; children of the script may keep it open. Returns whether it has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @property
+    def last_line(self) -> str:
+        """The last line of the output so far."""
+        lines = self._last.decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def _copy(self) -> None:
+        sources = dict(self._streams.sources)
+        while sources:
+            for key, events in self._selector.select():
+                if key.data is self._attached:
+                    self._receive()
+                elif events & selectors.EVENT_READ and not self._read(key.data, key.fd):
+                    self._selector.unregister(key.fd)
+                    del sources[key.data]
+                elif events & selectors.EVENT_WRITE:
+                    self._write_keys()
+        self._on_lines(self._parser.finish())
+
+    def _read(self, source: str, descriptor: int) -> bool:
+        """Copy what a stream has; return whether it is open."""
+        try:
+            data = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return True
+        except OSError:  # no process has the terminal open any more
+            data = b""
+        if not data:
+            return False
+        self._log.write(data, terminal=source == TERMINAL)
+        self._last = (self._last + data)[-LAST_LINE_BYTES:]
+        if self._attached:
+            self._attached.show(source, data)
+        if lines := self._parser.feed(source, data):
+            self._on_lines(lines)
+        return True
+
+    def _receive(self) -> None:
+        assert self._attached  # noqa: S101 (it was registered)
+        for message in self._attached.receive():
+            if "keys" in message[0]:
+                self._keys += message[1]
+                self._write_keys()
+            else:
+                self._on_message(message)
+        if not self._attached.is_open:
+            self._selector.unregister(self._attached)
+
+    def _write_keys(self) -> None:
+        """Write keys to the script's terminal, as far as it takes them now."""
+        terminal = self._streams.terminal
+        if terminal is None or TERMINAL not in self._streams.sources:
+            return
+        with suppress(OSError):
+            while self._keys:
+                self._keys = self._keys[os.write(terminal, self._keys) :]
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._keys else 0)
+        with suppress(KeyError):
+            self._selector.modify(terminal, events, TERMINAL)

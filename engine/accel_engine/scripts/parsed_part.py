@@ -1,0 +1,120 @@
+"""Records the values in a script's output as a part of its run."""
+
+import math
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from accel_engine import clock
+from accel_engine.events import Outcome, PartStarted, Phase, PhaseChanged, RunEnded
+from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.step_rows import StepRow, chunks_of
+from accel_engine.scripts.output_parser import STEP, ParsedLine
+from accel_engine.scripts.script_run import ScriptRun
+
+WRITE_SECONDS = 0.25
+"""Interval of writing steps."""
+
+MAX_LINES = 100_000
+"""How many lines wait for a full disk; later ones are counted."""
+
+NAME = "output"
+"""The part's name."""
+
+
+class ParsedPart:
+    """Writes parsed lines in a thread: one step per line, or the step that the line names.
+
+    A part begins with the first line, and ends when a recorder in the script begins one. Lines that are printed during
+    such a part are left out: it records the same training.
+
+    Args:
+        run: The script's run.
+    """
+
+    def __init__(self, run: ScriptRun) -> None:
+        self._run = run
+        self._lines: deque[ParsedLine] = deque()
+        self._dropped = 0
+        self._names = SeriesNames()
+        self._part: PartStarted | None = None
+        self._is_counted = False
+        self._ended = clock.now()
+        self._finishing = threading.Event()
+        self._thread = threading.Thread(target=self._write, name="parsed-lines", daemon=True)
+        self._thread.start()
+
+    def add(self, lines: Iterable[ParsedLine]) -> None:
+        """Add lines; returns at once."""
+        for line in lines:
+            if len(self._lines) < MAX_LINES:
+                self._lines.append(line)
+            else:
+                self._dropped += 1
+
+    def finish(self) -> None:
+        """Write what was added, and end the part."""
+        self._finishing.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        last = False
+        while not last:
+            last = self._finishing.wait(WRITE_SECONDS)
+            lines = [self._lines.popleft() for _ in range(len(self._lines))]
+            if lines and self._begin():
+                self._write_lines(lines)
+            if self._dropped:
+                dropped, self._dropped = self._dropped, 0
+                self._run.warn(f"the values of {dropped:,} lines are missing: the disk was full")
+        if self._part and self._part is self._run.part:
+            self._run.end_part(self._result())
+
+    def _begin(self) -> bool:
+        """Begin a part; return whether it is the one that is being recorded."""
+        if self._run.part is None:
+            self._part = self._run.begin_part({"name": NAME})
+            self._is_counted = False
+            self._ended = self._part.time
+            self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
+        return self._run.part is self._part
+
+    def _write_lines(self, lines: Sequence[ParsedLine]) -> None:
+        assert self._part  # noqa: S101 (it has begun)
+        next_step, rows = self._run.step, list[StepRow]()
+        for line in lines:
+            step = self._step_of(line, self._part.step, rows[-1].step + 1 if rows else next_step)
+            values = self._names.scalars({name: value for name, value in line.values.items() if name != STEP})
+            if rows and rows[-1].step == step:
+                rows[-1] = StepRow(step, line.time, {**rows[-1].values, **values})
+            else:
+                rows.append(StepRow(step, line.time, values))
+        for note in self._names.take_notes():
+            self._run.warn(note)
+        for chunk in chunks_of(rows, next_step, self._ended):
+            self._run.write_chunk(chunk.first_step, chunk.started, chunk.ended, chunk.series)
+        self._ended = rows[-1].time
+
+    def _step_of(self, line: ParsedLine, before: int, expected: int) -> int:
+        """The step of a line.
+
+        Args:
+            line: The line.
+            before: Steps of the run before the part.
+            expected: The step after that of the line before.
+        """
+        number = line.values.get(STEP, math.nan)
+        if self._is_counted or not number.is_integer():
+            return expected
+        step = before + int(number)
+        if step < expected - 1:
+            self._is_counted = True
+            self._run.warn(
+                f"the script's output has step {int(number):,} after a later one: from here on, lines are counted"
+            )
+            return expected
+        return step
+
+    def _result(self) -> RunEnded:
+        now, began = clock.now(), self._part.time if self._part else 0.0
+        return RunEnded(time=now, outcome=Outcome.FINISHED, steps=self._run.step, epochs=0, seconds=now - began)

@@ -1,0 +1,161 @@
+"""Supervises a script: copies its output, writes its run, forwards commands and signals, and records how it ends."""
+
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from accel_engine.devices import Sampler
+from accel_engine.recording.supervised.wire import Message
+from accel_engine.run.commands import Command
+from accel_engine.run.run_paths import LOG
+from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.scripts.attached_terminal import AttachedTerminal
+from accel_engine.scripts.ending import ending_of
+from accel_engine.scripts.listener import Listener
+from accel_engine.scripts.output_copier import OutputCopier
+from accel_engine.scripts.output_log import OutputLog
+from accel_engine.scripts.output_parser import OutputParser
+from accel_engine.scripts.parsed_part import ParsedPart
+from accel_engine.scripts.part_server import PartServer, answer_command
+from accel_engine.scripts.script_process import ScriptProcess
+from accel_engine.scripts.script_run import ScriptRun
+from accel_engine.scripts.streams import Streams
+
+POLL_SECONDS = 0.05
+"""How often the main thread looks after the script."""
+
+COMMAND_SECONDS = 0.25
+"""How often it reads commands."""
+
+DRAIN_SECONDS = 1.0
+"""How long the rest of the output may take after the script's end: its children may keep the streams open."""
+
+END_SECONDS = 5.0
+"""How long the foreground command waits for the run to be written; a full disk may take longer."""
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals to the supervisor that are meant for the script."""
+
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+"""What one command after another to stop now sends."""
+
+
+class ScriptSupervisor:
+    """Supervises one script.
+
+    Args:
+        directory: The run's directory.
+        script: The script.
+        streams: Its streams.
+        listener: Where its recorders connect.
+        patterns: Patterns of values in its output.
+        attached: The foreground command; ``None`` in the background.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        script: ScriptProcess,
+        streams: Streams,
+        listener: Listener,
+        patterns: Sequence[str],
+        attached: AttachedTerminal | None,
+    ) -> None:
+        self._script = script
+        self._streams = streams
+        self._listener = listener
+        self._attached = attached
+        self._signals: deque[tuple[int, bool]] = deque()
+        self._log = OutputLog(directory / LOG)
+        self._run = ScriptRun(directory, self._log.note)
+        self._server = PartServer(listener, self._run)
+        self._parsed = ParsedPart(self._run) if patterns else None
+        add = self._parsed.add if self._parsed else lambda _: None
+        self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
+        self._sampler = Sampler(self._run.write_samples, engine=script.pid)
+        self._interruptions = 0
+        self._stop_origin = ""
+
+    def run(self) -> None:
+        """Supervise until the script has ended, and all that has its streams open."""
+        for number in FORWARDED:
+            signal.signal(number, lambda received, _: self._signals.append((received, False)))
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self._copier.start()
+        self._run.begin()
+        self._sampler.start()
+        command_due = beat_due = 0.0
+        was_suspended = False
+        while self._script.status is None:
+            time.sleep(POLL_SECONDS)
+            self._script.poll()
+            while self._signals:
+                received, is_for_group = self._signals.popleft()
+                self._script.send(received, group=is_for_group)
+            if self._attached and self._script.is_suspended and not was_suspended:
+                self._attached.send({"suspended": True})
+            was_suspended = self._script.is_suspended
+            now = time.monotonic()
+            try:
+                if now >= command_due:
+                    command_due = now + COMMAND_SECONDS
+                    self._handle_commands()
+                if now >= beat_due:
+                    beat_due = now + HEARTBEAT_SECONDS
+                    self._run.heartbeat()
+            except Exception:  # noqa: BLE001 (a mistake of this program; the script goes on)
+                traceback.print_exc()
+        self._end(self._script.status)
+
+    def _take(self, message: Message) -> None:
+        """Take a message of the foreground command; called in the copier's thread."""
+        values = message[0]
+        if size := values.get("size"):
+            self._streams.resize(*size)
+        elif number := values.get("signal"):
+            self._signals.append((number, bool(values.get("group"))))
+        elif values.get("resume"):
+            self._script.resume()
+
+    def _handle_commands(self) -> None:
+        for command in self._run.commands():
+            if command.name == "stop_now" or not self._server.forward(command):
+                self._handle(command)
+
+    def _handle(self, command: Command) -> None:
+        """Handle a command that is not for a part."""
+        if command.name not in ("stop", "stop_now"):
+            action = command.name.replace("_", " ")
+            answer_command(self._run, command, f"no fit is running: a script has no {action} of its own", obeyed=False)
+            return
+        number = INTERRUPTIONS[min(self._interruptions, len(INTERRUPTIONS) - 1)]
+        self._interruptions += 1
+        self._stop_origin = command.origin
+        self._script.send(number, group=number != signal.SIGTERM)
+        after = "" if number == signal.SIGKILL else "; stop it now once more if it does not end"
+        how = ", as Ctrl-C does" if number == signal.SIGINT else ""
+        answer_command(self._run, command, f"sent {number.name} to the script{how}{after}", obeyed=True)
+
+    def _end(self, status: int) -> None:
+        self._copier.wait(DRAIN_SECONDS)
+        self._server.drain(DRAIN_SECONDS)
+        end = threading.Thread(target=self._write_end, args=(status,), name="end")
+        end.start()
+        end.join(END_SECONDS)
+        if self._attached:
+            self._attached.send({"exit": status})
+        self._listener.close()
+        end.join()
+        self._copier.wait(None)
+        self._log.close()
+
+    def _write_end(self, status: int) -> None:
+        self._sampler.stop()
+        if self._parsed:
+            self._parsed.finish()
+        stopped = self._stop_origin or self._run.stopped
+        self._run.end(*ending_of(status, stopped, self._copier.last_line))

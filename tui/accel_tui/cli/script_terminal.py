@@ -1,0 +1,161 @@
+"""Connects this terminal with a script: its output here, keys and signals there."""
+
+import fcntl
+import os
+import selectors
+import signal
+import socket
+import struct
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from accel_engine.errors import RunError
+from accel_engine.recording.supervised.wire import MessageReader, pack
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals to this process that are meant for the script."""
+
+
+class ScriptTerminal:
+    """Shows a script's output and forwards keys, signals and the terminal's size, until the script ends.
+
+    While it is in the foreground, the terminal passes every key on unchanged: the script's own terminal handles Ctrl-C,
+    Ctrl-Z and line editing.
+
+    Args:
+        connection: Connected with the script's supervisor.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._reader = MessageReader(connection)
+        self._selector = selectors.DefaultSelector()
+        self._wake, self._woken = os.pipe()
+        os.set_blocking(self._woken, False)
+        self._original: list[Any] | None = None
+        self._status: int | None = None
+        self._shown = {"stdout": 1, "stderr": 2, "terminal": next((fd for fd in (1, 2, 0) if os.isatty(fd)), 1)}
+
+    def run(self) -> int:
+        """Connect until the script ends.
+
+        Returns:
+            The script's exit status, or the negative number of the signal that killed it.
+
+        Raises:
+            RunError: The supervisor is gone.
+        """
+        self._selector.register(self._connection, selectors.EVENT_READ)
+        self._selector.register(self._wake, selectors.EVENT_READ)
+        with self._handling_signals():
+            try:
+                while self._status is None:
+                    for key, _ in self._selector.select():
+                        if key.fileobj is self._connection:
+                            self._receive()
+                        elif key.fileobj == self._wake:
+                            os.read(self._wake, 1 << 10)
+                        else:
+                            self._send_keys()
+            finally:
+                self._release()
+        return self._status
+
+    @contextmanager
+    def _handling_signals(self) -> Iterator[None]:
+        handlers = dict.fromkeys(_FORWARDED, self._forward) | {
+            signal.SIGWINCH: lambda *_: self._send_size(),
+            signal.SIGCONT: lambda *_: self._continue(),
+        }
+        previous: dict[int, Any] = {}
+        for number, handler in handlers.items():
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup, or in the background of a script
+                previous[number] = signal.signal(number, handler)
+        wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        """Forward a signal: Ctrl-C to the script's whole process group, as a terminal does."""
+        self._send({"signal": number, "group": number in (signal.SIGINT, signal.SIGQUIT)})
+
+    def _continue(self) -> None:
+        """Resume the script after Ctrl-Z and ``fg`` or ``bg``."""
+        self._claim()
+        self._send({"resume": True})
+
+    def _receive(self) -> None:
+        try:
+            is_open = self._reader.receive()
+        except OSError:
+            is_open = False
+        while message := self._reader.next():
+            values, data = message
+            if source := values.get("output"):
+                self._write(self._shown[source], data)
+            elif values.get("started"):  # its terminal has got the settings of this one
+                self._claim()
+            elif "exit" in values:
+                self._status = int(values["exit"])
+            elif values.get("suspended"):
+                self._suspend()
+        if not is_open and self._status is None:
+            raise RunError("the supervisor of the script is gone: see accel-tui runs")
+
+    def _write(self, descriptor: int, data: bytes) -> None:
+        """Write output; to a pipe without a reader, no more, as the script would see."""
+        while data:
+            data = data[os.write(descriptor, data) :]
+
+    def _suspend(self) -> None:
+        """Suspend this process, as the script is."""
+        self._release()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _claim(self) -> None:
+        """Pass keys on, if this process is in the foreground of a terminal."""
+        if self._original is not None or not os.isatty(0) or os.tcgetpgrp(0) != os.getpgrp():
+            return
+        self._original = termios.tcgetattr(0)
+        raw = termios.tcgetattr(0)
+        raw[0] &= ~(termios.BRKINT | termios.ICRNL | termios.INPCK | termios.ISTRIP | termios.IXON)
+        raw[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
+        raw[6][termios.VMIN], raw[6][termios.VTIME] = 1, 0
+        if os.isatty(1):
+            raw[1] &= ~termios.OPOST  # the script's terminal has done it
+        termios.tcsetattr(0, termios.TCSADRAIN, raw)
+        self._selector.register(0, selectors.EVENT_READ)
+        self._send_size()
+
+    def _release(self) -> None:
+        """Give the terminal back as it was."""
+        if self._original is not None:
+            with suppress(termios.error, OSError):  # it is gone
+                termios.tcsetattr(0, termios.TCSADRAIN, self._original)
+            self._original = None
+            self._selector.unregister(0)
+
+    def _send_keys(self) -> None:
+        with suppress(OSError):
+            if data := os.read(0, 1 << 12):
+                self._send({"keys": True}, data)
+                return
+        self._selector.unregister(0)  # the terminal is gone
+        self._original = None
+
+    def _send_size(self) -> None:
+        with suppress(OSError):
+            rows, columns, *_ = struct.unpack(
+                "HHHH", fcntl.ioctl(self._shown["terminal"], termios.TIOCGWINSZ, bytes(8))
+            )
+            self._send({"size": [rows, columns]})
+
+    def _send(self, values: dict[str, Any], data: bytes = b"") -> None:
+        with suppress(OSError):  # the supervisor has ended; its last message is still to be read
+            self._connection.sendall(pack(values, data))
