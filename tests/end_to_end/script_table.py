@@ -38,7 +38,7 @@ class Script:
         kind: What it shows.
         command: The script with its arguments, and a file for its standard input after ``<``.
         parts: Its calls of ``fit``.
-        patterns: For a loop of its own: the patterns of ``--parse``, each with one named group.
+        patterns: For a loop of its own, the patterns of ``--parse``: each with a named group, and maybe ``step``.
         status: Its exit status.
         packages: Packages that it imports, besides those that accel-tui installs.
         repeatable: Whether two runs print the same and write the same history.
@@ -99,6 +99,8 @@ class Script:
         """What its run has, besides log and devices."""
         if self.patterns:
             return "values of its lines"
+        if not self.parts:
+            return "nothing else"
         parts = []
         for part, alike in groupby(self.parts, lambda part: (part.epochs, part.steps, part.last_steps)):
             count = len(list(alike))
@@ -202,7 +204,8 @@ SECTIONS = (
                 "Data from a spawned pool", "pool_preprocessing.py --start-method spawn", (Part("sequential", 3, 15),)
             ),
             Script("A fit in a thread", "fit_in_thread.py", (Part("sequential", 6, 20),)),
-            Script("Each fit in a process", "fit_in_process.py", (Part("sequential", 3, 12),) * 2),
+            Script("Each fit in a forked process", "fit_in_process.py", (Part("sequential", 3, 12),) * 2),
+            Script("Each fit in a spawned process", "fit_in_process.py --start-method spawn"),
         ),
     ),
     Section(
@@ -216,7 +219,7 @@ SECTIONS = (
             Script(
                 "train_on_batch",
                 "train_on_batch.py",
-                patterns=(r"D loss: (?P<d_loss>[\d.]+)", r"G loss: (?P<g_loss>[\d.]+)"),
+                patterns=(r"^(?P<step>\d+) \[D loss: (?P<d_loss>[\d.]+)", r"G loss: (?P<g_loss>[\d.]+)"),
             ),
             Script("MirroredStrategy", "mirrored_loop.py", patterns=(r"Loss: (?P<loss>[\d.]+)",)),
             Script("JAX", "jax_loop.py --num-epochs 4", patterns=(r"loss=(?P<loss>[\d.]+)",), packages=JAX),
@@ -265,7 +268,7 @@ def document_lines() -> Iterator[str]:
     for section in SECTIONS:
         yield f"## {section.title}"
         yield ""
-        yield "| Script | Command | Recorded | Trained by |"
+        yield "| Script | Command | Recorded besides log and devices | Trained by |"
         yield "|---|---|---|---|"
         for row in section.rows:
             link = f"[{row.kind}](../tests/end_to_end/scripts/{row.file})"

@@ -109,11 +109,12 @@ def test_a_script_is_recorded_and_not_altered(program: Path, tmp_path: Path, row
     log = without_times((found.directory / LOG).read_text(encoding="utf-8"))
     assert has_lines(log, without_times(recorded.output))
     check_end(row, events)
-    if row.parts:
-        check_parts(row, fits(events), json.loads(history_bytes(recorded, row)))
-        check_steps(row, fits(events), reader)
-    for pattern in row.patterns:
-        check_values(pattern, reader, recorded.output)
+    if row.patterns:
+        check_values(row.patterns, reader, recorded.output)
+        return
+    parts = fits(events)
+    check_parts(row, parts, json.loads(history_bytes(recorded, row)) if row.parts else [])
+    check_steps(row, parts, reader)
 
 
 def run(folder: Path, command: list[str], input_file: str) -> Result:
@@ -127,7 +128,7 @@ def run(folder: Path, command: list[str], input_file: str) -> Result:
 
 def history_bytes(result: Result, row: Script) -> bytes:
     """The history that the script wrote; nothing for a loop of its own."""
-    return (result.folder / row.history).read_bytes() if row.parts else b""
+    return b"" if row.patterns else (result.folder / row.history).read_bytes()
 
 
 def without_times(output: str) -> list[str]:
@@ -147,7 +148,7 @@ def check_end(row: Script, events: Sequence[Event]) -> None:
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert ended.outcome is (Outcome.FAILED if row.status else Outcome.FINISHED), ended.reason
-    if row.parts:
+    if not row.patterns:
         assert ended.steps == sum(part.epochs * part.steps + part.last_steps for part in row.parts)
         assert ended.epochs == sum(part.epochs for part in row.parts)
 
@@ -214,9 +215,8 @@ def check_steps(row: Script, parts: Sequence[RecordedFit], reader: RunReader) ->
     """Every step was recorded, and the losses of an epoch's steps have its mean."""
     taken = sum(part.epochs * part.steps + part.last_steps for part in row.parts)
     batches = [*reader.steps(0, taken + 1)]
-    assert np.concatenate([batch.steps for batch in batches]).tolist() == [*range(taken)]
-    recorded = np.concatenate([np.isfinite([*batch.series.values()]).any(axis=0) for batch in batches])
-    assert recorded.all()
+    assert [step for batch in batches for step in batch.steps.tolist()] == [*range(taken)]
+    assert all(np.isfinite([*batch.series.values()]).any(axis=0).all() for batch in batches)
     if "loss" in reader.series():
         losses = np.concatenate([batch.series["loss"] for batch in batches]).astype(float)
         for expected, part in zip(row.parts, parts, strict=True):
@@ -231,10 +231,13 @@ def check_mean(losses: npt.NDArray[np.float64], mean: float) -> None:
     assert least * (1 - 1e-4) <= mean <= most * (1 + 1e-4)
 
 
-def check_values(pattern: str, reader: RunReader, output: str) -> None:
-    """The series of a pattern has the values that the script printed."""
-    (name,) = re.compile(pattern).groupindex
-    printed = [float(value) for value in re.findall(pattern, output)]
-    values = np.concatenate([batch.series[name] for batch in reader.steps(0, 1 << 20)])
-    assert printed
-    assert values[np.isfinite(values)].tolist() == pytest.approx(printed, rel=1e-6)
+def check_values(patterns: Sequence[str], reader: RunReader, output: str) -> None:
+    """Each line with a value is a step, and the series of each pattern has the values that the script printed."""
+    lines = [line for line in output.splitlines() if any(re.search(pattern, line) for pattern in patterns)]
+    batches = [*reader.steps(0, len(lines) + 1)]
+    assert sum(len(batch.steps) for batch in batches) == len(lines) > 0
+    for pattern in patterns:
+        (name,) = re.compile(pattern).groupindex.keys() - {"step"}
+        values = np.concatenate([batch.series[name] for batch in batches])
+        printed = [float(found[name]) for line in lines for found in re.finditer(pattern, line)]
+        assert values[np.isfinite(values)].tolist() == pytest.approx(printed, rel=1e-6)
