@@ -148,6 +148,7 @@ def check_end(row: Script, events: Sequence[Event]) -> None:
     ended = events[-1]
     assert isinstance(ended, RunEnded)
     assert ended.outcome is (Outcome.FAILED if row.status else Outcome.FINISHED), ended.reason
+    assert not row.status or f"status {row.status}" in ended.reason
     if not row.patterns:
         assert ended.steps == sum(part.epochs * part.steps + part.last_steps for part in row.parts)
         assert ended.epochs == sum(part.epochs for part in row.parts)
