@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 import click
 
@@ -113,7 +114,7 @@ def _exit(status: int) -> int:
     """Exit as the script did: with its status, or killed by the same signal."""
     if status >= 0:
         return status
-    sys.stdout.flush()
-    signal.signal(-status, signal.SIG_DFL)
+    with suppress(OSError):  # SIGKILL has no handler
+        signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)
     return 128 - status
