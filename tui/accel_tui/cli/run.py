@@ -13,12 +13,12 @@ from accel_engine.launch.start_script import Script, create_script_run, environm
 from accel_engine.scripts.output_parser import check_patterns
 from accel_tui.cli.output import print_to_stderr, write
 
-EPILOG = r"""\b
+EPILOG = """\b
 Examples:
   accel-tui run train.py -- --epochs 5       record each fit of a script
   accel-tui run -m my_package.train          a module, as python -m does
   accel-tui run --detach --devices gpu:1 train.py
-  accel-tui run --parse 'step (?P<step>\d+) loss (?P<loss>[\d.]+)' train_torch.py
+  accel-tui run --parse 'step (?P<step>\\d+) loss (?P<loss>[\\d.]+)' train_torch.py
 
 \b
 Exit status: that of the script, or
