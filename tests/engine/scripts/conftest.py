@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.launch.start_script import Script, create_script_run
 from accel_engine.recording import supervised
-from accel_engine.scripts import script_run
+from accel_engine.scripts import patient_writer
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.part_server import PartServer
 from accel_engine.scripts.script_run import ScriptRun
@@ -25,7 +25,7 @@ def reports() -> Reports:
 @pytest.fixture
 def run(home: Path, tmp_path: Path, reports: Reports, monkeypatch: pytest.MonkeyPatch) -> ScriptRun:
     """A run that has begun."""
-    monkeypatch.setattr(script_run, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(patient_writer, "RETRY_SECONDS", 0.01)
     (tmp_path / "train.py").touch()
     directory = create_script_run(Script(str(tmp_path / "train.py")), "", ())
     begun = ScriptRun(directory, reports.append)

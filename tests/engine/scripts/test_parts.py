@@ -52,6 +52,7 @@ def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, ser
     (chunk,) = read(run)[0].chunks
     assert np.allclose(chunk.series["accuracy"], [0.5, 0.6])
     assert [event.epoch for event in all_of(run, EpochEnded)] == [1]
+    run.flush()
     with closing(RunReader(run.directory)) as reader:
         (series,) = reader.media_list()
         assert reader.media(series, 2) == (2, Text("what it writes"))
@@ -107,6 +108,7 @@ def test_a_command_that_a_part_leaves_is_answered_and_does_not_reach_the_script(
     assert server.forward(run.commands()[0])
     part.end(ended())
 
+    run.flush()
     assert read_answer(run.directory, number) is not None
     assert run.commands() == []
     assert [event.obeyed for event in all_of(run, CommandAnswered)] == [False]

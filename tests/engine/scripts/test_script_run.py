@@ -16,6 +16,7 @@ from .conftest import Reports
 
 
 def read(run: ScriptRun) -> tuple[Update, Status]:
+    run.flush()
     with closing(RunReader(run.directory)) as reader:
         return reader.poll(), reader.info().status
 
@@ -83,6 +84,7 @@ def test_a_full_disk_loses_nothing_and_is_told_once(
     steps(run, 0, 3.0, 2.0)
 
     assert [chunk.series["loss"].tolist() for chunk in read(run)[0].chunks] == [[3.0, 2.0]]
+    run.end(Outcome.FINISHED, "")
     assert reports == [
         "database or disk is full: waiting to write the run; the script goes on",
         "the run can be written again",
