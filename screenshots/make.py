@@ -63,6 +63,7 @@ SHOTS = {
     ),
     "run-choice": Shot(lambda runs: runs.live, ("<validation>", "a", "<as many as fit>"), (SMALL,)),
     "run-log": Shot(lambda runs: runs.failed, ("<Failed>", "slash", *"error", "enter")),
+    "run-script": Shot(lambda runs: runs.script, ("<validation>", "l", "<Epoch>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-finished": Shot(lambda runs: runs.finished, ("<Finished>",)),
     "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
     "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
@@ -148,8 +149,9 @@ def main() -> None:
                 capture_terminal(name, TERMINALS[name], runs, home)
         if BROWSED in wanted:
             asyncio.run(capture_page(HERE / f"{BROWSED}.png", Path(sys.executable).with_name("accel-tui")))
-        request(runs.live, "stop_now")  # the demo measures speed, and needs the whole machine
-        wait(lambda: not status(runs.live).live, "the live run to end")
+        for live in (runs.live, runs.script):  # the demo measures speed, and needs the whole machine
+            request(live, "stop_now")
+            wait(lambda live=live: not status(live).live, "the live runs to end")
         for name in wanted:
             if name in TERMINALS and not TERMINALS[name].opens:
                 capture_terminal(name, TERMINALS[name], runs, home)

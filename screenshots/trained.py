@@ -1,13 +1,16 @@
 """Trains the runs in the screenshots with the real engine."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import chdir, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from accel_engine.data import digits
 from accel_engine.launch import engine_process
+from accel_engine.launch.start_script import Script, create_script_run, start_script
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
@@ -28,6 +31,31 @@ def slow():
 """
 
 
+SCRIPT = """
+import keras
+import numpy as np
+
+with np.load("digits.npz") as file:
+    images, labels = file["images"][..., None] / 16.0, file["labels"]
+
+convolutions = [keras.layers.Conv2D(filters, 3, activation="relu") for filters in (16, 32)]
+model = keras.Sequential(
+    [keras.Input((8, 8, 1)), *convolutions, keras.layers.Flatten(), keras.layers.Dense(10, "softmax")], name="base"
+)
+for layer in convolutions:
+    layer.trainable = False
+model.compile(keras.optimizers.Adam(2e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
+print("training the last layer")
+model.fit(images, labels, epochs=8, validation_split=0.2)
+print("fine-tuning all layers")
+for layer in convolutions:
+    layer.trainable = True
+tuned = keras.Model(model.inputs, model.outputs, name="fine_tuning")
+tuned.compile(keras.optimizers.Adam(1e-4), "sparse_categorical_crossentropy", metrics=["accuracy"])
+tuned.fit(images, labels, epochs=1000, validation_split=0.2)
+"""
+
+
 @dataclass(frozen=True)
 class Runs:
     """The directories of the runs."""
@@ -36,12 +64,13 @@ class Runs:
     failed: Path
     building: Path
     live: Path
+    script: Path
     compared: tuple[Path, ...]
     logged: Path
 
 
 def train(home: Path) -> Runs:
-    """Train the runs; ``building`` and ``live`` keep running."""
+    """Train the runs; ``building``, ``live`` and ``script`` keep running."""
     mine = home / "my_model.py"
     mine.write_text(MODELS)
     failed = begin(Plan(model=f"{mine}:broken", name="my-own"))
@@ -64,7 +93,20 @@ def train(home: Path) -> Runs:
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
-    return Runs(finished, failed, building, live, compared, logged)
+    script = begin_script(home)
+    wait(lambda: validations(script) >= 14, "the script")
+    return Runs(finished, failed, building, live, script, compared, logged)
+
+
+def begin_script(home: Path) -> Path:
+    """Start a script of two fits, as ``accel-tui run`` does."""
+    (home / "train.py").write_text(SCRIPT)
+    shutil.copy(Path(digits.__file__).with_suffix(".npz"), home)
+    with chdir(home):
+        script = Script("train.py")
+        directory = create_script_run(script, "", ())
+        start_script(directory, script)
+    return directory
 
 
 def begin(plan: Plan) -> Path:

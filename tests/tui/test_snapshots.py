@@ -28,11 +28,13 @@ from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
 from accel_engine.run.media import Text, histogram_of
+from accel_engine.run.run_paths import LOG
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
 from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
+from tui.fake_script import FakeScript
 from tui.stand_ins import StubApp, shows, text_of, until
 
 FOLDER = Path(__file__).with_name("snapshots")
@@ -176,6 +178,22 @@ async def test_run(runs: dict[str, FakeEngine], size: tuple[int, int]) -> None:
     async with opened(runs["live"], size) as pilot:
         await shows(pilot, "training", "validation")
         await looks_as_before(pilot, f"run-{size[0]}x{size[1]}")
+
+
+async def test_run_of_a_script(clock: Clock) -> None:
+    clock.now += 60
+    script = FakeScript().begin().fit("base", epochs=3)
+    clock.now = script.now
+    script.begin_part("fine_tuning", epochs=4, steps_per_epoch=50, rate=1e-5).train(50)
+    script.end_epoch(0.2, 0.95)
+    script.train(30).sample()
+    log = "".join(f"Epoch {epoch}/4\n50/50 ━━━━━━━━━━ 1s - loss: 0.{16 - epoch}00\n" for epoch in range(1, 2))
+    (script.directory / LOG).write_text(f"unfreezing the base\n{log}")
+    async with opened(script, WIDE) as pilot:
+        await shows(pilot, "part 2 · fine_tuning", "validation")
+        await pilot.press("l")
+        await shows(pilot, "unfreezing the base")
+        await looks_as_before(pilot, "run-script-120x40")
 
 
 async def test_run_that_failed(runs: dict[str, FakeEngine]) -> None:

@@ -86,12 +86,14 @@ class PartStarted(Event):
         name: Its name, such as the model's.
         step: Steps taken in the whole run before it.
         epoch: Epochs completed in the whole run before it.
+        parsed: Whether its values come from lines of the output, so that it takes no commands.
     """
 
     part: int
     name: str
     step: int
     epoch: int
+    parsed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

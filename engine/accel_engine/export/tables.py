@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, ModelBuilt, RunStarted, Validated, to_json_object
+from accel_engine.events import Event, ModelBuilt, PartStarted, RunStarted, Validated, to_json_object
 from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
@@ -35,16 +35,16 @@ def steps(source: RunReader) -> Table:
     """One row per step, counted from 0: its end time, all series, and steps per second."""
     names = source.series()
     new = source.new_steps()
-    epoch = _steps_per_epoch(source)
+    epoch_of = _epochs(source)
 
     def batches() -> Iterator[list[Column]]:
         if new is None:
             return
         for batch in source.steps(0, new.stop):
-            keys = [batch.steps, *([batch.steps // epoch + 1] if epoch else []), batch.times]
+            keys = [batch.steps, *([epoch_of(batch.steps)] if epoch_of else []), batch.times]
             yield [*keys, *(batch.series[name] for name in names), batch.steps_per_second]
 
-    keys = {"step": "int64", **({"epoch": "int64"} if epoch else {}), "time": "float64"}
+    keys = {"step": "int64", **({"epoch": "int64"} if epoch_of else {}), "time": "float64"}
     series = {name if name not in keys else f"metric_{name}": "float32" for name in names}
     return Table({**keys, **series, "steps_per_second": "float32"}, batches)
 
@@ -128,6 +128,24 @@ def _details(event: Event) -> str:
     return json.dumps({name: value for name, value in to_json_object(event).items() if name not in ("event", "time")})
 
 
-def _steps_per_epoch(source: RunReader) -> int:
-    built = [event for _, event in source.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
-    return (built[-1].steps_per_epoch or 0) if built else 0
+def _epochs(source: RunReader) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]] | None:
+    """A function that returns the epochs of steps, counted from 1; ``None`` if the length of any epoch is unknown."""
+    parts: list[tuple[int, int]] = []
+    lengths = [0]
+    for _, event in source.events(0, PartStarted, ModelBuilt):
+        if isinstance(event, PartStarted):
+            lengths = [*lengths, 0] if parts else [0]
+            parts.append((event.step, event.epoch))
+        elif isinstance(event, ModelBuilt):
+            lengths[-1] = event.steps_per_epoch or 0
+    if not all(lengths):
+        return None
+    first_steps, first_epochs = np.array(parts or [(0, 0)]).T
+    steps_per_epoch = np.array(lengths)
+
+    def epochs(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        part = np.searchsorted(first_steps, steps, side="right") - 1
+        number: npt.NDArray[np.int64] = first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
+        return number
+
+    return epochs

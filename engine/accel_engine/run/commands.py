@@ -32,7 +32,7 @@ class Command:
         time: When it was sent, in seconds since the Unix epoch.
         who: Who sent it, as ``user@host``.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``.
+        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
     """
 
     id: int
@@ -54,7 +54,7 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``.
+        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
 
     Returns:
         The command's id, for :func:`read_answer`.

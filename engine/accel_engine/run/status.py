@@ -111,8 +111,10 @@ class RunInfo:
 
     @property
     def title(self) -> str:
-        """The run's name, or its model and data."""
-        return self.name or f"{self.plan_values.get('model')} on {self.plan_values.get('data')}"
+        """The run's name, or its model and data; a script's model may not be known yet."""
+        return self.name or " on ".join(
+            str(value) for field in ("model", "data") if (value := self.plan_values.get(field))
+        )
 
 
 def read_info(database: Database) -> RunInfo:

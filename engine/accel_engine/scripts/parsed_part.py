@@ -80,7 +80,7 @@ class ParsedPart:
         """Begin a part; return whether it is the one that is being recorded."""
         if self._run.part is None:
             self._rows.clear()
-            self._part = self._run.begin_part({"name": NAME})
+            self._part = self._run.begin_part({"name": NAME}, parsed=True)
             self._is_counted = False
             self._next, self._ended = self._part.step, self._part.time
             self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))

@@ -78,11 +78,12 @@ class ScriptRun:
         self._queue.put(lambda: self._writer.begin(started))
         self._enter_phase()
 
-    def begin_part(self, values: Mapping[str, Any]) -> PartStarted:
+    def begin_part(self, values: Mapping[str, Any], *, parsed: bool = False) -> PartStarted:
         """Begin a part.
 
         Args:
             values: The plan fields that the script's part knows: ``name``, ``model``, ``strategy``, ``epochs``.
+            parsed: Whether its values come from lines of the output.
 
         Raises:
             RunError: Another part is being recorded.
@@ -94,7 +95,9 @@ class ScriptRun:
                 )
             self._parts += 1
             name = str(values.get("name") or values.get("model") or f"part {self._parts}")
-            self.part = PartStarted(time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch)
+            self.part = PartStarted(
+                time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch, parsed=parsed
+            )
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
                 values = dict(self._values)

@@ -123,7 +123,10 @@ class ScriptSupervisor:
 
     def _handle_commands(self) -> None:
         for command in self._run.commands():
-            if command.name == "stop_now" or not self._server.forward(command):
+            part = self._run.part
+            if command.name == "stop" and command.argument not in (None, part and part.part):
+                answer_command(self._run, command, f"part {command.argument:.0f} has ended already", obeyed=False)
+            elif command.name == "stop_now" or not self._server.forward(command):
                 self._handle(command)
 
     def _handle(self, command: Command) -> None:

@@ -28,9 +28,19 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
     return click.command(name, help=help, epilog=f"\b\nExample:\n  {example}")
 
 
-@_command("stop", "Stop a run after the current steps and write a checkpoint.", "accel-tui stop last")
+@_command(
+    "stop",
+    "Stop a run after the current steps and write a checkpoint. Of a script that accel-tui run started, stop the fit, "
+    "and the script keeps running; while no fit is running, interrupt the script as Ctrl-C does.",
+    "accel-tui stop last",
+)
 @_run
-@click.option("--now", is_flag=True, help="Stop without writing a checkpoint; the last one is kept.")
+@click.option(
+    "--now",
+    is_flag=True,
+    help="Stop without writing a checkpoint; the last one is kept. Interrupt a script; once more terminates it, and "
+    "then kills it.",
+)
 @_wait
 def stop(run: str, now: bool, wait: bool) -> int:
     """Ask the engine to stop."""

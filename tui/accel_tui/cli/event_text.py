@@ -25,12 +25,18 @@ def format_event(event: Event, state: RunState) -> str:
     """
     match event:
         case events.RunStarted():
-            title = event.name or f"{event.plan.get('model')} on {event.plan.get('data')}"
+            title = event.name or " on ".join(
+                str(value) for field in ("model", "data") if (value := event.plan.get(field))
+            )
             onwards = f", from step {event.first_step:,}" if event.first_step else ""
             worker = f", {event.worker}" if event.worker else ""
             return f"run {event.run}: {title}{worker}{onwards}"
         case events.PhaseChanged(phase=phase) if phase in OPENING:
             return f"{phase} {event.detail}".rstrip()
+        case events.PartStarted():
+            return f"part {event.part}: {event.name}"
+        case events.PartEnded():
+            return _format_part_end(event)
         case events.PhaseChanged(phase=Phase.TRAINING) if event.detail:
             return event.detail  # of a parameter server, which trains nothing itself
         case events.WorkersMet():
@@ -49,7 +55,8 @@ def format_event(event: Event, state: RunState) -> str:
             count = event.parameters
             parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
-            epochs = numbers.counted(event.epochs, "epoch")
+            before = state.parts[-1].started.epoch if state.parts else 0
+            epochs = numbers.counted(event.epochs - before, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case events.EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}{_without_improvement(event, state)}"
@@ -115,6 +122,13 @@ def _is_validated(state: RunState) -> bool:
     plan = state.started.plan if state.started else {}
     each = plan.get("validation") == "epoch" and plan.get("validation_every", _EVERY_EPOCH) == _EVERY_EPOCH
     return each and bool(state.built and state.built.validation_examples)
+
+
+def _format_part_end(event: events.PartEnded) -> str:
+    result = means({name: value for name, value in event.metrics.items() if name.endswith("loss")})
+    why = event.reason if event.outcome is not Outcome.FINISHED else ""
+    said = "; ".join(filter(None, (why, result)))
+    return f"part {event.part} {event.outcome}" + (f": {said}" if said else "")
 
 
 def _format_end(event: events.RunEnded, state: RunState) -> str:

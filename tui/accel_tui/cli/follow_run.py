@@ -10,6 +10,7 @@ from accel_engine.run import RunInfo, RunReader, Status, Update
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
+from accel_tui.formatting.lost_runs import how_lost
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -86,16 +87,20 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
 
 
 def _failed_message(info: RunInfo, ended: RunEnded) -> str:
-    lines = (f"run {info.id} failed: {ended.reason}", ended.hint, f"Log: {info.directory / LOG}")
+    log = f"Log: {info.directory / LOG}" if info.launched or not info.script else ""
+    again = f"Run it again: {info.script}" if info.launched else ""
+    lines = (f"run {info.id} failed: {ended.reason}", ended.hint, log, again)
     return "\n".join(filter(None, lines))
 
 
 def _lost_message(info: RunInfo, steps: int) -> str:
     if info.script:
-        return (
-            f"the script of run {info.id} exited unexpectedly after step {steps:,}\n"
-            f"Only the script itself can continue the run; start it again: {info.script}"
-        )
+        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}"]
+        if info.launched:
+            lines += [f"Log: {info.directory / LOG}", f"Run it again: {info.script}"]
+        else:
+            lines.append(f"Only the script itself can continue the run; start it again: {info.script}")
+        return "\n".join(lines)
     log = info.directory / LOG
     last_line: list[str] = []
     if not steps and log.is_file():

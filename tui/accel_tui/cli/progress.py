@@ -63,7 +63,8 @@ class Log:
 
     def _put(self, lines: Sequence[Line]) -> None:
         now = self._clock()
-        if not lines and now >= self._due and self.state.built and _is_training(self.state):
+        has_progress = _is_training(self.state) and (self.state.built or self.state.step)
+        if not lines and now >= self._due and has_progress:
             lines = ((self.state.now, progress(self.state)),)
         if lines:
             self._due = now + EVERY
@@ -117,7 +118,7 @@ class Bar(Log):
         if width < TEXT_WIDTH // 2:
             return text[:width]
         text = text[: width - bar_width - 2]
-        return f"{self._render_bar(state.step / state.total_steps, bar_width)}  {text}"
+        return f"{self._render_bar(state.progress or 0.0, bar_width)}  {text}"
 
     def _render_bar(self, share: float, bar_width: int) -> str:
         """A bar of ``room`` columns, filled up to ``share`` (0 to 1)."""
@@ -130,7 +131,7 @@ class Bar(Log):
 
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
-    parts = [epoch_of(state.current_epoch or 1, state)]
+    parts = [epoch_of(state.current_epoch, state)] if state.current_epoch else []
     metrics = {name: curve.last_value for name, curve in state.curves.items() if name != LEARNING_RATE}
     counts = state.monitor.removeprefix(VALIDATION_PREFIX)
     first = [name for name in dict.fromkeys((*list(metrics)[:1], counts, *metrics)) if name in metrics][:2]

@@ -63,7 +63,7 @@ def _column(_context: click.Context, _option: click.Parameter, name: str) -> str
 def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     """List runs, newest first, with the metrics of their last epoch and validation.
 
-    FILTER searches id, name, model, data, strategy, tags, status, note and host. A term with a key
+    FILTER searches id, name, model, data, strategy, tags, status, note, script and host. A term with a key
     searches one of them, e.g. status:failed or tag:paper, or a field of the plan, e.g. batch_size:64.
     """
     if error := key_error(text):
@@ -129,6 +129,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "monitor": run.monitor,
         "best": run.best,
         "plan": run.info.plan_values if run.info else {},
+        "script": run.info.script if run.info else "",
         "worker": run.membership.worker if run.membership else "",
         "worker_of": run.membership.run if run.membership else "",
         "reason": run.reason,

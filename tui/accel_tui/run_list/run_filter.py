@@ -102,6 +102,7 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "status": lambda run: (str(run.status or "unreadable"),),
     "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
     "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),
+    "script": lambda run: (run.info.script.lower() if run.info else "",),
     "host": lambda run: (run.info.host.lower() if run.info else "",),
 }
 """The searched texts of a run by key, in lower case."""

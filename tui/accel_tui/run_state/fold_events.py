@@ -22,6 +22,7 @@ from accel_tui.run_state.device_meter import record
 from accel_tui.run_state.learning_rate_curve import latest_learning_rate
 from accel_tui.run_state.marks import extended as with_marks
 from accel_tui.run_state.marks import mark_of, resumed
+from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 
 NOTICES = 200
@@ -74,16 +75,17 @@ def _after_events(state: RunState, new: Sequence[Event]) -> RunState:
 def _draft(state: RunState) -> SimpleNamespace:
     """A mutable copy of a state.
 
-    Validation points become lists, and ``marked`` collects the steps of marks by kind.
+    Parts and validation points become lists, and ``marked`` collects the steps of marks by kind.
     """
     draft = SimpleNamespace(**{each.name: getattr(state, each.name) for each in fields(RunState)})
-    draft.validation, draft.marked = dict(state.validation), {}
+    draft.validation, draft.parts, draft.marked = dict(state.validation), [*state.parts], {}
     return draft
 
 
 def _build(draft: SimpleNamespace) -> RunState:
     """The state of a draft."""
     draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
+    draft.parts = tuple(draft.parts)
     draft.marks = with_marks(draft.marks, draft.marked)
     del draft.marked
     return RunState(**vars(draft))
@@ -119,8 +121,17 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
     if name := _LATEST.get(type(event)):
         setattr(draft, name, event)
     match event:
-        case events.PhaseChanged(phase=Phase.PAUSED | Phase.TRAINING as phase):
+        case events.PhaseChanged(phase=Phase.PAUSED | Phase.TRAINING | Phase.SCRIPT as phase):
             draft.training_paused = phase is Phase.PAUSED
+        case events.PartStarted(step=step):
+            draft.parts.append(Part(event))
+            # The part has a model, an optimizer and a first step of its own.
+            draft.built, draft.learning_rate, draft.schedule = None, None, ""
+            draft.step_rate = draft.step_rate.restarted(step)
+        case events.ModelBuilt() if draft.parts:
+            draft.parts[-1] = replace(draft.parts[-1], built=event)
+        case events.PartEnded() if draft.parts:
+            draft.parts[-1] = replace(draft.parts[-1], ended=event)
         case events.Validated(step=step, metrics=metrics):
             for name, value in zip(_series_of(tuple(metrics)), metrics.values(), strict=True):
                 points = draft.validation.get(name, ())

@@ -27,6 +27,7 @@ class MarkKind(StrEnum):
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
     RESUMED = "continued"
+    PART = "part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +97,6 @@ def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] |
             return MarkKind.MICRO_BATCHES, step
         case events.CommandAnswered(command="pause", obeyed=True, step=step):
             return MarkKind.PAUSED, step
+        case events.PartStarted(step=step) if step:
+            return MarkKind.PART, step
     return None

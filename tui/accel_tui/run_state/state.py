@@ -12,6 +12,7 @@ from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.device_curves import DeviceCurves
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
+from accel_tui.run_state.parts import Part, part_of
 from accel_tui.run_state.step_rate import StepRate
 
 Notice = events.Warned | events.CommandAnswered
@@ -26,7 +27,8 @@ class RunState:
         info: Metadata and status; ``None`` before they are read.
         started: Start of the latest engine.
         devices: TensorFlow's devices.
-        built: The model, data and batch that the plan resolved to.
+        built: The model, data and batch that the plan resolved to; of a script, those of the latest part.
+        parts: The parts of a script's run that ``accel-tui run`` started.
         ended: The end; ``None`` while more may come.
         phase: The engine's current phase.
         training_paused: Whether training is paused, also while the run validates or saves during the pause.
@@ -63,6 +65,7 @@ class RunState:
     started: events.RunStarted | None = None
     devices: events.DevicesFound | None = None
     built: events.ModelBuilt | None = None
+    parts: tuple[Part, ...] = ()
     ended: events.RunEnded | None = None
     phase: events.PhaseChanged | None = None
     training_paused: bool = False
@@ -155,7 +158,32 @@ class RunState:
         """Steps per second: the average of an ended run, else the recent rate; ``None`` if not measured."""
         if self.ended and self.has_ended and not self.is_engine_starting:
             return self.ended.steps_per_second or None
-        return None if self.is_engine_starting else self.step_rate.rate
+        return None if self.is_engine_starting or self.is_between_parts else self.step_rate.rate
+
+    @property
+    def is_launched(self) -> bool:
+        """Whether ``accel-tui run`` started the script that trains the run."""
+        return self.info is not None and self.info.launched
+
+    @property
+    def part(self) -> Part | None:
+        """The part that is being recorded, or that was when the script's supervisor was killed."""
+        return None if self.ended or not self.parts or self.parts[-1].ended else self.parts[-1]
+
+    @property
+    def is_between_parts(self) -> bool:
+        """Whether a script runs, and no part of its training: there may be another part, of unknown length."""
+        return self.live and self.is_launched and self.part is None
+
+    @property
+    def can_control_training(self) -> bool:
+        """Whether training can be paused, stopped, and its learning rate changed: in a script, only a ``fit``."""
+        return self.live and (not self.is_launched or (self.part is not None and not self.part.started.parsed))
+
+    @property
+    def _before_part(self) -> tuple[int, int]:
+        """Steps and epochs before the latest part."""
+        return (self.parts[-1].started.step, self.parts[-1].started.epoch) if self.parts else (0, 0)
 
     @property
     def resumed_at(self) -> int:
@@ -164,15 +192,31 @@ class RunState:
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that."""
+        """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that.
+
+        In a script, those of the latest part.
+        """
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch
-        return max(round(self.epoch.step / self.epoch.epoch), 1) if self.epoch and self.epoch.epoch else None
+        step, epoch = self._before_part
+        epochs = self.epoch.epoch - epoch if self.epoch else 0
+        return max(round((self.epoch.step - step) / epochs), 1) if self.epoch and epochs > 0 else None
 
     @property
     def total_steps(self) -> int | None:
-        """Steps of the whole plan, once known."""
-        return self.built.epochs * self.steps_per_epoch if self.built and self.steps_per_epoch else None
+        """Steps of the whole plan, or of a script up to the end of the latest part; ``None`` if unknown."""
+        if self.is_between_parts or not (self.built and self.steps_per_epoch):
+            return None
+        step, epoch = self._before_part
+        return step + (self.built.epochs - epoch) * self.steps_per_epoch
+
+    @property
+    def progress(self) -> float | None:
+        """Share of the steps that are taken, from 0 to 1; in a script, of the latest part. ``None`` if unknown."""
+        if self.is_launched and self.ended:
+            return 1.0 if self.ended.outcome is events.Outcome.FINISHED else None
+        first = self._before_part[0]
+        return (self.step - first) / (self.total_steps - first) if self.total_steps else None
 
     @property
     def last_step(self) -> int | None:
@@ -181,12 +225,23 @@ class RunState:
 
     @property
     def current_epoch(self) -> int | None:
-        """The epoch of the next step, counted from 1."""
-        if self.built is None:
+        """The epoch of the next step, counted from 1; ``None`` before the model is built, and between parts."""
+        if self.built is None or self.is_between_parts:
             return None
+        step, epoch = self._before_part
         if self.built.steps_per_epoch:
-            return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
-        return min(self.epoch.epoch + 1, self.built.epochs) if self.epoch else 1  # epochs may differ in length
+            return min(epoch + (self.step - step) // self.built.steps_per_epoch + 1, self.built.epochs)
+        ended = max(epoch, self.epoch.epoch if self.epoch else 0)
+        return min(ended + 1, self.built.epochs)  # epochs may differ in length
+
+    def epoch_of(self, step: int) -> int | None:
+        """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""
+        part = part_of(self.parts, step)
+        built = part.built if part else self.built
+        if not (built and built.steps_per_epoch):
+            return None
+        first, epoch = (part.started.step, part.started.epoch) if part else (0, 0)
+        return epoch + (step - first) // built.steps_per_epoch + 1
 
     @property
     def remaining(self) -> float | None:
@@ -200,7 +255,8 @@ class RunState:
             return None
         epochs_left = self.built.epochs - self.current_epoch + 1
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
-        between = self.validated.seconds if self.validated else 0.0
+        has_validation = self.validated is not None and self.validated.step > self._before_part[0]
+        between = self.validated.seconds if self.validated and has_validation else 0.0
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
         return max(self.total_steps - self.step, 0) / rate + epochs_left * between

@@ -19,6 +19,13 @@ DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=True)
+STOP_FIT = Answer("stop", "Stop this fit", "s")
+INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
+
+_INTERRUPTS = "Interrupt the script: as Ctrl-C does; once more sends SIGTERM, then SIGKILL."
+
+OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training")
+"""What of a state decides which actions are offered."""
 
 _Answer = TypeVar("_Answer", str, float)
 
@@ -33,19 +40,21 @@ def has_engine(state: RunState) -> bool:
     return state.info is None or state.info.has_engine
 
 
-def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
-    """Whether a run's state allows an action, and the command of it is not pending."""
+def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool | None:
+    """Whether a run's state allows an action, and the command of it is not pending; ``None`` to show its key dimmed."""
     match action:
         case "pause":
-            return state.live and not state.paused and "pause" not in pending
+            return _in_training(state) if state.live and not state.paused and "pause" not in pending else False
         case "resume":
             return state.paused and "resume" not in pending
-        case "stop" | "learning_rate" | "detach":
+        case "learning_rate":
+            return _in_training(state) if state.live else False
+        case "stop" | "detach":
             return state.live
         case "checkpoint":
             return state.live and has_engine(state)
-        case "diagnostics" | "log" | "search_log":
-            return has_engine(state)  # a script keeps its model, data and output to itself
+        case "log" | "search_log":
+            return has_log(state)
         case "continue":
             ended_early = state.info is not None and state.info.status in CONTINUABLE
             return ended_early and state.checkpoint is not None and has_engine(state)
@@ -53,6 +62,40 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool:
             is_finished = state.info is not None and state.info.status is Status.FINISHED
             return is_finished and state.checkpoint is not None and has_engine(state)
     return True
+
+
+def has_log(state: RunState) -> bool:
+    """Whether the output of the process that trains is in the run's log."""
+    return state.is_launched or has_engine(state)
+
+
+def after_detach(state: RunState) -> str:
+    """What a live run does when its screen is left."""
+    return "stays paused" if state.paused else "keeps running" if state.is_launched else "keeps training"
+
+
+def _in_training(state: RunState) -> bool | None:
+    """Whether training takes commands; ``None`` while a script does something else: another part may follow."""
+    return state.can_control_training or None
+
+
+def _stop_answers(state: RunState) -> tuple[Answer, ...]:
+    """The ways to stop a run, the usual one first."""
+    if state.is_launched:
+        return (STOP_FIT, INTERRUPT) if state.can_control_training else (INTERRUPT,)
+    return (STOP_SCRIPT,) if is_script(state) else (STOP, STOP_NOW)
+
+
+def _stop_detail(state: RunState) -> str:
+    """What each way to stop a run does."""
+    if state.can_control_training and state.part and state.is_launched:
+        stops = f"Stop this fit: {state.part.title} ends after the current batch, and the script keeps running."
+        return f"{stops}\n{_INTERRUPTS}"
+    if state.is_launched:
+        return _INTERRUPTS
+    if is_script(state):
+        return "The script stops after the current batch; saving the model is up to the script."
+    return "Continue the run later from the checkpoint. Without one, the steps since the last checkpoint are lost."
 
 
 class RunControl:
@@ -92,16 +135,15 @@ class RunControl:
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
-                self.send(answer)
+                self._send_stop(answer, state)
 
-        detail = (
-            "The script stops after the current batch; saving the model is up to the script."
-            if is_script(state)
-            else "Continue the run later from the checkpoint. "
-            "Without one, the steps since the last checkpoint are lost."
-        )
-        answers = (STOP_SCRIPT, STAY) if is_script(state) else (STOP, STOP_NOW, STAY)
-        self._ask(QuestionScreen("Stop training?", detail, answers), stop)
+        question = "Stop training?" if state.can_control_training else "Interrupt the script?"
+        self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), STAY)), stop)
+
+    def _send_stop(self, command: str, state: RunState, then: Callable[[], object] | None = None) -> None:
+        """Stop; of a script, the part that the question was about and no later one."""
+        part = state.part.started.part if state.part and command == "stop" else None
+        self.send(command, part, then)
 
     def change_learning_rate(self, state: RunState) -> None:
         """Ask for a learning rate, then set it."""
@@ -116,21 +158,19 @@ class RunControl:
         """Leave; asks first while the run is live."""
 
         def go(answer: str | None) -> None:
-            if answer == "stop":
-                self.send(answer, then=leave)
+            if answer in ("stop", "stop_now"):
+                self._send_stop(answer, state, leave)
             elif answer == "detach":
                 leave()
 
         if not state.live:
             leave()
             return
-        question = f"{question} The run is {'paused' if state.paused else 'training'}."
-        detail = (
-            f"After Detach it {'stays paused' if state.paused else 'keeps training'}; "
-            f"accel-tui watch {self._directory.name} shows it again."
-        )
-        answers = (STAY, DETACH, STOP_SCRIPT if is_script(state) else STOP)
-        self._ask(QuestionScreen(question, detail, answers), go)
+        activity = "training" if state.can_control_training else "running the script"
+        question = f"{question} The run is {'paused' if state.paused else activity}."
+        detail = f"After Detach it {after_detach(state)}; accel-tui watch {self._directory.name} shows it again."
+        stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
+        self._ask(QuestionScreen(question, detail, (STAY, DETACH, *stops)), go)
 
     def _ask(self, question: ModalScreen[_Answer | None], answer: Callable[[_Answer | None], None]) -> None:
         self._question = question

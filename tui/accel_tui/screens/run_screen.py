@@ -23,7 +23,7 @@ from accel_tui.host import host_of
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.run_control import RunControl, is_offered, is_script
+from accel_tui.screens.run_control import OFFERED_BY, RunControl, after_detach, has_log, is_offered
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
@@ -65,15 +65,27 @@ class RunScreen(DirtyRegionScreen):
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training"),
-        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
-        Binding("s", "stop", "Stop", id="run.stop", tooltip="Stop the run, with or without a final checkpoint"),
-        Binding("r", "learning_rate", "Learning rate", id="run.learning-rate", tooltip="Change the learning rate"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
+        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
+        Binding(
+            "s",
+            "stop",
+            "Stop",
+            id="run.stop",
+            tooltip="Stop the run, with or without a final checkpoint; of a script, a fit",
+        ),
+        Binding(
+            "r",
+            "learning_rate",
+            "Learning rate",
+            id="run.learning-rate",
+            tooltip="Change the learning rate; of a script, of a fit",
+        ),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("R", "train_longer", "Train longer", id="run.continue", tooltip="Continue for more epochs"),
-        Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the engine's log"),
-        Binding("slash", "search_log", id="run.search", tooltip="Search the engine's log"),
+        Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the log"),
+        Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
         Binding(
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
@@ -200,8 +212,7 @@ class RunScreen(DirtyRegionScreen):
         for view in self._views:
             view.set_state(state)
         self.query_one(LogView).has_ended = state.has_ended
-        # A script's output is not in the log.
-        has_no_steps = state.has_ended and not state.step and not is_script(state)
+        has_no_steps = state.has_ended and not state.step and has_log(state)
         if has_no_steps is not self._has_no_steps:
             self._has_no_steps = has_no_steps
             self.query_one(LogView).set_class(has_no_steps, "-open")
@@ -215,7 +226,7 @@ class RunScreen(DirtyRegionScreen):
         if state.has_ended and not before.has_ended:
             notify_end(self, host_of(self).notifier, state)
             self._control.end()
-        if (before.live, before.paused, before.checkpoint) != (state.live, state.paused, state.checkpoint):
+        if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
             self.refresh_bindings()
 
     def _show_devices(self, state: RunState) -> None:
@@ -282,7 +293,7 @@ class RunScreen(DirtyRegionScreen):
         """Leave the run; it keeps training."""
         self.notify(
             f"Show it again: accel-tui watch {self.directory.name}",
-            title="The run stays paused" if self.state.paused else "The run keeps training",
+            title=f"The run {after_detach(self.state)}",
             markup=False,
         )
         self._go_back()

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from textual.screen import Screen
 
 from accel_engine.events import CommandAnswered, Event, Outcome, Warned
+from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.run_control import is_script
 from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_outcome import results
 
@@ -30,11 +30,11 @@ def notify_end(screen: Screen[None], notifier: Notifier, state: RunState) -> Non
     """Notify that a run has ended."""
     failed = state.ended is None or state.ended.outcome is Outcome.FAILED
     if state.ended is None:
-        title, words = "Run lost", f"the {'script' if is_script(state) else 'training process'} exited unexpectedly"
-    elif failed:
-        title, words = "Training failed", state.ended.reason
+        title, words = "Run lost", how_lost(state.info)
     else:
-        title, words = f"Training {state.ended.outcome}", results(state.ended.metrics)
+        what = "Script" if state.is_launched else "Training"
+        title = f"{what} {state.ended.outcome}"
+        words = state.ended.reason if failed else results(state.ended.metrics)
     if is_notable_end(state):
         notifier.ended(title, " · ".join(filter(None, (state.info.title if state.info else "", words))))
     if screen.app.screen is not screen:  # else the outcome is visible on this screen

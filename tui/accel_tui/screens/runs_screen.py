@@ -20,6 +20,7 @@ from accel_engine.run.annotations import set_tags, write_annotations
 from accel_engine.run.removal import Contents, contents, remove
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import numbers
+from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
@@ -265,8 +266,7 @@ class RunsScreen(Screen[None]):
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:
-                who = "script" if run.info and run.info.script else "training process"
-                self.notify(f"The {who} of {run.id} exited unexpectedly.", title="Run lost", severity="error")
+                self.notify(f"{run.id}: {how_lost(run.info)}.", title="Run lost", severity="error", markup=False)
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 

@@ -87,8 +87,8 @@ def title_of(state: "RunState") -> str:
     if not state.live:
         ended = state.ended
         title += f" {ended.outcome}" if ended else " lost"
-    elif state.total_steps:
-        title += f" {int(100 * state.step / state.total_steps)} %"
+    elif state.progress is not None:
+        title += f" {int(100 * state.progress)} %"
     loss = state.metrics.get("loss")
     return f"{title} · loss {numbers.metric(loss)}" if loss is not None else title
 

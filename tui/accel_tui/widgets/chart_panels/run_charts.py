@@ -12,6 +12,7 @@ from textual.reactive import reactive
 
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_tui.formatting import numbers
+from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
@@ -266,8 +267,8 @@ def _best(state: RunState) -> str:
 
 
 def describe_step(step: int, width: int, state: RunState) -> str:
-    """Text of the cursor: the step, or the steps of its bucket, and the epoch."""
+    """Text of the cursor: the step, or the steps of its bucket, the epoch, and the part of a script."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    steps_per_epoch = state.built.steps_per_epoch if state.built else None
-    return f"{steps}, epoch {step // steps_per_epoch + 1}" if steps_per_epoch else steps
+    epoch, part = state.epoch_of(step), part_of(state.parts, step)
+    return ", ".join(filter(None, (steps, f"epoch {epoch:,}" if epoch else "", part.title if part else "")))

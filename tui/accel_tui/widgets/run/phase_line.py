@@ -68,24 +68,28 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     sign, style = {
         Phase.TRAINING: ("●", "$success"),
         Phase.PAUSED: ("‖", "$warning"),
+        Phase.SCRIPT: ("▶", "$primary"),
     }.get(current, ("●", "$primary"))
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
+    detail = state.part.title if state.part else state.phase.detail
+    if current is Phase.SCRIPT and not detail:
+        detail = "no fit is running"
     lasted = now - state.phase.time
     # The elapsed time of training is in the progress line.
     shows_duration = lasted > _SHORT and current is not Phase.TRAINING
     return [
         (f"{sign} {current}", f"bold {style}"),
         (f" {numbers.duration(lasted)}" if shows_duration else "", ""),
-        (f"  {state.phase.detail}" if state.phase.detail else "", "$text-muted"),
+        (f"  {detail}" if detail else "", "$text-muted"),
     ]
 
 
 def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
-    if state.built:
-        epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
+    epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
+    if state.built and epoch is not None:
         pairs.append(_pair("epoch", f"{epoch:,}/{state.built.epochs:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))

@@ -8,18 +8,20 @@ from accel_tui.widgets.styled_text import TextSpan
 
 
 class ProgressLine(RunLine):
-    """A bar over all epochs, percentage, elapsed and remaining time."""
+    """A bar over all epochs, or those of a script's part; percentage, elapsed and remaining time."""
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
-        share = state.step / state.total_steps if state.total_steps else float(_has_finished(state))
-        # never 100% before the last step
-        tail = f" {int(share * 100):3}%"
+        share = state.progress if state.progress is not None else float(_has_finished(state))
+        is_known = state.progress is not None or not state.is_launched
+        tail = f" {int(share * 100):3}%" if is_known else ""  # never 100% before the last step
+        if state.part and is_known:
+            tail += f" of part {state.part.started.part}"
         if state.live and (elapsed := state.elapsed(state.now)) is not None:
             tail += f"   {numbers.duration(elapsed)} elapsed"
             if (left := state.remaining) is not None:
                 tail += f"   {numbers.duration(left)} left"
-            elif state.built and not state.total_steps:
+            elif state.built and not (state.total_steps or state.is_between_parts):
                 tail += "   ETA after the first epoch"
         elif ends_early := _early_end(state):
             share, tail = 1.0, f" {ends_early}"
@@ -37,6 +39,6 @@ def _has_finished(state: RunState) -> bool:
 def _early_end(state: RunState) -> str:
     """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
     ended, built, total = state.ended, state.built, state.total_steps
-    if not (ended and built and total and state.step < total and _has_finished(state)):
+    if state.is_launched or not (ended and built and total and state.step < total and _has_finished(state)):
         return ""
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"

@@ -7,21 +7,36 @@ from operator import attrgetter
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt, WorkCounted, XlaTried
+from accel_engine.events import DevicesFound, ModelBuilt, Outcome, WorkCounted, XlaTried
 from accel_engine.run import RunInfo
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_engine.run.status import ImportSource
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
+from accel_tui.formatting.metrics import ranges
+from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_text import RunText
 
-_LABEL, _VALUE = 15, 26
-"""Widths of the two columns, in cells."""
+_LABEL, _VALUE = 15, 25
+"""Widths of the two columns, in cells, beside a scrollbar."""
+
+_SHOWN_PARTS = 6
+"""How many parts of a script are listed, the latest ones."""
 
 _rare_inputs = attrgetter(
-    "info", "built", "xla", "micro_batches", "work", "devices", "workers_met", "checkpoint", "model", "validated"
+    "info",
+    "built",
+    "parts",
+    "xla",
+    "micro_batches",
+    "work",
+    "devices",
+    "workers_met",
+    "checkpoint",
+    "model",
+    "validated",
 )
 
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
@@ -44,9 +59,11 @@ class RunDetails(RunText):
         """A line per known detail."""
         facts: list[tuple[str, str]] = []
         if state.info and state.info.script:
-            facts.append(("script", f"{state.info.script} (only the script can save and continue)"))
+            limits = "" if state.is_launched else " (only the script can save and continue)"
+            facts.append(("script", state.info.script + limits))
         if state.info and state.info.source:
             facts += _imported(state.info, state.info.source)
+        facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
         if state.work:
@@ -72,6 +89,40 @@ class RunDetails(RunText):
             for label, value in facts
             for first, line in _lines(value)
         )
+
+
+def _parts(state: RunState) -> Iterator[tuple[str, str]]:
+    """The latest parts of a script: name, epochs, steps and result."""
+    earlier = len(state.parts) - _SHOWN_PARTS
+    if earlier > 0:
+        yield "parts", f"{earlier:,} earlier"
+    for part in state.parts[-_SHOWN_PARTS:]:
+        label = f"part {part.started.part}"
+        for value in filter(None, (_extent(part), _result(part))):
+            yield label, value
+            label = ""
+
+
+def _extent(part: Part) -> str:
+    """The part's name, epochs and steps, as far as they are known."""
+    started, built, ended = part.started, part.built, part.ended
+    last_epoch = ended.epoch if ended else built.epochs if built else started.epoch
+    epochs = numbers.counted(last_epoch - started.epoch, "epoch") if last_epoch > started.epoch else ""
+    steps = numbers.counted(ended.step - started.step, "step") if ended else ""
+    return ", ".join(filter(None, (started.name, epochs, steps)))
+
+
+def _result(part: Part) -> str:
+    """The losses of an ended part, and its outcome unless it finished."""
+    if part.ended is None:
+        return ""
+    outcome = "" if part.ended.outcome is Outcome.FINISHED else str(part.ended.outcome)
+    losses = [
+        f"{name.replace(VALIDATION_PREFIX, 'val ').replace('_', ' ')} {' to '.join(map(numbers.metric, values))}"
+        for name, values in ranges(part.ended.metrics)
+        if name.endswith("loss")
+    ]
+    return ", ".join(filter(None, (outcome, *losses)))
 
 
 def _lines(value: str) -> Iterator[tuple[bool, str]]:

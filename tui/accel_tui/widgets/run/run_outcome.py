@@ -7,6 +7,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome
 from accel_tui.formatting import numbers
+from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
@@ -81,6 +82,8 @@ class RunOutcome(RunText):
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
             lines.append(Content(results(ended.metrics, "Mean of the last epoch" if ended.epochs else "Last values")))
+        if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
+            lines.append(Content(_again(state.info.script)))
         if state.model:
             best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
             lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
@@ -105,6 +108,11 @@ def _name(metric: str) -> str:
     return metric.removeprefix(_VALIDATION).replace("_", " ")
 
 
+def _again(command: str) -> str:
+    """Where the output of a script is, and how to start it again: a line that can be copied."""
+    return f"Its output is in the log (l). Run it again:\n{command}"
+
+
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
@@ -113,20 +121,15 @@ def _lost(state: RunState) -> Content:
         if full is not None and full >= _FULL
         else ""
     )
+    head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
     if state.info and state.info.script:
-        return Content.assemble(
-            (f"Lost: the script exited unexpectedly at step {state.step:,}", "bold"),
-            cause,
-            f"\nTo continue, run the script again: {state.info.script}",
-        )
+        script = state.info.script
+        again = _again(script) if state.is_launched else f"To continue, run the script again: {script}"
+        return Content.assemble(head, cause, f"\n{again}")
     saved = state.checkpoint
     rest = (
         f"R continues from the checkpoint at step {saved.step:,}."
         if saved
         else "There is no checkpoint to continue from."
     )
-    return Content.assemble(
-        (f"Lost: the training process exited unexpectedly at step {state.step:,}", "bold"),
-        cause,
-        f"\n{rest} Its last output is in the log (l).",
-    )
+    return Content.assemble(head, cause, f"\n{rest} Its last output is in the log (l).")

@@ -28,11 +28,11 @@ class RunTitle(RunText):
         if info is None:
             return Content("")
         values = info.plan_values
-        # a valid name is part of the id already
-        name = info.name if not info.id.endswith(f"-{info.name}") else ""
-        model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
+        # a valid name is part of the id already, and that of a script of the data
+        name = info.name if not info.id.endswith(f"-{info.name}") and info.name != values.get("data") else ""
+        trains = " on ".join(base_name(str(value)) for field in ("model", "data") if (value := values.get(field)))
         strategy = values.get("strategy")
-        trains = f"{model} on {data}" + (f", strategy {strategy}" if strategy not in (None, "default") else "")
+        trains += f", strategy {strategy}" if strategy not in (None, "", "default") else ""
         if info.source:
             trains = f"imported from {base_name(info.source.path)}"
         left = Content.assemble(

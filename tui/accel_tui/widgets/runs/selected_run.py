@@ -5,6 +5,7 @@ from textual.widgets import Static
 
 from accel_engine.run import RunInfo, RunSummary, Status
 from accel_engine.text import printable, printable_fields
+from accel_tui.formatting.lost_runs import how_lost
 
 
 class SelectedRun(Static):
@@ -57,7 +58,7 @@ def _detail(run: RunSummary | None) -> Content:
 
 
 def _lost(info: RunInfo, checkpoint: int) -> str:
-    if info.script:
-        return "Lost: the script exited unexpectedly. To continue, run the script again."
     onwards = f" R continues from the checkpoint at step {checkpoint:,}." if info.plan and checkpoint else ""
-    return f"Lost: the training process exited unexpectedly.{onwards}"
+    if info.script:
+        onwards = " To continue, run the script again."
+    return f"Lost: {how_lost(info)}.{onwards}"
