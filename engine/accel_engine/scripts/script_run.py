@@ -101,8 +101,11 @@ class ScriptRun:
             self._parts += 1
             name = str(values.get("name") or values.get("model") or f"part {self._parts}")
             self.part = PartStarted(time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch)
+            config = {**self._values.get("config", {}), **values.get("config", {})}
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
+            if self._parts == 1 or config:
+                self._values |= {"config": config} if config else {}
                 self._write(lambda: self._writer.write_values(self._values))
             self.write_event(self.part)
             return self.part
