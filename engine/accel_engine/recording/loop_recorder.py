@@ -46,14 +46,9 @@ class Recorder:
 
     @guarded
     def __init__(self, name: str = "", *, config: Any = None, steps: int | None = None) -> None:
-        values = {
-            "name": str(name) or script.name(),
-            "model": "",
-            "data": script.name(),
-            "strategy": "",
-            "epochs": 0,
-            "config": flat_config(config),
-        }
+        values: dict[str, Any] = {"name": str(name) or script.name(), "data": script.name()}
+        if settings := flat_config(config):
+            values["config"] = settings
         self._session = LoopSession(self._destination(values), values, steps)
         self._session.begin()
 

@@ -50,6 +50,8 @@ def format_event(event: Event, state: RunState) -> str:
             parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
             epochs = numbers.counted(event.epochs, "epoch")
+            if not event.epochs:  # a script's loop
+                return numbers.counted(event.steps_per_epoch or 0, "step")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case events.EpochEnded() if not _is_validated(state):
             return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}{_without_improvement(event, state)}"
@@ -91,8 +93,8 @@ _EVERY_EPOCH = DEFAULTS["validation_every"]
 
 
 def epoch_of(epoch: int, state: RunState) -> str:
-    """``epoch 3/10``."""
-    if state.built is None:
+    """``epoch 3/10``; ``epoch 3`` if the number of epochs is unknown."""
+    if state.built is None or not state.built.epochs:
         return f"epoch {epoch:,}"
     return f"epoch {epoch:,}/{state.built.epochs:,}"
 

@@ -172,7 +172,7 @@ class RunState:
     @property
     def total_steps(self) -> int | None:
         """Steps of the whole plan, once known."""
-        return self.built.epochs * self.steps_per_epoch if self.built and self.steps_per_epoch else None
+        return max(self.built.epochs, 1) * self.steps_per_epoch if self.built and self.steps_per_epoch else None
 
     @property
     def last_step(self) -> int | None:
@@ -181,8 +181,8 @@ class RunState:
 
     @property
     def current_epoch(self) -> int | None:
-        """The epoch of the next step, counted from 1."""
-        if self.built is None:
+        """The epoch of the next step, counted from 1; ``None`` if unknown."""
+        if self.built is None or not self.built.epochs:
             return None
         if self.built.steps_per_epoch:
             return min(self.step // self.built.steps_per_epoch + 1, self.built.epochs)
@@ -196,9 +196,9 @@ class RunState:
         epochs had one.
         """
         rate = self.steps_per_second
-        if not (self.built and self.current_epoch and rate and self.total_steps is not None):
+        if not (self.built and rate and self.total_steps is not None):
             return None
-        epochs_left = self.built.epochs - self.current_epoch + 1
+        epochs_left = self.built.epochs - self.current_epoch + 1 if self.current_epoch else 0
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
         between = self.validated.seconds if self.validated else 0.0
         if self.checkpoint:

@@ -84,9 +84,11 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
 def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
-    if state.built:
+    if state.built and state.built.epochs:
         epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
         pairs.append(_pair("epoch", f"{epoch:,}/{state.built.epochs:,}"))
+    elif state.epoch:  # of a script that does not tell how many there will be
+        pairs.append(_pair("epochs", f"{state.epoch.epoch:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:

@@ -31,8 +31,10 @@ class ProgressLine(RunLine):
 
 
 def _early_end(state: RunState) -> str:
-    """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
+    """How far a run came that finished before its last step, as by early stopping; empty for any other."""
     ended, built, total = state.ended, state.built, state.total_steps
     if not (ended and built and total and state.step < total and state.has_ended and ended.outcome is Outcome.FINISHED):
         return ""
+    if not built.epochs:
+        return f"ended early, after {state.step:,} of {numbers.counted(total, 'step')}"
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"

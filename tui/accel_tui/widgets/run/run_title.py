@@ -30,9 +30,10 @@ class RunTitle(RunText):
         values = info.plan_values
         # a valid name is part of the id already
         name = info.name if not info.id.endswith(f"-{info.name}") else ""
-        model, data = (base_name(str(values.get(field))) for field in ("model", "data"))
+        known = (values.get(field) for field in ("model", "data"))
+        trains = " on ".join(base_name(str(value)) for value in known if value)  # a script may have no model
         strategy = values.get("strategy")
-        trains = f"{model} on {data}" + (f", strategy {strategy}" if strategy not in (None, "default") else "")
+        trains += f", strategy {strategy}" if strategy not in (None, "", "default") else ""
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),
