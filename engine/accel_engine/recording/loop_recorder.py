@@ -136,10 +136,11 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
+    @guarded
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._exit(error)
+        self._end(error)
 
     def give_up(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
@@ -152,10 +153,6 @@ class Recorder:
         elif not self._has_warned:
             self._has_warned = True
             warn(f"not recorded, the script goes on: {message}")
-
-    @guarded
-    def _exit(self, error: BaseException | None) -> None:
-        self._end(error)
 
     def _end(self, error: BaseException | None) -> None:
         session = self._session

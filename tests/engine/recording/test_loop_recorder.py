@@ -116,8 +116,9 @@ def test_an_epoch_ends_when_the_next_begins(first: int) -> None:
 
 
 def test_the_last_epoch_of_a_stopped_loop_is_incomplete() -> None:
-    with pytest.raises(KeyboardInterrupt), Recorder() as run:
-        run.log(0, epoch=0, loss=1.0)
+    run = Recorder()
+    run.log(0, epoch=0, loss=1.0)
+    with pytest.raises(KeyboardInterrupt), run:
         raise KeyboardInterrupt
 
     assert not Read(run.directory).all(EpochEnded)
@@ -125,8 +126,9 @@ def test_the_last_epoch_of_a_stopped_loop_is_incomplete() -> None:
 
 
 def test_an_exception_makes_it_a_failed_run() -> None:
-    with pytest.raises(ValueError, match="oh no"), Recorder() as run:
-        run.log(0, loss=1.0)
+    run = Recorder()
+    run.log(0, loss=1.0)
+    with pytest.raises(ValueError, match="oh no"), run:
         raise ValueError("oh no")
 
     assert (ended(run).outcome, ended(run).reason) == (Outcome.FAILED, "ValueError: oh no")
@@ -298,7 +300,12 @@ def test_other_commands_are_for_scripts_that_take_them(wait_until: Callable[...,
         request(directory, "pause")
         left = request(directory, "checkpoint")
         taken: list[Any] = []
-        wait_until(lambda: (command := run.command()) and taken.append(command) or len(taken) == 2, "the commands")
+
+        def takes_two() -> bool:
+            taken.extend(filter(None, [run.command()]))
+            return len(taken) == 2
+
+        wait_until(takes_two, "the commands")
         assert [(each.name, each.argument) for each in taken] == [("learning_rate", 0.25), ("pause", None)]
         wait_until(lambda: Read(directory).info.status is Status.PAUSED, "the pause")
         run.log(0, loss=1.0)

@@ -39,7 +39,7 @@ _PLACEHOLDERS = {
 
 
 def label(name: str) -> str:
-    """The label of a field, also of one that only another version has; a script's own setting, with a dot, is its own."""
+    """The label of a field, also of one that only another version has; the name of a script's own setting has a dot."""
     return _LABELS.get(name, name if "." in name else name.replace("_", " "))
 
 
