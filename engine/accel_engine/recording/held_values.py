@@ -72,8 +72,11 @@ def array_of(value: Any) -> npt.NDArray[Any]:
             raise DataError(
                 "the tensor was changed in place after it was logged: log loss.detach().clone() or loss.item() instead"
             )
+    elif isinstance(value, list):
+        array = np.asarray([array_of(each) for each in value])
     else:
-        array = np.asarray([array_of(each) for each in value] if isinstance(value, list) else value)
+        # np.asarray takes no TensorFlow scalar of type bfloat16.
+        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if array.dtype.kind == "V":  # a type of ml_dtypes, such as bfloat16
         array = array.astype(np.float32)
     if array.dtype.kind not in _NUMERIC:

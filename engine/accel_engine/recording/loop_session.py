@@ -174,7 +174,8 @@ class LoopSession:
                 if number is not None:
                     yield PendingMedia(number, time, name, make())
             except Exception as error:  # noqa: BLE001 (of the value's own library)
-                self._steps.warn_once(f"media {name}", f"{name} is not recorded: {format_error(error)}")
+                problem = str(error) if isinstance(error, ValueError) else format_error(error)
+                self._steps.warn_once(f"media {name}", f"{name} is not recorded: {problem}")
         if self._dropped and not self._reported_drops:
             self._report_drops()
         yield from self._steps.take_warnings()

@@ -10,7 +10,7 @@ from accel_engine.text import printable, shell_command
 
 def show(directory: Path | None) -> None:
     """Print where a run is and the commands that watch it; ``None`` before there is one."""
-    sys.stdout.write(hint(directory) if directory else "the run does not exist yet: it begins with the training\n")
+    sys.stdout.write(hint(directory) if directory else "there is no run yet: it begins with the training\n")
     sys.stdout.flush()
 
 
@@ -23,5 +23,5 @@ def hint(directory: Path) -> str:
     return (
         f"run {directory.name} on {printable(host)}: {printable(str(directory))}\n"
         f"to watch it:      {command}\n"
-        f"over a network:   {shell_command(['ssh', '-t', host, command])}\n"
+        f"over SSH:         {shell_command(['ssh', '-t', host, command])}\n"
     )
