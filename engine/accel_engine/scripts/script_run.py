@@ -98,10 +98,13 @@ class ScriptRun:
             self.part = PartStarted(
                 time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch, parsed=parsed
             )
+            config = {**self._values.get("config", {}), **values.get("config", {})}
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
-                values = dict(self._values)
-                self._queue.put(lambda: self._writer.write_values(values))
+            if self._parts == 1 or config:
+                self._values |= {"config": config} if config else {}
+                known = dict(self._values)
+                self._queue.put(lambda: self._writer.write_values(known))
             self.write_event(self.part)
             return self.part
 

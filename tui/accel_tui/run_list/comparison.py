@@ -23,6 +23,9 @@ _UNKNOWN: Any = object()
 
 _TITLES = frozenset({"name"})  # shown as column titles
 
+_CONFIG = "config"
+"""The field with a script's own settings, each of which is compared under its name after this prefix and a dot."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
@@ -43,10 +46,14 @@ class ComparedRun:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """Its plan, with defaults for fields added later; without an engine, the known fields."""
+        """Its plan, with defaults for fields added later; without an engine, the known fields and its own settings."""
         info = self.run.info
-        defaults = DEFAULTS if info is None or info.has_engine else {}
-        return {**defaults, **(info.plan_values if info else {})}
+        if info is None or info.has_engine:
+            return {**DEFAULTS, **(info.plan_values if info else {})}
+        values = dict(info.plan_values)
+        config = values.pop(_CONFIG, None)
+        settings = config.items() if isinstance(config, dict) else ()
+        return values | {f"{_CONFIG}.{name}": value for name, value in settings}
 
     @property
     def speed(self) -> float | None:
@@ -192,5 +199,7 @@ def _value(field: str, value: Any) -> str:
 
 
 def _comparable(value: Any) -> Any:
-    """Normalize a value: stored plans have lists in place of tuples."""
-    return tuple(value) if isinstance(value, list) else value
+    """Normalize a value: stored plans have lists in place of tuples, and what scripts tell may be anything."""
+    if isinstance(value, list):
+        return tuple(map(_comparable, value))
+    return str(value) if isinstance(value, dict) else value

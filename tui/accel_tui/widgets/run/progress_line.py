@@ -37,8 +37,10 @@ def _has_finished(state: RunState) -> bool:
 
 
 def _early_end(state: RunState) -> str:
-    """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
+    """How far a run came that finished before its last step, as by early stopping; empty for any other."""
     ended, built, total = state.ended, state.built, state.total_steps
     if state.is_launched or not (ended and built and total and state.step < total and _has_finished(state)):
         return ""
+    if not built.epochs:
+        return f"ended early, after {state.step:,} of {numbers.counted(total, 'step')}"
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"

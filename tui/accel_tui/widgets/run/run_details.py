@@ -66,6 +66,7 @@ class RunDetails(RunText):
         facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
+        facts += _config(state)
         if state.work:
             facts += _work(state.work, has_ended=state.has_ended)
         if monitor := _monitor(state):
@@ -163,6 +164,13 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
+def _config(state: RunState) -> list[tuple[str, str]]:
+    """What a script has told of its settings."""
+    config = state.info.plan_values.get("config") if state.info else None
+    lines = [f"{name}: {value}" for name, value in config.items()] if isinstance(config, dict) else []
+    return [("" if number else "config", line) for number, line in enumerate(lines)]
+
+
 def _monitor(state: RunState) -> str:
     """The metric that counts; empty while it is neither named nor validated."""
     is_known = state.best or (state.built and state.built.monitor)
@@ -177,7 +185,9 @@ def _learning_rate(state: RunState) -> str:
 
 
 def _parameters(built: ModelBuilt) -> str:
-    """Number of parameters and layers; a script's model may not be built."""
+    """Number of parameters and layers; a script's model may not be built, and its own loop tells of none."""
+    if not built.epochs:
+        return ""
     layers = f" in {numbers.counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 
