@@ -143,6 +143,8 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "phase_changed",
         "workers_met",
         "devices_found",
+        "part_started",
+        "part_ended",
         "model_built",
         "epoch_ended",
         "validated",
