@@ -22,12 +22,14 @@ class Part:
         epochs: Epochs that it completes.
         steps: Steps of an epoch.
         last_steps: Steps of an epoch that an exception ends; 0 if none does.
+        last_batch: The weight of an epoch's last batch in its mean loss, in batches.
     """
 
     name: str
     epochs: int
     steps: int
     last_steps: int = 0
+    last_batch: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,11 @@ SECTIONS = (
     Section(
         "One fit",
         (
-            Script("MNIST convnet", "mnist_cnn.py --epochs 3 --batch-size 64", (Part("sequential", 3, 29),)),
+            Script(
+                "MNIST convnet",
+                "mnist_cnn.py --epochs 3 --batch-size 64",
+                (Part("sequential", 3, 29, last_batch=1 / 8),),
+            ),
             Script("Regression, silent, with a CSV log", "mlp_regression.py", (Part("sequential", 20, 15),)),
             Script("Text classification from strings", "text_classification.py", (Part("functional", 4, 25),)),
             Script("Three inputs, two outputs", "multi_input_output.py", (Part("issue_tickets", 3, 16),)),
@@ -144,11 +150,19 @@ SECTIONS = (
             Script("VAE", "vae.py", (Part("vae", 4, 16),)),
             Script("DCGAN", "dcgan.py", (Part("gan", 3, 20),)),
             Script("WGAN-GP", "wgan_gp.py", (Part("wgan", 4, 10),)),
-            Script("Siamese network, contrastive loss", "siamese_contrastive.py", (Part("functional_1", 4, 38),)),
+            Script(
+                "Siamese network, contrastive loss",
+                "siamese_contrastive.py",
+                (Part("functional_1", 4, 38, last_batch=1 / 2),),
+            ),
             Script("Siamese network, triplet loss", "siamese_triplet.py", (Part("siamese_model", 5, 25),)),
             Script("Sequence to sequence, teacher forcing", "seq2seq_lstm.py", (Part("functional", 30, 5),)),
             Script("Transformer", "transformer_classifier.py", (Part("functional_1", 3, 25),)),
-            Script("Forecasts that stop early", "timeseries_forecasting.py", (Part("functional", 2, 16),)),
+            Script(
+                "Forecasts that stop early",
+                "timeseries_forecasting.py",
+                (Part("functional", 2, 16, last_batch=41 / 64),),
+            ),
             Script("A Python generator", "generator_input.py", (Part("sequential", 4, 12),), repeatable=False),
             Script("tf.data from TFRecords, repeated", "tf_data_input.py", (Part("sequential", 4, 10),)),
             Script("Several steps per execution", "steps_per_execution.py", (Part("sequential", 4, 32),)),
@@ -169,7 +183,7 @@ SECTIONS = (
                 "denoising_autoencoder.py",
                 (Part("functional", 2, 8), Part("functional", 3, 8)),
             ),
-            Script("K-fold cross-validation", "k_fold.py", (Part("sequential", 4, 13),) * 3),
+            Script("K-fold cross-validation", "k_fold.py", (Part("sequential", 4, 13, last_batch=1 / 2),) * 3),
             Script(
                 "A search over learning rates",
                 "learning_rate_search.py",
@@ -196,7 +210,9 @@ SECTIONS = (
         "Devices, threads and processes",
         (
             Script("MirroredStrategy", "mirrored_fit.py", (Part("sequential", 4, 12),)),
-            Script("PyDataset in worker processes", "pydataset_workers.py", (Part("sequential", 3, 13),)),
+            Script(
+                "PyDataset in worker processes", "pydataset_workers.py", (Part("sequential", 3, 13, last_batch=1 / 2),)
+            ),
             Script(
                 "Data from a forked pool", "pool_preprocessing.py --start-method fork", (Part("sequential", 3, 15),)
             ),
@@ -254,7 +270,7 @@ SECTIONS = (
                 history="experiments/first/history.json",
             ),
             Script("An exception within a fit", "fails_in_fit.py", (Part("sequential", 2, 10, 5),), status=1),
-            Script("An exit status", "exits_with_status.py", (Part("sequential", 2, 8),), status=3),
+            Script("An exit status", "exits_with_status.py", (Part("sequential", 2, 8, last_batch=1 / 2),), status=3),
         ),
     ),
 )
