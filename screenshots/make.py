@@ -79,6 +79,7 @@ SHOTS = {
     "diagnostics-scores": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<threshold>"), (SMALL, MEDIUM)),
     "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "4", "<highest loss>"), (MEDIUM,)),
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
+    "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
 }

@@ -15,6 +15,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.run_paths import LOG
+from clusters import cluster
 
 TIMEOUT = 180.0
 """Timeout of every wait, in seconds."""
@@ -65,6 +66,7 @@ class Runs:
     live: Path
     script: Path
     compared: tuple[Path, ...]
+    logged: Path
 
 
 def train(home: Path) -> Runs:
@@ -85,6 +87,7 @@ def train(home: Path) -> Runs:
     for directory in compared:
         wait_for_end(directory)
         set_tags(directory, ["digits"])
+    logged = cluster()
     finished = begin(Plan(name="first-try"))
     wait_for_end(finished)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
@@ -92,7 +95,7 @@ def train(home: Path) -> Runs:
     wait(lambda: validations(live) >= 20, "the live run")
     script = begin_script(home)
     wait(lambda: validations(script) >= 14, "the script")
-    return Runs(finished, failed, building, live, script, compared)
+    return Runs(finished, failed, building, live, script, compared, logged)
 
 
 def begin_script(home: Path) -> Path:

@@ -31,7 +31,8 @@ WALKS = {
     "charts": (("r", "enter", "a"), "space or click"),
     "confusion": (("r", "enter", "w"), "(300 of 309)"),
     "pictures": (("r", "enter", "w", "4"), "highest loss first"),
-    "layers": (("r", "enter", "w", "5"), "1,500 parameters"),
+    "logged": (("r", "enter", "w", "5", "down"), "characters"),
+    "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "deletion": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "Edit "),
@@ -92,7 +93,7 @@ async def test_no_diagnostics_of_any_task_show_what_a_terminal_obeys(runs: list[
         assert isinstance(screen, DiagnosticsScreen)
         await until(pilot, lambda: len(screen.outputs) == len(REPORTS), "the reports")
         for output, report in enumerate(screen.outputs):
-            for number, name in enumerate(tabs_of(report), 1):
+            for number, name in enumerate(tabs_of(report, has_media=True), 1):
                 await pilot.press(str(number))
                 await until(pilot, lambda name=name: screen.tab == name, name)  # type: ignore[misc]
                 check(pilot)

@@ -27,6 +27,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
+from accel_engine.run.media import Text, histogram_of
 from accel_engine.run.run_paths import LOG
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
@@ -222,3 +223,19 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
         await pilot.press("w")
         await shows(pilot, "true 3, predicted 5")
         await looks_as_before(pilot, "diagnostics-120x40")
+
+
+async def test_what_a_run_logged(clock: Clock) -> None:
+    run = trained(clock, Plan(name="logged", epochs=3))
+    for step in (100, 200, 300):
+        values = np.random.default_rng(step).normal(0, step, 10_000)
+        run.writer.write_media(step, clock.now, "weights", histogram_of(values))
+        run.writer.write_media(step, clock.now, "prediction", Text(f"What the model says at step {step}. " * 20))
+    async with opened(run, WIDE) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("w")
+        await shows(pilot, "1 Logged", "prediction  step 300")
+        await pilot.press("down", "left")
+        await shows(pilot, "weights  step 200")
+        await looks_as_before(pilot, "diagnostics-logged-120x40")
+    run.close()

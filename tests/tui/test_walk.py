@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
+from accel_engine.run.media import Text
 from accel_tui.appearance.theme import ANSI, LIGHT
 from accel_tui.palette import KeyCommands
 from accel_tui.screens.help_screen import KeyRows
@@ -29,7 +30,8 @@ PLACES = {
     "classes": (("r", "enter", "w", "2"), "lowest first"),
     "scores": (("r", "enter", "w", "3"), "threshold 0.500"),
     "samples": (("r", "enter", "w", "4"), "highest loss first"),
-    "layers": (("r", "enter", "w", "5"), "1,500 parameters"),
+    "logged": (("r", "enter", "w", "5"), "sentence  step 150"),
+    "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "question": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "enter saves"),
@@ -46,6 +48,7 @@ def engine() -> FakeEngine:
         engine = FakeEngine().begin().build().train(150)
         engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
         engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
+        engine.writer.write_media(150, 1.0, "sentence", Text("of a few words"))
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")
         engine.close()

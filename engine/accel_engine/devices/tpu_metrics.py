@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accel_engine.devices.protobuf import MalformedError, Message, text_field
+from accel_engine.protobuf import MalformedError, Message, text_field
 
 PORTS_VARIABLE = "TPU_RUNTIME_METRICS_PORTS"
 """Environment variable with the comma-separated ports of the runtimes of this machine."""

@@ -107,7 +107,8 @@ class ModelBuilt(Event):
         classes: Number of classes; 0 if there are none.
         examples: Number of training examples.
         validation_examples: Number of validation examples.
-        epochs: Epochs to train.
+        epochs: Epochs to train; 0 for a loop of a script that does not tell, whose steps are then all those of
+            ``steps_per_epoch``.
         steps_per_epoch: Optimizer updates per epoch; 0 if the first epoch has to end before it is known.
         global_batch: Examples per step over all replicas.
         per_replica_batch: Examples per step on each replica.

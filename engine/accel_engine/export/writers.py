@@ -43,6 +43,8 @@ def write_csv(source: RunReader, table: str, stream: TextIO) -> int:
 def write_json(source: RunReader, stream: TextIO) -> int:
     """Write a whole run as one JSON object; NaN and infinities are null.
 
+    Of images, texts and histograms it has names and steps.
+
     Args:
         source: The run.
         stream: The output.
@@ -67,6 +69,7 @@ def write_json(source: RunReader, stream: TextIO) -> int:
         stream.write("]")
     stream.write("}")
     _write_items(stream, "samples", _samples(source))
+    _write_items(stream, "media", _media(source))
     stream.write("}\n")
     return count
 
@@ -128,3 +131,8 @@ def _samples(source: RunReader) -> Iterable[str]:
                 if reading.reason:
                     readings[name]["reason"] = reading.reason
             yield json.dumps({"time": sample.time, "device": sample.device, "readings": readings})
+
+
+def _media(source: RunReader) -> Iterable[str]:
+    for series in source.media_list():
+        yield json.dumps({"kind": series.kind, "name": series.name, "steps": source.media_steps(series)})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import RunStarted
+from accel_engine.recording.own_run import OwnRunWriter
 from accel_engine.run.ending import OpenRun
-from accel_engine.run.writer import RunWriter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -75,7 +75,7 @@ class OwnRun:
     def open(self, started: RunStarted) -> RecordedRun:
         """Lock the run and write its start."""
         directory = self._make()
-        writer = RunWriter(directory)
+        writer = OwnRunWriter(directory)
         try:
             writer.begin(replace(started, run=directory.name))
         except BaseException:

@@ -18,22 +18,24 @@ class StopsOnError(Protocol):
 
 
 P = ParamSpec("P")
+Result = TypeVar("Result")
 Guarded = TypeVar("Guarded", bound=StopsOnError)
 
 
-def guarded(method: Callable[Concatenate[Guarded, P], None]) -> Callable[Concatenate[Guarded, P], None]:
-    """Decorate a method to call ``give_up`` instead of raising.
+def guarded(method: Callable[Concatenate[Guarded, P], Result]) -> Callable[Concatenate[Guarded, P], Result | None]:
+    """Decorate a method to call ``give_up`` and return ``None`` instead of raising.
 
     ``KeyboardInterrupt`` and ``SystemExit`` are raised, as they come from the user.
     """
 
     @wraps(method)
-    def call(self: Guarded, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def call(self: Guarded, /, *args: P.args, **kwargs: P.kwargs) -> Result | None:
         try:
-            method(self, *args, **kwargs)
+            return method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             with suppress(Exception):
                 self.give_up(error)
+            return None
 
     return call
 

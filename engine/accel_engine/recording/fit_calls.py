@@ -14,9 +14,6 @@ from typing import Any
 
 import keras
 
-from accel_engine.errors import format_error
-from accel_engine.events import Outcome
-
 
 class FitCall:
     """One call of ``fit``.
@@ -85,17 +82,3 @@ def observe(prepare: Prepare | None = None) -> None:
 
     fit.observed_by_accel_tui = True  # type: ignore[attr-defined]
     keras.Model.fit = fit
-
-
-def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:
-    """The outcome and reason of a run whose ``fit`` raised; ``error`` is ``None`` if the exception is unknown."""
-    match error:
-        case None:
-            return Outcome.FAILED, "fit was ended by an exception or an exit of the script"
-        case KeyboardInterrupt():
-            return Outcome.STOPPED, "interrupted from the keyboard"
-        case SystemExit(code=None | 0):
-            return Outcome.STOPPED, "the script exited"
-        case SystemExit(code=int(status)):
-            return Outcome.FAILED, f"the script exited with status {status}"
-    return Outcome.FAILED, format_error(error)

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from accel_engine.errors import RunError, format_error
-from accel_engine.recording import fit_calls, model_description, script
+from accel_engine.recording import fit_calls, model_description, script, watch_hint
 from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, warn
 from accel_engine.recording.fit_session import FitSession
@@ -134,6 +134,11 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         if self._recorded:
             self._recorded.end()
         self._recorded = None
+
+    @guarded
+    def show(self) -> None:
+        """Print where the run is and how to watch it."""
+        watch_hint.show(self.directory)
 
     def give_up(self, error: Exception) -> None:
         """Stop recording this ``fit``, and warn the user."""

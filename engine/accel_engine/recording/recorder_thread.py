@@ -5,7 +5,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 
@@ -13,12 +13,18 @@ import numpy as np
 
 from accel_engine import clock
 from accel_engine.devices import Sampler
-from accel_engine.errors import format_error
+from accel_engine.errors import DatabaseError, RunError, format_error
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.recording.destination import Destination, RecordedRun
 from accel_engine.recording.error_guard import warn
-from accel_engine.recording.running_means import Values
-from accel_engine.recording.write_queue import PendingAnswer, PendingSteps, QueueItem, WriteQueue
+from accel_engine.recording.write_queue import (
+    AnyValues,
+    PendingAnswer,
+    PendingMedia,
+    PendingSteps,
+    QueueItem,
+    WriteQueue,
+)
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.status import HEARTBEAT_SECONDS
@@ -52,6 +58,7 @@ class RecorderThread:
         mailbox: Receives the commands.
         left: Returns the run's end if ``fit`` was left by an exception; called in this thread once a second, and with
             ``True`` when ``fit`` is certain to have been left.
+        collect: Returns more to write; called in this thread after commands were read, and before the end.
 
     Attributes:
         steps: Number of written steps of the run.
@@ -65,6 +72,7 @@ class RecorderThread:
         started: RunStarted,
         mailbox: CommandMailbox,
         left: Callable[[bool], RunEnded | None],
+        collect: Callable[[], Iterable[QueueItem]] = tuple,
     ) -> None:
         self._destination = destination
         self._started = started
@@ -72,9 +80,9 @@ class RecorderThread:
         self.writing = False
         self.polls = 0
         self._sampler: Sampler | None = None
-        self._process = os.getpid()
         self._mailbox = mailbox
         self._left: Callable[[bool], RunEnded | None] | None = left
+        self._collect = collect
         self._epoch: EpochEnded | None = None
         self._last_step_time = 0.0
         self._first_series = "loss"
@@ -94,12 +102,13 @@ class RecorderThread:
         """
         thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self.writing = True
+        _UNFINISHED.add(self)
         try:
             thread.start()
         except RuntimeError:  # too many threads
             self.writing = False
+            _UNFINISHED.discard(self)
             raise
-        _UNFINISHED.add(self)
         try:
             self._started_signal.get(timeout=BEGIN_SECONDS)
         except queue.Empty:
@@ -150,11 +159,6 @@ class RecorderThread:
                 self._done.get(timeout=END_SECONDS if seconds is None else seconds)
         return not self.writing
 
-    def finish_at_exit(self) -> None:
-        """End the run at the script's exit; not in a forked child, which has no such thread."""
-        if os.getpid() == self._process:
-            self.finish(None, EXIT_SECONDS)
-
     def _run(self) -> None:
         try:
             with closing(self._destination.open(self._started)) as run:
@@ -192,6 +196,7 @@ class RecorderThread:
                 poll_due = now + POLL_SECONDS
                 self._mailbox.post_new(run.commands())
                 self.polls += 1
+                self._write_collected(run)
             if now >= beat_due:
                 beat_due = now + HEARTBEAT_SECONDS
                 run.heartbeat()
@@ -200,26 +205,41 @@ class RecorderThread:
                 item = self._queue.get(timeout=max(0.0, poll_due - time.monotonic()))
             except queue.Empty:
                 continue
-            match item:
-                case PendingSteps():
-                    self._write_steps(run, item)
-                case PendingAnswer(command, event):
-                    run.answer(command, obeyed=event.obeyed, answer=event.answer)
-                    run.write_event(event)
-                case RunEnded():
-                    self._stop_sampler()
-                    end(run, replace(item, steps=self.steps))
-                    return
-                case Event():
-                    if isinstance(item, EpochEnded):
-                        self._epoch = item
-                    run.write_event(item)
-                case Exception():
-                    raise item
-                case None:
-                    self._check_left(certain=True)
-                case samples:
-                    run.write_samples(samples)
+            if isinstance(item, RunEnded):
+                self._stop_sampler()
+                end(run, replace(item, steps=self.steps))
+                return
+            self._write_item(run, item)
+
+    def _write_item(self, run: RecordedRun, item: QueueItem) -> None:
+        match item:
+            case PendingSteps():
+                self._write_steps(run, item)
+            case PendingMedia(step, time_, name, media):
+                try:
+                    run.write_media(step, time_, name, media)
+                except DatabaseError:
+                    raise
+                except RunError as error:  # it is too large
+                    run.write_event(Warned(time=clock.now(), message=str(error)))
+            case PendingAnswer(command, event):
+                run.answer(command, obeyed=event.obeyed, answer=event.answer)
+                run.write_event(event)
+            case Event():
+                if isinstance(item, EpochEnded):
+                    self._epoch = item
+                run.write_event(item)
+            case Exception():
+                raise item
+            case None:
+                self._write_collected(run)
+                self._check_left(certain=True)
+            case samples:
+                run.write_samples(samples)
+
+    def _write_collected(self, run: RecordedRun) -> None:
+        for item in self._collect():
+            self._write_item(run, item)
 
     def _stop_sampler(self) -> None:
         if self._sampler:
@@ -235,7 +255,9 @@ class RecorderThread:
             self.steps += count
         if not steps.count:
             return
-        series: dict[str, Values] = {}
+        if steps.first_step is not None:
+            self.steps = steps.first_step
+        series: dict[str, AnyValues] = {}
         for name, values in steps.series.items():
             if callable(values) and name in self._failed_series:
                 continue
@@ -280,4 +302,14 @@ _UNFINISHED: set[RecorderThread] = set()
 @atexit.register
 def _finish_all() -> None:
     for recorder in list(_UNFINISHED):
-        recorder.finish_at_exit()
+        recorder.finish(None, EXIT_SECONDS)
+
+
+def _leave_in_child() -> None:
+    """A forked child has no such thread: it neither writes nor waits."""
+    for recorder in list(_UNFINISHED):
+        recorder.writing = False
+    _UNFINISHED.clear()
+
+
+os.register_at_fork(after_in_child=_leave_in_child)

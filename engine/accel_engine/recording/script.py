@@ -7,7 +7,9 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from accel_engine.events import Outcome
 from accel_engine.private_names.python_names import current_exception, current_frame
+from accel_engine.recording.outcomes import outcome_of
 
 
 def name() -> str:
@@ -22,6 +24,24 @@ def command() -> str:
     return shlex.join(sys.orig_argv)
 
 
+def outcome_at_exit(exception_before: object) -> tuple[Outcome, str]:
+    """The outcome and reason of a script that exits.
+
+    Args:
+        exception_before: :func:`last_exception` at an earlier time. In an interactive session, no exception ends it.
+    """
+    error = last_exception()
+    is_interactive = hasattr(sys, "ps1") or "IPython" in sys.modules
+    if error is exception_before or is_interactive or not isinstance(error, BaseException):
+        return Outcome.FINISHED, ""
+    return outcome_of(error)
+
+
+def last_exception() -> object:
+    """The exception that ended the script, or the last cell of a notebook; ``None`` if there is none."""
+    return getattr(sys, "last_value", None)
+
+
 class ScriptWatch:
     """Detects from stack frames that ``fit`` was left by an exception, which callbacks do not see.
 
@@ -31,7 +51,7 @@ class ScriptWatch:
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._before = [*_chain(sys.exception()), *_chain(_last_exception())]
+        self._before = [*_chain(sys.exception()), *_chain(last_exception())]
         frame = inspect.currentframe()
         while frame and frame.f_code.co_name != "fit":
             frame = frame.f_back
@@ -53,7 +73,7 @@ class ScriptWatch:
     @property
     def exception(self) -> BaseException | None:
         """The exception that ended ``fit``, if it is still referenced."""
-        for exception in (current_exception(self._thread), _last_exception()):
+        for exception in (current_exception(self._thread), last_exception()):
             # Its handler may have raised others: the oldest one ended ``fit``.
             for each in reversed(_chain(exception)):
                 if not any(each is before for before in self._before) and self._passed(each):
@@ -80,8 +100,3 @@ def _chain(exception: object) -> list[BaseException]:
         chain.append(exception)
         exception = exception.__context__
     return chain
-
-
-def _last_exception() -> BaseException | None:
-    """The exception that ended the script, or the last cell of a notebook."""
-    return getattr(sys, "last_value", None)

@@ -3,17 +3,24 @@
 import queue
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CommandAnswered, Event, RunEnded
 from accel_engine.recording.running_means import Values
 from accel_engine.run.commands import Command
+from accel_engine.run.media import MediaItem
 
 MAX_ITEMS = 10_000
 """Maximum number of items, about an hour's: two per second are added."""
 
 MAX_VALUES = 4_000_000
 """Maximum number of step values, 8 bytes each."""
+
+AnyValues = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +33,15 @@ class PendingSteps:
         count: Number of steps.
         series: Values by series name, or functions that compute them.
         dropped: Number of dropped steps right before them.
+        first_step: The first of them; ``None`` for the one after the steps before.
     """
 
     started: float
     ended: float
     count: int
-    series: Mapping[str, Values | Callable[[], Values]]
+    series: Mapping[str, AnyValues | Callable[[], Values]]
     dropped: int = 0
+    first_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,24 @@ class PendingAnswer:
     event: CommandAnswered
 
 
-QueueItem = PendingSteps | Event | PendingAnswer | tuple[Sample, ...] | Exception | None
+@dataclass(frozen=True, slots=True)
+class PendingMedia:
+    """An image, a text or a histogram.
+
+    Attributes:
+        step: Steps taken when it was logged.
+        time: Seconds since the Unix epoch.
+        name: Its name.
+        item: What to write.
+    """
+
+    step: int
+    time: float
+    name: str
+    item: MediaItem
+
+
+QueueItem = PendingSteps | PendingMedia | Event | PendingAnswer | tuple[Sample, ...] | Exception | None
 """An item to write. A tuple has the samples of one time, an exception ends the recording, and ``None`` means that
 ``fit`` was left by an exception."""
 

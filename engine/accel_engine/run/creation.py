@@ -6,9 +6,11 @@ import secrets
 import socket
 import sqlite3
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import RunError
@@ -21,7 +23,7 @@ from accel_engine.run.ownership import already_training_error, check_not_written
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
-from accel_engine.run.status import read_info
+from accel_engine.run.status import ImportSource, read_info
 from accel_engine.run.trained_epochs import read_trained_epochs
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -69,6 +71,35 @@ def create_recorded(values: Mapping[str, object], script: str, *, launched: bool
     return directory
 
 
+@contextmanager
+def create_imported(
+    values: Mapping[str, object], source: ImportSource, created: float, host: str = ""
+) -> Iterator[Path]:
+    """Create the directory of a run that another tool recorded, and yield it under another name to be written.
+
+    It becomes a run at the end of the block, once its writer is closed; after an exception, nothing is left.
+
+    Args:
+        values: The known fields of a plan, with a ``name``.
+        source: Where it is imported from.
+        created: When it was first written, in seconds since the Unix epoch.
+        host: Host name of its machine; empty if unknown.
+
+    Raises:
+        RunError: The directory of runs cannot be written.
+    """
+    directory = _new_directory(str(values["name"]))
+    with (
+        explained(f"cannot write the run {directory}", (OSError,)),
+        TemporaryDirectory(prefix=".import-", dir=directory.parent) as hidden,
+    ):
+        unfinished = Path(hidden, directory.name)
+        meta = {"created": created, "pending": None, "machine": None, "host": host}
+        _initialize_run(unfinished, json.dumps(values), source=json.dumps(asdict(source)), **meta)
+        yield unfinished
+        unfinished.rename(directory)
+
+
 def _new_directory(title: str) -> Path:
     """Choose a directory that does not exist yet."""
     parent = runs_directory()
@@ -111,7 +142,7 @@ def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
         replacing(directory / DATABASE) as unfinished,
         closing(initialize(unfinished)) as database,
     ):
-        database.set_meta(plan=plan, created=time.time(), **_pending_meta(), **meta)
+        database.set_meta(**{"plan": plan, "created": time.time(), **_pending_meta(), **meta})
 
 
 def assign_process(directory: Path, pid: int) -> None:

@@ -427,6 +427,11 @@ class Database(sqlite3.Connection):
         row: tuple[int, str, bytes] | None = self.execute(query, (kind, name, step)).fetchone()
         return row
 
+    def media_after(self, after: int) -> sqlite3.Cursor:
+        """Id, time, step, name, kind, head and body of the items after an id, in the order in which they were added."""
+        query = "SELECT id, time, step, name, kind, head, body FROM media WHERE id > ? ORDER BY id"
+        return self.execute(query, (after,))
+
     def media_bytes(self) -> int:
         """Bytes of all bodies."""
         return int(self.execute("SELECT coalesce(sum(length(body)), 0) FROM media").fetchone()[0])

@@ -169,7 +169,7 @@ def summarize(directory: Path) -> RunSummary:
                 steps=database.chunk_from_end()[1],
                 metrics=metrics,
                 monitor=monitor,
-                best=_best(database, monitor, metrics, info.plan_values.get("monitor_mode")),
+                best=_best(database, info, monitor, metrics),
                 seconds=sum(map(_seconds, database.engines())),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
@@ -210,14 +210,16 @@ def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) ->
     return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
 
 
-def _best(database: Database, monitor: str, metrics: Mapping[str, float], mode: str | None) -> float | None:
+def _best(database: Database, info: RunInfo, monitor: str, metrics: Mapping[str, float]) -> float | None:
     """The best value of a metric over all epochs."""
-    lower = is_better_lower(monitor, mode)
+    lower = is_better_lower(monitor, info.plan_values.get("monitor_mode"))
     if lower is None:
         return None
     name = monitor.removeprefix(VALIDATION_PREFIX)
     bodies = database.bodies("epoch_ended" if name == monitor else "validated")
     values = [event["metrics"].get(name) for event in json.loads(f"[{','.join(bodies)}]")]
+    if not values and info.source:
+        return None  # the metrics are the last values of its series, not the means of all epochs
     finite = [value for value in (*values, metrics.get(monitor)) if value is not None and isfinite(value)]
     return (min if lower else max)(finite, default=None)
 

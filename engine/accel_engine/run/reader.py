@@ -17,7 +17,7 @@ from accel_engine.run.update import NewSteps, Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     from accel_engine.run.downsampled_steps import StepRange
-    from accel_engine.run.media import MediaItem, MediaSeries
+    from accel_engine.run.media import LoggedItem, MediaItem, MediaKind, MediaSeries
     from accel_engine.run.steps import StepBatch
 
 RECENT_CHUNKS = 64
@@ -191,19 +191,30 @@ class RunReader:
 
     def media(self, series: "MediaSeries", step: int) -> "tuple[int, MediaItem] | None":
         """Read the newest item of a series up to a step, with its step; ``None`` if there is none."""
-        from accel_engine.run.media import deserialize  # see above
-
         with self._reading():
             row = self._database.media(series.kind, series.name, step)
-        if row is None:
-            return None
-        damage = f"run {self.directory.name}: {series.kind} {series.name!r} of step {row[0]} is damaged"
-        with explained(damage, DAMAGE):
-            return row[0], deserialize(series.kind, *row[1:])
+        return None if row is None else (row[0], self._media_item(series.kind, series.name, *row))
+
+    def media_items(self, after: int = 0) -> "Iterator[LoggedItem]":
+        """Read images, texts and histograms after the id ``after``, in the order in which they were added."""
+        from accel_engine.run.media import KINDS, LoggedItem  # see above
+
+        with self._reading(*DAMAGE):
+            rows = self._database.media_after(after) if self._database.has_table("media") else ()
+            for number, time, step, name, kind, head, body in rows:
+                if kind in KINDS:
+                    item = self._media_item(kind, name, step, head, body)
+                    yield LoggedItem(number, time, int(step), str(name), item)
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
+
+    def _media_item(self, kind: "MediaKind", name: str, step: int, head: str, body: bytes) -> "MediaItem":
+        from accel_engine.run.media import deserialize  # see above
+
+        with explained(f"run {self.directory.name}: {kind} {name!r} of step {step} is damaged", DAMAGE):
+            return deserialize(kind, head, body)
 
     def _reading(self, *errors: type[Exception]) -> AbstractContextManager[None]:
         return explained(f"run {self.directory.name} cannot be read", errors or (sqlite3.Error,))

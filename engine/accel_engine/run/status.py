@@ -48,19 +48,35 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ImportSource:
+    """The files of another tool that a run was imported from.
+
+    Attributes:
+        path: The folder or file.
+        format: ``TensorBoard``, ``W&B`` or ``CSV``.
+        fingerprint: Checksum of the contents.
+    """
+
+    path: str
+    format: str
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """A run's ``meta`` table and its present status.
 
     Attributes:
         id: Its id, the name of its directory.
         directory: Its directory.
-        plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and for a script's run.
-        plan_values: The plan's fields as stored.
+        plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and without an engine.
+        plan_values: The plan's fields as stored; without an engine, those that are known.
         created: Seconds since the Unix epoch.
         host: Host name of its engine.
         pid: Process id of its engine; ``None`` before it has one.
         annotations: The user's name, note and tags.
-        script: Command line of the user's script that trains it; empty for an engine's run.
+        script: Command line of the user's script that trains it; empty for other runs.
+        source: The files that it was imported from; ``None`` for other runs.
         launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
     """
@@ -75,8 +91,14 @@ class RunInfo:
     status: Status
     annotations: Annotations = field(default_factory=Annotations)
     script: str = ""
+    source: ImportSource | None = None
     launched: bool = False
     clock_offset: float | None = None
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether an engine of this program trains it: it has a plan and a log, and can have checkpoints."""
+        return not self.script and self.source is None
 
     def now(self) -> float:
         """The time by the clock of its engine's events, in seconds since the Unix epoch."""
@@ -99,12 +121,14 @@ def read_info(database: Database) -> RunInfo:
     """Read a run's ``meta`` and find its status."""
     directory, meta = database.directory, database.meta()
     script = str(meta.get("script", ""))
-    values = json.loads(meta["plan"]) if script else _plan_values(meta["plan"])
+    source = _source_of(meta["source"]) if "source" in meta else None
+    has_engine = not script and source is None
+    values = _plan_values(meta["plan"]) if has_engine else json.loads(meta["plan"])
     pid = meta.get("pid")
     return RunInfo(
         id=directory.name,
         directory=directory,
-        plan=None if script else _plan_of(meta["plan"]),
+        plan=_plan_of(meta["plan"]) if has_engine else None,
         plan_values=values,
         created=float(meta["created"]),
         host=str(meta.get("host", "")),
@@ -112,9 +136,15 @@ def read_info(database: Database) -> RunInfo:
         status=_status(database, meta),
         annotations=read_annotations(meta),
         script=script,
+        source=source,
         launched=bool(meta.get("launched")),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
     )
+
+
+def _source_of(text: str) -> ImportSource:
+    values = json.loads(text)
+    return ImportSource(values["path"], values["format"], values.get("fingerprint", ""))
 
 
 _EARLIER = {"last_batch": "drop"}

@@ -109,11 +109,13 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
             return part.resolve()
     with reading(directory, DAMAGE) as database:
         member = read_membership(database)
-        script = read_info(database).script
-    if script:
+        info = read_info(database)
+    if info.script:
         raise RunError(
-            f"run {directory.name} was recorded from a script and only the script can continue it: run {script}"
+            f"run {directory.name} was recorded from a script and only the script can continue it: run {info.script}"
         )
+    if info.source:
+        raise RunError(f"run {directory.name} was imported from {info.source.path} and cannot be continued here")
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:

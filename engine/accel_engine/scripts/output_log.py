@@ -34,8 +34,7 @@ class OutputLog:
         self._append(f"accel-tui: {text}\n".encode())
 
     def close(self) -> None:
-        """Write what is held back, and close the file."""
-        self._append(self._held)
+        """Close the file."""
         os.close(self._file)
 
     def _append(self, data: bytes) -> None:

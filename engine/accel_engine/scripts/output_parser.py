@@ -33,7 +33,7 @@ class OutputParser:
     """Searches each line of the output.
 
     Args:
-        patterns: Regular expressions with named groups, as :func:`check_pattern` takes them.
+        patterns: Regular expressions with named groups, as :func:`check_patterns` takes them.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -71,16 +71,21 @@ class OutputParser:
         return ParsedLine(clock.now(), values) if values.keys() - {STEP} else None
 
 
-def check_pattern(pattern: str) -> None:
-    """Check a pattern.
+def check_patterns(patterns: Sequence[str]) -> None:
+    """Check patterns.
 
     Raises:
-        UsageError: It is no regular expression, or has no named group for a value.
+        UsageError: One is no regular expression or has no named group, or none has a group for a value.
     """
     example = r"for example 'loss=(?P<loss>[\d.]+)'"
-    try:
-        names = re.compile(pattern).groupindex.keys()
-    except re.error as error:
-        raise UsageError(f"--parse {pattern!r} is no regular expression: {error}; {example}") from error
-    if not names - {STEP}:
-        raise UsageError(f"--parse {pattern!r} names no value: a group (?P<NAME>...) does, {example}")
+    names: set[str] = set()
+    for pattern in patterns:
+        try:
+            named = re.compile(pattern).groupindex.keys()
+        except re.error as error:
+            raise UsageError(f"--parse {pattern!r} is no regular expression: {error}; {example}") from error
+        if not named:
+            raise UsageError(f"--parse {pattern!r} names no value: a group (?P<NAME>...) does, {example}")
+        names |= named
+    if names == {STEP}:
+        raise UsageError(f"--parse finds steps, but no values of them: add a pattern, {example}")

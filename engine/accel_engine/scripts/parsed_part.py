@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from accel_engine import clock
 from accel_engine.events import Outcome, PartStarted, Phase, PhaseChanged, RunEnded
@@ -14,6 +14,9 @@ from accel_engine.scripts.script_run import ScriptRun
 
 WRITE_SECONDS = 0.25
 """Interval of writing steps."""
+
+LAST_STEP_SECONDS = 1.0
+"""How long the newest step waits for more lines of it."""
 
 MAX_LINES = 100_000
 """How many lines wait for a full disk; later ones are counted."""
@@ -39,7 +42,9 @@ class ParsedPart:
         self._names = SeriesNames()
         self._part: PartStarted | None = None
         self._is_counted = False
-        self._ended = clock.now()
+        self._rows: list[StepRow] = []
+        self._next, self._ended = 0, 0.0
+        self._warned: set[str] = set()
         self._finishing = threading.Event()
         self._thread = threading.Thread(target=self._write, name="parsed-lines", daemon=True)
         self._thread.start()
@@ -63,7 +68,8 @@ class ParsedPart:
             last = self._finishing.wait(WRITE_SECONDS)
             lines = [self._lines.popleft() for _ in range(len(self._lines))]
             if lines and self._begin():
-                self._write_lines(lines)
+                self._add_rows(lines)
+            self._write_rows(everything=last)
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0
                 self._run.warn(f"the values of {dropped:,} lines are missing: the disk was full")
@@ -73,47 +79,54 @@ class ParsedPart:
     def _begin(self) -> bool:
         """Begin a part; return whether it is the one that is being recorded."""
         if self._run.part is None:
+            self._rows.clear()
             self._part = self._run.begin_part({"name": NAME}, parsed=True)
             self._is_counted = False
-            self._ended = self._part.time
+            self._next, self._ended = self._part.step, self._part.time
             self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
         return self._run.part is self._part
 
-    def _write_lines(self, lines: Sequence[ParsedLine]) -> None:
-        assert self._part  # noqa: S101 (it has begun)
-        next_step, rows = self._run.step, list[StepRow]()
+    def _add_rows(self, lines: Iterable[ParsedLine]) -> None:
+        rows = self._rows
         for line in lines:
-            step = self._step_of(line, self._part.step, rows[-1].step + 1 if rows else next_step)
             values = self._names.scalars({name: value for name, value in line.values.items() if name != STEP})
+            step = self._step_of(line, rows[-1].step + 1 if rows else self._next)
             if rows and rows[-1].step == step:
-                rows[-1] = StepRow(step, line.time, {**rows[-1].values, **values})
+                rows[-1] = StepRow(step, rows[-1].time, {**rows[-1].values, **values})
+            elif step < self._next:
+                self._warn_once("values of a step that came more than a second after it are left out")
             else:
                 rows.append(StepRow(step, line.time, values))
         for note in self._names.take_notes():
             self._run.warn(note)
-        for chunk in chunks_of(rows, next_step, self._ended):
-            self._run.write_chunk(chunk.first_step, chunk.started, chunk.ended, chunk.series)
-        self._ended = rows[-1].time
 
-    def _step_of(self, line: ParsedLine, before: int, expected: int) -> int:
-        """The step of a line.
-
-        Args:
-            line: The line.
-            before: Steps of the run before the part.
-            expected: The step after that of the line before.
-        """
+    def _step_of(self, line: ParsedLine, expected: int) -> int:
+        """The step of a line, in the run; ``expected`` is the one after that of the line before."""
         number = line.values.get(STEP, math.nan)
-        if self._is_counted or not number.is_integer():
+        if self._is_counted or not self._part or not number.is_integer():
             return expected
-        step = before + int(number)
+        step = self._part.step + int(number)
         if step < expected - 1:
             self._is_counted = True
-            self._run.warn(
-                f"the script's output has step {int(number):,} after a later one: from here on, lines are counted"
-            )
+            self._warn_once(f"the output has step {int(number):,} after a later one: from here on, lines are counted")
             return expected
         return step
+
+    def _write_rows(self, *, everything: bool) -> None:
+        """Write the steps, but not yet the last of the last second: the next line may be of the same step."""
+        if not self._rows or self._run.part is not self._part:
+            return
+        ready = everything or clock.now() - self._rows[-1].time > LAST_STEP_SECONDS
+        rows, self._rows = (self._rows, []) if ready else (self._rows[:-1], self._rows[-1:])
+        for chunk in chunks_of(rows, self._next, self._ended):
+            self._run.write_chunk(chunk.first_step, chunk.started, chunk.ended, chunk.series)
+        if rows:
+            self._next, self._ended = rows[-1].step + 1, rows[-1].time
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            self._run.warn(message)
 
     def _result(self) -> RunEnded:
         now, began = clock.now(), self._part.time if self._part else 0.0

@@ -1,15 +1,15 @@
 """Writes the run of a script: its parts, one after the other, and its end."""
 
-import math
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy.typing as npt
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
@@ -32,19 +32,13 @@ from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
 from accel_engine.run.reader import RunReader
 from accel_engine.run.writer import RunWriter
-
-RETRY_SECONDS = 1.0
-"""How long to wait before another try while the disk is full, or the database is locked."""
-
-GIVE_UP_SECONDS = 600.0
-"""How long to try after the script has ended."""
+from accel_engine.scripts.patient_writer import PatientWriter
 
 
 class ScriptRun:
     """The run of a script. Thread-safe.
 
-    While the disk is full, a write waits, and so does the recorder in the script, which keeps a bounded number of
-    steps; neither the script nor its output waits. If the run can never be written again, all later writes do nothing.
+    A thread writes, so that nothing waits for the disk; see :class:`PatientWriter`.
 
     Args:
         directory: The run's directory.
@@ -58,12 +52,12 @@ class ScriptRun:
         self.directory = directory
         self._report = report
         self._writer = RunWriter(directory)
+        self._queue = PatientWriter(report)
         with closing(RunReader(directory)) as reader:
             self._values = reader.info().plan_values
         self._lock = threading.RLock()
         self._began = clock.now()
-        self._give_up_at = math.inf
-        self._is_broken = False
+        self._answered: set[int] = set()
         self._step = self._epoch = self._parts = 0
         self.part: PartStarted | None = None
         """The part that is being recorded."""
@@ -81,7 +75,7 @@ class ScriptRun:
             host=socket.gethostname(),
             versions=versions(),
         )
-        self._write(lambda: self._writer.begin(started))
+        self._queue.put(lambda: self._writer.begin(started))
         self._enter_phase()
 
     def begin_part(self, values: Mapping[str, Any], *, parsed: bool = False) -> PartStarted:
@@ -104,9 +98,13 @@ class ScriptRun:
             self.part = PartStarted(
                 time=clock.now(), part=self._parts, name=name, step=self._step, epoch=self._epoch, parsed=parsed
             )
+            config = {**self._values.get("config", {}), **values.get("config", {})}
             if self._parts == 1:
                 self._values |= {key: value for key, value in values.items() if key not in ("name", "data")}
-                self._write(lambda: self._writer.write_values(self._values))
+            if self._parts == 1 or config:
+                self._values |= {"config": config} if config else {}
+                known = dict(self._values)
+                self._queue.put(lambda: self._writer.write_values(known))
             self.write_event(self.part)
             return self.part
 
@@ -139,11 +137,14 @@ class ScriptRun:
         """Add an event."""
         if isinstance(event, EpochEnded):
             self._epoch = event.epoch
-        self._write(lambda: self._writer.write_event(event))
+        self._queue.put(lambda: self._writer.write_event(event))
 
-    def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, Any]") -> None:
+    def write_chunk(
+        self, first_step: int, started: float, ended: float, series: Mapping[str, npt.NDArray[Any]]
+    ) -> None:
         """Add consecutive steps; see :meth:`RunWriter.write_chunk`."""
-        self._write(lambda: self._writer.write_chunk(first_step, started, ended, series))
+        size = sum(values.nbytes for values in series.values())
+        self._queue.put(lambda: self._writer.write_chunk(first_step, started, ended, series), size)
         self._step = first_step + len(next(iter(series.values())))
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
@@ -155,7 +156,8 @@ class ScriptRun:
 
     def write_media(self, step: int, time: float, name: str, item: "media.MediaItem") -> None:
         """Add an image, a text or a histogram."""
-        self._write(lambda: self._writer.write_media(step, time, name, item), refused=self.warn)
+        size = len(media.serialize(item)[2])
+        self._queue.put(lambda: self._writer.write_media(step, time, name, item), size, self.warn)
 
     def warn(self, message: str) -> None:
         """Add a warning, also to the log."""
@@ -169,22 +171,22 @@ class ScriptRun:
         except DatabaseError:
             return
         except RunError as error:
-            self._break(error)
+            self._queue.fail(error)
 
     def commands(self) -> list[Command]:
         """Return the commands without an answer; none while they cannot be read."""
         try:
-            return self._writer.commands()
+            return [command for command in self._writer.commands() if command.id not in self._answered]
         except RunError:
             return []
 
     def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
         """Answer a command."""
-        self._write(lambda: self._writer.answer(command, obeyed=obeyed, answer=answer))
+        self._answered.add(command.id)
+        self._queue.put(lambda: self._writer.answer(command, obeyed=obeyed, answer=answer))
 
     def end(self, outcome: Outcome, reason: str, hint: str = "") -> None:
-        """End the run, and a part that the script has left."""
-        self._give_up_at = time.monotonic() + GIVE_UP_SECONDS
+        """End the run, and a part that the script has left; waits until all is written, or cannot be."""
         now = clock.now()
         ended = RunEnded(
             time=now,
@@ -199,7 +201,12 @@ class ScriptRun:
             self.end_part(replace(ended, seconds=now - self.part.time))
         if self._last:
             ended = replace(ended, metrics=self._last.metrics, steps_per_second=self._last.steps_per_second)
-        self._write(lambda: end(self._writer, ended))
+        self._queue.put(lambda: end(self._writer, ended))
+        self._queue.finish()
+
+    def flush(self) -> None:
+        """Wait until all is written, or cannot be."""
+        self._queue.flush()
 
     @property
     def step(self) -> int:
@@ -213,36 +220,3 @@ class ScriptRun:
 
     def _enter_phase(self) -> None:
         self.write_event(PhaseChanged(time=clock.now(), phase=Phase.SCRIPT))
-
-    def _write(self, write: Callable[[], None], refused: Callable[[str], None] | None = None) -> None:
-        """Write, as soon as the disk has room and the database is free.
-
-        Args:
-            write: Writes.
-            refused: Called if this, such as an image that is too large, cannot be written; by default, nothing can.
-        """
-        waits = False
-        while not self._is_broken:
-            try:
-                write()
-            except DatabaseError as error:
-                if not waits:
-                    self._report(f"{error}: waiting to write the run; the script goes on")
-                waits = True
-                if time.monotonic() > self._give_up_at:
-                    self._break(error)
-                time.sleep(RETRY_SECONDS)
-            except RunError as error:
-                if refused:
-                    refused(str(error))
-                    return
-                self._break(error)
-            else:
-                if waits:
-                    self._report("the run can be written again")
-                return
-
-    def _break(self, error: RunError) -> None:
-        if not self._is_broken:
-            self._is_broken = True
-            self._report(f"{error}: nothing more is recorded; the script goes on")

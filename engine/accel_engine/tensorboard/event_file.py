@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import clock
+from accel_engine.run.media import MediaItem
 from accel_engine.tensorboard import records
+from accel_engine.tensorboard.media_records import media_record
 
 PATTERN = "events.out.tfevents.*"
 """Glob pattern of event files."""
@@ -45,6 +47,10 @@ class EventFile:
         """Write scalars of one tag; see :func:`accel_engine.tensorboard.records.scalars`."""
         if len(steps):
             self._file.write(records.scalars(tag, times, steps, values))
+
+    def add_media(self, tag: str, time: float, step: int, item: MediaItem) -> None:
+        """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.media_records.media_record`."""
+        self._file.write(media_record(tag, time, step, item))
 
     def flush(self) -> None:
         """Flush the file, so that TensorBoard can read it."""

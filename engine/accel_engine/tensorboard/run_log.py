@@ -8,6 +8,7 @@ import numpy as np
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
+from accel_engine.run.media import MediaItem
 from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.series_names import LEARNING_RATE
@@ -42,7 +43,8 @@ class RunLog:
             remove(directory / part)
         self._unpacker = SampleUnpacker()
         self._changes: list[tuple[float, int, float]] = []  # time, step and rate, of steps not written yet
-        self._event, self._chunk, self._sample, self._step = 0, 0, 0, 0
+        self._event, self._chunk, self._sample, self._media, self._step = 0, 0, 0, 0, 0
+        self._kinds: dict[str, type[MediaItem]] = {}  # by tag
 
     def extend(self) -> None:
         """Write what is new.
@@ -60,6 +62,7 @@ class RunLog:
                 self._add_steps(batch)
             self._chunk, self._step = new.chunk, new.stop
         self._add_samples(chunk, taken)
+        self._add_media()
         for file in self._files.values():
             file.flush()
 
@@ -114,6 +117,15 @@ class RunLog:
 
     def _add(self, part: str, tag: str, time: float, step: int, value: float) -> None:
         self._file(part).add(tag, np.array([time]), np.array([step]), np.array([value], np.float32))
+
+    def _add_media(self) -> None:
+        """Write images, texts and histograms; a tag that has another kind of data already gets its kind as a suffix."""
+        series = self._source.series()
+        for logged in self._source.media_items(self._media):
+            self._media, kind = logged.id, type(logged.item)
+            is_own = logged.name not in series and self._kinds.setdefault(logged.name, kind) is kind
+            tag = logged.name if is_own else f"{logged.name}/{kind.__name__.lower()}"
+            self._file(TRAIN).add_media(tag, logged.time, logged.step, logged.item)
 
     def _add_samples(self, chunk: int, taken: int) -> None:
         """Write device metrics.

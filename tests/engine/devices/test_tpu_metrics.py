@@ -12,7 +12,6 @@ import grpc
 import pytest
 
 from accel_engine.devices import tpu_metrics
-from accel_engine.devices.protobuf import MalformedError, Message, text_field
 from accel_engine.devices.tpu_metrics import (
     DUTY_CYCLE,
     MEMORY_TOTAL,
@@ -21,6 +20,7 @@ from accel_engine.devices.tpu_metrics import (
     RuntimeMetrics,
     decode_metric_response,
 )
+from accel_engine.protobuf import MalformedError, Message, text_field
 from tpu_runtime.stand_in import GIB, Runtime, kept, response
 
 

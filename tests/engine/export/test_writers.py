@@ -18,6 +18,7 @@ from accel_engine.export.tables import TABLES
 from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, steps
+from accel_engine.run.media import Text
 
 LOSS = np.random.default_rng(0).random(50, np.float32)
 LOSS[7:10] = np.nan, np.inf, -np.inf
@@ -154,3 +155,10 @@ def test_parquet_without_pyarrow_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"pip install 'accel-tui\[parquet\]'"):
         write_parquet(run, "steps", tmp_path / "file")
+
+
+def test_json_has_names_and_steps_of_what_was_logged(writer: RunWriter, run: RunReader) -> None:
+    assert document(run)["media"] == []
+    for step in (10, 20):
+        writer.write_media(step, 1000.0, "words", Text("of any length"))
+    assert document(run)["media"] == [{"kind": "text", "name": "words", "steps": [10, 20]}]

@@ -1,17 +1,13 @@
 """Nothing that fails in the recorder, or on its disk, reaches ``fit``."""
 
 import errno
-import importlib
-import inspect
-import os
-import pkgutil
 import shutil
 import sqlite3
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,50 +17,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import accel_engine.recording
 from accel_engine import RunRecorder
-from accel_engine.devices import Sampler
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_command_handler, recorder, recorder_thread
 from accel_engine.recording import fit_session as fitting
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run import writer as writing
 from accel_engine.run.creation import create_recorded
-from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 from .conftest import Read, examples, tiny
+from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put
 
-MODULES = [
-    importlib.import_module(module.name)
-    for module in pkgutil.iter_modules(accel_engine.recording.__path__, "accel_engine.recording.")
-]
-
-ESCAPE = {"guarded", "give_up", "warn", "observe", "FitCall.__init__"}
-"""What a failure goes through on its way to the user, what runs at import alone, and what sets two attributes."""
-
-
-def functions() -> Iterator[tuple[str, object, str]]:
-    """Every function and method of the recorder, and what it calls of a run's writer: owner and name."""
-    for module in MODULES:
-        for name, value in vars(module).items():
-            if getattr(value, "__module__", "") != module.__name__:
-                continue
-            if inspect.isfunction(value) and name not in ESCAPE:
-                yield f"{module.__name__.rpartition('.')[2]}.{name}", module, name
-            elif inspect.isclass(value) and not issubclass(value, keras.callbacks.Callback):
-                for method, function in vars(value).items():
-                    if inspect.isfunction(function) and f"{name}.{method}" not in ESCAPE:
-                        yield f"{name}.{method}", value, method
-    for owner in (RunWriter, Sampler, CommandMailbox):
-        for method, function in vars(owner).items():
-            if inspect.isfunction(function):
-                yield f"{owner.__name__}.{method}", owner, method
-    yield "RunRecorder._make", RunRecorder, "_make"
-    yield "recorder.create_recorded", recorder, "create_recorded"
-
-
-FUNCTIONS = {label: (owner, name) for label, owner, name in functions()}
+FUNCTIONS = functions_of_fit()
 
 
 @pytest.fixture(autouse=True)
@@ -102,20 +67,6 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained(laid_out: None) -> Trained:
     return Trained()
-
-
-def fail(*_: Any, **__: Any) -> Any:
-    raise LookupError("a fault in the recorder")
-
-
-def put(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, function: Callable[..., Any]) -> None:
-    """Replace a function wherever the recorder has it."""
-    original = inspect.getattr_static(owner, name)
-    monkeypatch.setattr(owner, name, function)
-    if inspect.ismodule(owner):
-        for module in MODULES:
-            if vars(module).get(name) is original:
-                monkeypatch.setattr(module, name, function)
 
 
 def test_every_call_that_keras_makes_is_guarded() -> None:
@@ -445,17 +396,6 @@ def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
     assert len(warned) == 2
 
 
-def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not() -> None:
-    started = RunStarted(time=0.0, run="", name="", plan={}, first_step=0, pid=os.getpid(), host="", versions={})
-    mine = recorder_thread.RecorderThread(Path, started, CommandMailbox(), lambda _: None)
-    mine.writing = True
-    mine._process += 1
-
-    mine.finish_at_exit()
-
-    assert mine._queue._items.empty()
-
-
 def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
     directory = create_recorded({"name": "", "model": "m", "data": "d"}, "script")
     with closing(RunWriter(directory)) as run:
@@ -467,13 +407,13 @@ def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:
 
 
 def test_the_modules_of_the_recorder_are_all_tried() -> None:
-    assert {module.__name__.rpartition(".")[2] for module in MODULES} >= {
+    assert MODULES.keys() >= OF_LOOPS | OF_BOTH | {
         "fit_session",
         "recorder_thread",
         "batch_series",
         "learning_rates",
     }
-    assert sys.modules["accel_engine.recording.fit_session"] in MODULES
+    assert sys.modules["accel_engine.recording.fit_session"] in MODULES.values()
     assert {
         "FitSession.update",
         "RecorderThread.put",

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.devices.protobuf import Message
+from accel_engine.protobuf import Message
 from accel_engine.tensorboard import records
 from accel_engine.tensorboard.event_file import EventFile, remove
 from tensorboard_loader import scalars, timed

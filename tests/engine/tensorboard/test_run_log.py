@@ -1,14 +1,18 @@
+import io
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image as Picture
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
+from accel_engine.run.media import Histogram, Image, Text, histogram_of
 from accel_engine.tensorboard.live import DIRECTORY, LiveLog
 from accel_engine.tensorboard.run_log import RunLog
 from recorded_run import started
@@ -179,3 +183,38 @@ def test_a_live_log_that_cannot_write_says_so(writer: RunWriter) -> None:
     live.stop()
     (problem,) = problems
     assert problem.startswith("cannot write TensorBoard events any more: ")
+
+
+def test_images_texts_and_histograms_are_there(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
+    pixels = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    train(writer, 0, 20)
+    writer.write_media(10, 1001.0, "samples", Image(pixels))
+    writer.write_media(10, 1001.0, "words", Text("é\n\udcff", note="cut"))
+    log.extend()
+    writer.write_media(20, 1002.0, "samples", Image(pixels[:, :, :1]))
+    writer.write_media(20, 1002.0, "weights", Histogram(np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0])))
+    writer.write_media(20, 1002.0, "nothing", histogram_of([np.nan]))
+    writer.write_media(20, 1002.0, "loss", Text("of a name that a series has"))
+    writer.write_media(20, 1002.0, "words", Image(pixels))
+    log.extend()
+
+    found = EventAccumulator(str(tmp_path / "events" / "train"), {"images": 0, "tensors": 0, "histograms": 0}).Reload()
+
+    images = found.Images("samples")
+    assert [(image.wall_time, image.step, image.width, image.height) for image in images] == [
+        (1001.0, 10, 5, 4),
+        (1002.0, 20, 5, 4),
+    ]
+    for image, expected in zip(images, (pixels, pixels[:, :, 0]), strict=True):
+        np.testing.assert_array_equal(np.asarray(Picture.open(io.BytesIO(image.encoded_image_string))), expected)
+    (text,) = found.Tensors("words")
+    assert (text.step, list(text.tensor_proto.string_val)) == (10, ["é\n?".encode()])
+    metadata = found.SummaryMetadata("words")
+    assert (metadata.plugin_data.plugin_name, metadata.summary_description) == ("text", "cut")
+    (weights,) = found.Histograms("weights")
+    value = weights.histogram_value
+    assert (value.min, value.max, value.num, value.bucket_limit, value.bucket) == (0, 3, 7, [1, 3], [2, 5])
+    assert found.Histograms("nothing")[0].histogram_value.num == 0
+    assert found.Tensors("loss/text")[0].step == 20
+    assert found.Images("words/image")[0].step == 20
+    assert len(steps(tmp_path)) == 20

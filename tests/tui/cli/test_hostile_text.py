@@ -69,6 +69,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(folder)
     np.savez("names.npz", **{HOSTILE.replace("/", ""): np.zeros(3)})
     Path("plan.toml").write_text(f"{json.dumps(HOSTILE)} = 3\n")
+    Path("table.csv").write_text(f'loss,"{HOSTILE}"\n1,{HOSTILE}\n', newline="")
     Path("model.py").write_text(f"raise ValueError({HOSTILE!r})\n")
     Path("settings.toml").write_text(f"{json.dumps(HOSTILE)} = 3\n")
 
@@ -110,6 +111,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("RUN", "--to", "tensorboard"),
     ),
     "compare": (("RUN", "OTHER"), ("RUN", "OTHER", "--json"), ("RUN",)),
+    "import": (("table.csv", "--name", HOSTILE[:30]), ("table.csv",), (HOSTILE,), ("table.csv", "--tag", HOSTILE)),
     "rename": (("RUN", HOSTILE[:30]), ("RUN", HOSTILE * 2)),
     "note": (("RUN", HOSTILE), ("RUN", HOSTILE * 40)),
     "tag": (("RUN", HOSTILE), ("RUN", "fine")),

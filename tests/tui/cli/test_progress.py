@@ -249,6 +249,6 @@ def test_the_use_of_the_devices_is_said_where_there_is_room():
         step_rate=StepRate(recent=((100, 10.0),)),
         work=WorkCounted(time=1.0, flops=2e9, peak=80e9),
     )
-    assert progress(state) == "10.0 steps/s  MFU 25%"
-    assert progress(state, 21) == "10.0 steps/s  MFU 25%"
-    assert progress(state, 20) == "10.0 steps/s"
+    assert progress(state) == "step 0  10.0 steps/s  MFU 25%"
+    assert progress(state, 30) == "step 0  10.0 steps/s  MFU 25%"
+    assert progress(state, 28) == "step 0  10.0 steps/s"

@@ -199,3 +199,19 @@ def test_extremes_are_those_of_the_steps_asked_for() -> None:
     for first, last in ((2, 3), (7, 9), (-3, 0), (3, 3)):
         assert extremes(curve, first, last) == pytest.approx((math.nan, math.nan), nan_ok=True)
     assert extremes(Curve(), 0, 10) == pytest.approx((math.nan, math.nan), nan_ok=True)
+
+
+def test_the_values_of_a_series_that_is_logged_every_few_steps_are_joined() -> None:
+    values = np.full(101, np.nan, np.float32)
+    values[[0, 50, 100]] = 1, 2, 4
+    curve = Curve().extend(values)
+    assert curve.is_sparse
+    assert curve.columns(0, 101, 101)[2] == pytest.approx(np.interp(np.arange(101), [0, 50, 100], [1, 2, 4]))
+    # Also between values of which one is not among the steps that are asked for.
+    assert curve.columns(60, 70, 10)[2] == pytest.approx(2 + 0.04 * np.arange(10, 20), abs=0.03)
+
+
+def test_a_curve_with_some_gaps_or_a_long_end_without_values_is_not_sparse() -> None:
+    assert not Curve().is_sparse
+    assert not Curve().extend(values_of(1, math.nan, 2, 3, math.nan, 4)).is_sparse
+    assert not Curve().extend(np.array([1.0, 2.0, *[math.nan] * 100])).is_sparse

@@ -47,7 +47,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         return
     titles = [shorten(printable_line(compared.title), TITLE_WIDTH) for compared in comparison.runs]
     write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))
-    if not comparison.plan:
+    if not comparison.plan and (comparison.equal or comparison.defaults):
         write("\nThe plans are equal.")
     write(f"\n{comparison.summary}")
 

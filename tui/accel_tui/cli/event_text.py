@@ -55,6 +55,8 @@ def format_event(event: Event, state: RunState) -> str:
             count = event.parameters
             parameters = "parameters unknown" if count is None else numbers.counted(count, "parameter")
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
+            if not event.epochs:  # a script's loop
+                return numbers.counted(event.steps_per_epoch or 0, "step")
             before = state.parts[-1].started.epoch if state.parts else 0
             epochs = numbers.counted(event.epochs - before, "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
@@ -98,8 +100,8 @@ _EVERY_EPOCH = DEFAULTS["validation_every"]
 
 
 def epoch_of(epoch: int, state: RunState) -> str:
-    """``epoch 3/10``."""
-    if state.built is None:
+    """``epoch 3/10``; ``epoch 3`` if the number of epochs is unknown."""
+    if state.built is None or not state.built.epochs:
         return f"epoch {epoch:,}"
     return f"epoch {epoch:,}/{state.built.epochs:,}"
 

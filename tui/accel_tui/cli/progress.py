@@ -110,7 +110,8 @@ class Bar(Log):
             return ""
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps and _is_training(state):
-            return f"step {state.step:,}  {progress(state)}"[:width]  # until the first epoch has ended
+            text = progress(state)  # until the first epoch has ended
+            return (text if state.current_epoch is None else f"step {state.step:,}  {text}")[:width]
         if not state.total_steps:
             return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
         bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
@@ -131,7 +132,7 @@ class Bar(Log):
 
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
-    parts = [epoch_of(state.current_epoch, state)] if state.current_epoch else []
+    parts = [epoch_of(state.current_epoch, state) if state.current_epoch else f"step {state.step:,}"]
     metrics = {name: curve.last_value for name, curve in state.curves.items() if name != LEARNING_RATE}
     counts = state.monitor.removeprefix(VALIDATION_PREFIX)
     first = [name for name in dict.fromkeys((*list(metrics)[:1], counts, *metrics)) if name in metrics][:2]

@@ -22,6 +22,7 @@ COMMANDS = {
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "predict": ("accel_tui.cli.predict:predict", "Predict with a run's model."),
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
+    "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
     "export": ("accel_tui.cli.export:export", "Export a run to CSV, JSON, Parquet or TensorBoard."),
     "compare": ("accel_tui.cli.compare:compare", "Compare runs: their plans and results."),
     "rename": ("accel_tui.cli.annotate:rename", "Rename a run."),
@@ -49,7 +50,7 @@ _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
     "Train": ("data", "train", "run", "continue", "cluster", "demo"),
-    "View runs": ("runs", "watch", "compare", "predict", "export"),
+    "View runs": ("runs", "watch", "compare", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),

@@ -4,20 +4,21 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 import click
 
 from accel_engine.devices import detect
 from accel_engine.launch.start_script import Script, create_script_run, environment_for, start_script
-from accel_engine.scripts.output_parser import check_pattern
+from accel_engine.scripts.output_parser import check_patterns
 from accel_tui.cli.output import print_to_stderr, write
 
-EPILOG = r"""\b
+EPILOG = """\b
 Examples:
   accel-tui run train.py -- --epochs 5       record each fit of a script
   accel-tui run -m my_package.train          a module, as python -m does
   accel-tui run --detach --devices gpu:1 train.py
-  accel-tui run --parse 'step (?P<step>\d+) loss (?P<loss>[\d.]+)' train_torch.py
+  accel-tui run --parse 'step (?P<step>\\d+) loss (?P<loss>[\\d.]+)' train_torch.py
 
 \b
 Exit status: that of the script, or
@@ -71,8 +72,7 @@ def run(
     are recorded, too. The script keeps running when this terminal closes.
     """
     chosen = _script(module, script, arguments)
-    for pattern in patterns:
-        check_pattern(pattern)
+    check_patterns(patterns)
     wanted = [each.strip() for each in devices.split(",")] if devices else []
     environment = environment_for(wanted, detect().devices if wanted else [])
     options = [
@@ -113,7 +113,7 @@ def _exit(status: int) -> int:
     """Exit as the script did: with its status, or killed by the same signal."""
     if status >= 0:
         return status
-    sys.stdout.flush()
-    signal.signal(-status, signal.SIG_DFL)
+    with suppress(OSError):  # SIGKILL has no handler
+        signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)
     return 128 - status

@@ -105,7 +105,7 @@ def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...
         shorten(printable_line(title_of(run)), name_width),
         str(run.status or "unreadable"),
         numbers.ago(time.time() - run.info.created) if run.info else "",
-        numbers.duration(run.seconds) if run.steps else "",
+        numbers.duration(run.seconds) if run.seconds else "",
         f"{run.steps:,}" if run.steps else "",
         numbers.metric(metrics["loss"]) if "loss" in metrics else "",
         "" if run.best is None else numbers.metric(run.best),

@@ -39,8 +39,8 @@ _PLACEHOLDERS = {
 
 
 def label(name: str) -> str:
-    """The label of a field, also of one that only another version has."""
-    return _LABELS.get(name, name.replace("_", " "))
+    """The label of a field, also of one that only another version has; the name of a script's own setting has a dot."""
+    return _LABELS.get(name, name if "." in name else name.replace("_", " "))
 
 
 def placeholder(name: str) -> str:

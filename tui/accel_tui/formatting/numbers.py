@@ -18,11 +18,11 @@ def duration(seconds: float) -> str:
 
 
 def time_taken(word: str, seconds: float, before: float | None, first_step: int) -> str:
-    """How long engines trained a run: ``after 4:37, 0:13 since step 1,000``.
+    """How long engines trained a run: ``after 4:37, 0:13 since step 1,000``; empty if that is unknown.
 
     Args:
         word: The preposition: ``in`` or ``after``.
-        seconds: Seconds of the latest engine.
+        seconds: Seconds of the latest engine; 0 if unknown.
         before: Seconds of the engines before it; ``None`` if unknown, when only the latest is shown.
         first_step: The step that the latest engine started at.
     """
@@ -30,7 +30,7 @@ def time_taken(word: str, seconds: float, before: float | None, first_step: int)
         return f" {word} {duration(before + seconds)}, {duration(seconds)} since step {first_step:,}"
     if before is None and first_step:
         return f", {duration(seconds)} since step {first_step:,}"
-    return f" {word} {duration(seconds)}"
+    return f" {word} {duration(seconds)}" if seconds else ""
 
 
 def compact(number: float) -> str:

@@ -19,9 +19,12 @@ NO_VALUE = "—"
 """Shown where a run has no value."""
 
 _UNKNOWN: Any = object()
-"""The value of a field that a script did not record."""
+"""The value of a field that is not known of a run."""
 
 _TITLES = frozenset({"name"})  # shown as column titles
+
+_CONFIG = "config"
+"""The field with a script's own settings, each of which is compared under its name after this prefix and a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,14 @@ class ComparedRun:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """Its plan, with defaults for fields added later; for a script, the recorded fields."""
+        """Its plan, with defaults for fields added later; without an engine, the known fields and its own settings."""
         info = self.run.info
-        return info.plan_values if info and info.script else {**DEFAULTS, **(info.plan_values if info else {})}
+        if info is None or info.has_engine:
+            return {**DEFAULTS, **(info.plan_values if info else {})}
+        values = dict(info.plan_values)
+        config = values.pop(_CONFIG, None)
+        settings = config.items() if isinstance(config, dict) else ()
+        return values | {f"{_CONFIG}.{name}": value for name, value in settings}
 
     @property
     def speed(self) -> float | None:
@@ -106,6 +114,8 @@ class Comparison:
     def summary(self) -> str:
         """The equal fields in a sentence."""
         equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
+        if not self.equal and not self.defaults:
+            return "No plan fields in common are known."
         rest = f"{numbers.counted(self.defaults, 'field')} at default"
         return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
 
@@ -116,7 +126,7 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
     defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
-    # A field that a script did not record counts as its default.
+    # A field that is not known counts as its default.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
     }
@@ -189,5 +199,7 @@ def _value(field: str, value: Any) -> str:
 
 
 def _comparable(value: Any) -> Any:
-    """Normalize a value: stored plans have lists in place of tuples."""
-    return tuple(value) if isinstance(value, list) else value
+    """Normalize a value: stored plans have lists in place of tuples, and what scripts tell may be anything."""
+    if isinstance(value, list):
+        return tuple(map(_comparable, value))
+    return str(value) if isinstance(value, dict) else value

@@ -69,6 +69,12 @@ class Curve:
         return replace(self, low=low, high=high, total=total, finite=finite, **changes)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether most steps between its first and its last value have none, as if it is logged every few steps."""
+        known = np.flatnonzero(self.finite)
+        return known.size > 1 and 2 * int(self.finite.sum()) < (known[-1] - known[0]) * self.width
+
+    @property
     def gaps(self) -> int:
         """Number of steps whose value was not finite."""
         return self.end_step - self.first_step - int(self.finite.sum())
@@ -119,7 +125,7 @@ class Curve:
         """Resample the steps from ``first`` to before ``last`` to columns of equal width.
 
         Each bucket goes to the column of its middle, so that no extreme is lost; columns between two buckets are
-        interpolated. NaN in gaps and beyond the ends.
+        interpolated. NaN in gaps and beyond the ends; the values of a sparse curve are joined.
 
         Args:
             first: The first step.
@@ -137,14 +143,19 @@ class Curve:
         start, stop = self.span(first - self.width, last + self.width)
         if start >= stop:
             return found
-        middles = np.arange(start, stop) * float(self.width) + (self.first_step + (self.width - 1) / 2)
-        if stop == len(self.low):
-            middles[-1] = self.middle(stop - 1)
+        buckets = np.arange(start, stop)
+        if self.is_sparse:  # one value beyond either edge
+            valued = np.flatnonzero(self.finite)
+            before, after = np.searchsorted(valued, (start, stop))
+            buckets = valued[max(before - 1, 0) : after + 1]
+        middles = buckets * float(self.width) + (self.first_step + (self.width - 1) / 2)
+        if buckets[-1] == len(self.low) - 1:
+            middles[-1] = self.middle(len(self.low) - 1)
         position = (middles - first) / step
         column = np.floor(position).astype(np.int64)
         heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
-        low, high, total, finite = Statistics(*(field[start:stop] for field in self.buckets)).merge_from(heads)
+        low, high, total, finite = Statistics(*(field[buckets] for field in self.buckets)).merge_from(heads)
         mean = divide(total, finite)
         # Rounding may put a mean outside its bounds: a constant would look like a band.
         mean = np.minimum(np.maximum(mean, low), high)

@@ -11,6 +11,7 @@ from accel_engine.run.diagnostics import Diagnostics, Example, OutputReport, Seq
 from accel_engine.run.diagnostics.views import Tokens, View
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.text import printable, printable_fields
+from accel_tui.run_state.logged import LoggedMedia
 
 NEWLINE = "↵"
 """Sign of a token that ends a line."""
@@ -27,6 +28,7 @@ class DiagnosticsReading:
         has_checkpoint: Whether it has a checkpoint to validate after its end.
         stamp: When its diagnostics were written.
         diagnostics: Its diagnostics; ``None`` before they are read.
+        media: The images, texts and histograms that were logged; ``None`` if there are none.
         problem: Why it cannot be read.
     """
 
@@ -34,6 +36,7 @@ class DiagnosticsReading:
     has_checkpoint: bool = False
     stamp: tuple[float, ...] | None = None
     diagnostics: Diagnostics | None = None
+    media: LoggedMedia | None = None
     problem: str = ""
 
 
@@ -42,12 +45,16 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
     try:
         with closing(RunReader(directory)) as reader:
             live = reader.info().status.live
+            series = tuple(reader.media_list())
+        media = LoggedMedia(directory, series) if series else None
+        if media == before.media:
+            media = before.media
         stamp, diagnostics = modification_times(directory), before.diagnostics
         if stamp != before.stamp:
             diagnostics = printable_diagnostics(read(directory))
-        return DiagnosticsReading(live, latest_checkpoint(directory) > 0, stamp, diagnostics)
+        return DiagnosticsReading(live, latest_checkpoint(directory) > 0, stamp, diagnostics, media)
     except RunError as error:
-        return DiagnosticsReading(False, False, before.stamp, before.diagnostics, str(error))
+        return DiagnosticsReading(False, False, before.stamp, before.diagnostics, before.media, str(error))
 
 
 def printable_diagnostics(diagnostics: Diagnostics) -> Diagnostics:

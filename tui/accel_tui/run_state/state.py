@@ -208,7 +208,8 @@ class RunState:
         if self.is_between_parts or not (self.built and self.steps_per_epoch):
             return None
         step, epoch = self._before_part
-        return step + (self.built.epochs - epoch) * self.steps_per_epoch
+        epochs = self.built.epochs - epoch if self.built.epochs else 1  # a script's loop has none
+        return step + epochs * self.steps_per_epoch
 
     @property
     def progress(self) -> float | None:
@@ -225,8 +226,8 @@ class RunState:
 
     @property
     def current_epoch(self) -> int | None:
-        """The epoch of the next step, counted from 1; ``None`` before the model is built, and between parts."""
-        if self.built is None or self.is_between_parts:
+        """The epoch of the next step, counted from 1; ``None`` if unknown, and between parts."""
+        if self.built is None or not self.built.epochs or self.is_between_parts:
             return None
         step, epoch = self._before_part
         if self.built.steps_per_epoch:
@@ -251,9 +252,9 @@ class RunState:
         epochs had one.
         """
         rate = self.steps_per_second
-        if not (self.built and self.current_epoch and rate and self.total_steps is not None):
+        if not (self.built and rate and self.total_steps is not None):
             return None
-        epochs_left = self.built.epochs - self.current_epoch + 1
+        epochs_left = self.built.epochs - self.current_epoch + 1 if self.current_epoch else 0
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
         has_validation = self.validated is not None and self.validated.step > self._before_part[0]
         between = self.validated.seconds if self.validated and has_validation else 0.0

@@ -28,7 +28,7 @@ POLL_SECONDS = 0.5
 """Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""
 
 _TAB: Final = "-tab"
-_MOST_TABS: Final = 6
+_MOST_TABS: Final = 7
 
 
 class DiagnosticsScreen(DirtyRegionScreen):
@@ -96,6 +96,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """The report of the selected output."""
         return self.outputs[min(self.output, len(self.outputs) - 1)] if self.outputs else None
 
+    @property
+    def tabs(self) -> tuple[str, ...]:
+        """The ids of the tabs that there are."""
+        return tabs_of(self.report, has_media=self.reading.media is not None)
+
     def compose(self) -> ComposeResult:
         """Compose the tabs, the choice of the output, a status line, and the page of the tab."""
         yield TopBar(f"Diagnostics  {self.directory.name}")
@@ -122,7 +127,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
         if action == "tab_at":
-            return not self._is_read or parameters[0] in range(1, len(tabs_of(self.report)) + 1)
+            return not self._is_read or parameters[0] in range(1, len(self.tabs) + 1)
         if action == "output":
             return len(self.outputs) > 1
         if action != "validate":
@@ -134,7 +139,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         if not self._is_read:
             self._early_tab = number
             return
-        self.query_one(Tabs).active = f"{tabs_of(self.report)[number - 1]}{_TAB}"
+        self.query_one(Tabs).active = f"{self.tabs[number - 1]}{_TAB}"
 
     def action_output(self) -> None:
         """Show the next output."""
@@ -159,6 +164,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
         """Show new diagnostics, and update the status line and the keys."""
         if reading.diagnostics is not before.diagnostics:
             self._update_outputs()
+        if reading.diagnostics is not before.diagnostics or reading.media is not before.media:
             self._fill_page()
         self._update_status()
 
@@ -184,10 +190,10 @@ class DiagnosticsScreen(DirtyRegionScreen):
         if page is None:  # pages are made when they are first shown
             page = make_page(name)
             page.display = False
-            fill(page, self.reading.diagnostics, self.report)
+            fill(page, self.reading, self.report)
             await switcher.mount(page)
         if self.tab == name:
-            fill(page, self.reading.diagnostics, self.report)  # there may be a new one since it was last shown
+            fill(page, self.reading, self.report)  # there may be a new one since it was last shown
             switcher.current = name
             if widget := next((each for each in (page, *page.query("*")) if each.focusable), None):
                 self.set_focus(widget)
@@ -202,8 +208,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def _fill_page(self) -> None:
         self._update_tabs()
         page = self.query_one(ContentSwitcher).visible_content  # others are filled when they are shown
-        if page and page.id in tabs_of(self.report):
-            fill(page, self.reading.diagnostics, self.report)
+        if page and page.id in self.tabs:
+            fill(page, self.reading, self.report)
 
     def _update_outputs(self) -> None:
         select = self.query_one("#output", Select)
@@ -218,7 +224,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def _update_tabs(self) -> None:
         """Show the tabs that fit, numbered; the first of them if the active one does not."""
-        tabs, shown = self.query_one(Tabs), tabs_of(self.report)
+        tabs, shown = self.query_one(Tabs), self.tabs
         for number, name in enumerate(shown, 1):
             tabs.query_one(f"#{name}{_TAB}", Tab).label = Content(f"{number} {LABELS[name]}")
             tabs.show(f"{name}{_TAB}")
@@ -231,7 +237,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def _take_reading(self, reading: DiagnosticsReading) -> None:
         is_first, self._is_read = not self._is_read, True
         self.reading = reading
-        if is_first and 0 < self._early_tab <= len(tabs_of(self.report)):
+        if is_first and 0 < self._early_tab <= len(self.tabs):
             self.action_tab_at(self._early_tab)
 
     def _show_progress(self, done: int, total: int) -> None:

@@ -35,6 +35,11 @@ def is_script(state: RunState) -> bool:
     return bool(state.info and state.info.script)
 
 
+def has_engine(state: RunState) -> bool:
+    """Whether an engine trains the run, as far as is known."""
+    return state.info is None or state.info.has_engine
+
+
 def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool | None:
     """Whether a run's state allows an action, and the command of it is not pending; ``None`` to show its key dimmed."""
     match action:
@@ -47,23 +52,21 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
         case "stop" | "detach":
             return state.live
         case "checkpoint":
-            return state.live and not is_script(state)
+            return state.live and has_engine(state)
         case "log" | "search_log":
             return has_log(state)
-        case "diagnostics":
-            return not is_script(state)  # a script keeps its model and data to itself
         case "continue":
             ended_early = state.info is not None and state.info.status in CONTINUABLE
-            return ended_early and state.checkpoint is not None and not is_script(state)
+            return ended_early and state.checkpoint is not None and has_engine(state)
         case "train_longer":
             is_finished = state.info is not None and state.info.status is Status.FINISHED
-            return is_finished and state.checkpoint is not None and not is_script(state)
+            return is_finished and state.checkpoint is not None and has_engine(state)
     return True
 
 
 def has_log(state: RunState) -> bool:
     """Whether the output of the process that trains is in the run's log."""
-    return state.is_launched or not is_script(state)
+    return state.is_launched or has_engine(state)
 
 
 def after_detach(state: RunState) -> str:

@@ -50,14 +50,21 @@ class _KerasFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find Keras as without this finder, and be called back when it is imported."""
+        """Find Keras as without this finder, and be called back when it is imported.
+
+        TensorFlow only looks for Keras before it imports it, so this finder stays until then.
+        """
         if name != "keras":
             return None
-        sys.meta_path.remove(self)
-        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in sys.meta_path)), None)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec and spec.loader:
-            _call_after(spec.loader, _observe_fit)
+            _call_after(spec.loader, self._observe)
         return spec
+
+    def _observe(self) -> None:
+        sys.meta_path.remove(self)
+        _observe_fit()
 
 
 def _call_after(loader: Any, observe: Callable[[], None]) -> None:

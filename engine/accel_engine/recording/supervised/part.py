@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, to_stored
+from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.recording import supervised
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
 from accel_engine.run.commands import Command
@@ -78,6 +78,7 @@ class ScriptPart:
         except (OSError, ValueError) as error:
             raise RunError(f"the supervisor of the run does not answer: {error}") from error
         if problem := reply.get("problem"):
+            self.close()
             raise RunError(problem)
         self._number = int(reply["part"])
         self.directory = Path(reply["directory"])
@@ -90,7 +91,10 @@ class ScriptPart:
         return self
 
     def write_event(self, event: Event) -> None:
-        """Add an event."""
+        """Add an event; a warning goes to the log, too."""
+        if isinstance(event, Warned):
+            self._send({"report": event.message})
+            return
         self._send({"event": event.kind(), "time": event.time, "body": to_stored(event)})
 
     def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:

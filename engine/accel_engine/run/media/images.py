@@ -48,8 +48,9 @@ def image_of(value: Any) -> Image:
         pixels = _on_white(pixels)
     if pixels.ndim == 4:
         pixels, columns = _grid(pixels)
-        shown = f"the first {MAX_PICTURES} of {pictures}" if pictures > MAX_PICTURES else f"{pictures}"
-        notes.append(f"a batch of {shown} pictures, {columns} per row" if pictures > 1 else "a batch of one picture")
+        if pictures > 1:
+            shown = f"first {MAX_PICTURES} of {pictures}" if pictures > MAX_PICTURES else f"{pictures}"
+            notes.append(f"{shown} pictures, {columns} per row")
     return Image(pixels, "; ".join(notes))
 
 

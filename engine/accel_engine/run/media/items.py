@@ -120,6 +120,25 @@ class MediaSeries:
     last_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedItem:
+    """An item with its place in a run.
+
+    Attributes:
+        id: Rises with each item that is added or replaced.
+        time: When it was logged, in seconds since the Unix epoch.
+        step: Its step.
+        name: Its name.
+        item: The item.
+    """
+
+    id: int
+    time: float
+    step: int
+    name: str
+    item: MediaItem
+
+
 def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     """Pack an item as its kind, a JSON head and a body.
 

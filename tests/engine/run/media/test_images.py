@@ -49,14 +49,14 @@ def test_a_batch_is_a_grid() -> None:
     assert image.pixels.shape == (2 * 2 + 1, 3 * 3 + 2, 1)
     assert image.pixels[0, :, 0].tolist() == [0, 0, 0, 128, 1, 1, 1, 128, 2, 2, 2]
     assert image.pixels[3, :, 0].tolist() == [3, 3, 3, 128, 4, 4, 4, *[128] * 4]
-    assert image.note == "a batch of 5 pictures, 3 per row"
+    assert image.note == "5 pictures, 3 per row"
 
 
 def test_pictures_that_are_cut_are_mentioned() -> None:
     image = image_of(np.zeros((100, 2, 2, 3)))
     assert image.pixels.shape == (8 * 3 - 1, 8 * 3 - 1, 3)
-    assert image.note == "a batch of the first 64 of 100 pictures, 8 per row"
-    assert image_of(np.zeros((1, 2, 2, 3))).note == "a batch of one picture"
+    assert image.note == "first 64 of 100 pictures, 8 per row"
+    assert image_of(np.zeros((1, 2, 2, 3))).note == ""
 
 
 @pytest.mark.parametrize(

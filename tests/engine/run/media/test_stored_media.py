@@ -83,6 +83,23 @@ def test_the_newest_item_up_to_a_step_is_read(directory: Path) -> None:
         assert read(directory, step) == [None if found is None else (found, Text(str(found)))]
 
 
+def test_items_are_followed_by_their_ids(directory: Path) -> None:
+    write(directory, (5, "a", Text("one")), (3, "b", Text("two")))
+    with closing(RunReader(directory)) as reader:
+        first = list(reader.media_items())
+        assert [(each.step, each.time, each.name, each.item) for each in first] == [
+            (5, 1.0, "a", Text("one")),
+            (3, 1.0, "b", Text("two")),
+        ]
+        write(directory, (5, "a", Text("three")))
+        assert [each.item for each in reader.media_items(first[-1].id)] == [Text("three")]
+        execute(directory, "UPDATE media SET body = x'00'")
+        with pytest.raises(RunError, match="'b' of step 3 is damaged"):
+            list(reader.media_items())
+        execute(directory, "DROP TABLE media")
+        assert list(reader.media_items()) == []
+
+
 def test_listing_ten_thousand_items_reads_no_bodies(directory: Path) -> None:
     with writing(directory) as database:
         for step in range(10_000):

@@ -37,7 +37,8 @@ class Legend:
 
 def legend_of(view: ChartView, width: int) -> Legend:
     """The legend of a frame whose plot is ``width`` cells wide."""
-    gaps = sum(series.curve.gaps for series in view.series if series.curve.end_step and not series.is_resampled)
+    dense = [series.curve for series in view.series if not series.is_resampled and not series.curve.is_sparse]
+    gaps = sum(curve.gaps for curve in dense)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
     beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
     return Legend(

@@ -69,12 +69,8 @@ class Plot:
 
 def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     """Draw a plot, its header in the first row."""
-    x = plot.x or _axis([each.x for each in plot.series])
-    values = [each.y for each in plot.series if each.kind != "rule"]
-    if any(each.kind == "bars" for each in plot.series):
-        values.append(np.zeros(1))
-    y = plot.y or _axis(values, max(rows - 3, 0))
-    layout = layout_of(ChartView(columns, rows, x, y))
+    view = _view(plot, columns, rows)
+    x, y, layout = view.x, view.y, layout_of(view)
     frame = layout.frame.copy()
     if layout.plot:
         area = frame.part(*layout.plot)
@@ -85,6 +81,22 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
             _draw(area, each, x, y)
     frame.write_line(0, _header(plot, columns))
     return frame
+
+
+def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
+    """The position on the x axis below a cell of a plot that :func:`draw_plot` draws; ``None`` beside the axis."""
+    view = _view(plot, columns, rows)
+    area = layout_of(view).plot
+    fraction = (cell - area.x + 0.5) / max(area.width, 1)
+    return view.x.low + fraction * (view.x.high - view.x.low) if 0 <= fraction <= 1 else None
+
+
+def _view(plot: Plot, columns: int, rows: int) -> ChartView:
+    values = [each.y for each in plot.series if each.kind != "rule"]
+    if any(each.kind == "bars" for each in plot.series):
+        values.append(np.zeros(1))
+    x = plot.x or _axis([each.x for each in plot.series])
+    return ChartView(columns, rows, x, plot.y or _axis(values, max(rows - 3, 0)))
 
 
 def _axis(parts: list[Floats], rows: int = 0) -> Axis:

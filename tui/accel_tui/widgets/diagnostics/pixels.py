@@ -47,6 +47,13 @@ def draw_image(
     return _shaded(_scaled(pixels, columns, lines, smooth=smooth), style, dark=dark)
 
 
+def size_within(image: Pixels, columns: int, lines: int) -> tuple[int, int]:
+    """Width and height in cells of an image as large as fits, with its proportions."""
+    height, width = image.shape[:2]
+    scale = min(columns / width, 2 * lines / height)
+    return max(1, min(columns, round(width * scale))), max(1, min(lines, round(height * scale / 2)))
+
+
 def _solid(image: Pixels, background: colour_scales.Colour) -> npt.NDArray[Any]:
     """An image in RGB, blended with the background where it is transparent."""
     pixels = image.astype(np.float32)

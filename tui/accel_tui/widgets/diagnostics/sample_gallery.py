@@ -15,7 +15,7 @@ from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import Caption, Examples, captions
 from accel_tui.widgets.diagnostics.mask_legend import mask_legend
-from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image
+from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image, size_within
 from accel_tui.widgets.diagnostics.view_pictures import Picture, picture_names, pictures_of
 from accel_tui.widgets.text_page import TextPage
 
@@ -222,7 +222,7 @@ class SampleGallery(TextPage):
         if number >= len(pictures):
             return [Strip.blank(columns, self.rich_style)] * lines
         picture = pictures[number]
-        width, height = _inside(picture, columns, lines)
+        width, height = size_within(picture.pixels, columns, lines)
         if picture.mask is not None and not self.has_blocks:
             strips = draw_classes(picture.mask, width, height, self.rich_style)
         else:
@@ -265,10 +265,3 @@ class SampleGallery(TextPage):
             lines = max(1, height - _WORDS - 1)
             columns = max(4, min(columns, round(2 * lines * pixel_columns / pixel_rows)))
         return _Tile(pictures, columns, lines)
-
-
-def _inside(picture: Picture, columns: int, lines: int) -> tuple[int, int]:
-    """Width and height of a picture as large as fits, with its proportions."""
-    height, width = picture.pixels.shape[:2]
-    scale = min(columns / width, 2 * lines / height)
-    return max(1, min(columns, round(width * scale))), max(1, min(lines, round(height * scale / 2)))

@@ -10,6 +10,8 @@ from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 def status_text(reading: DiagnosticsReading, report: OutputReport | None, tab: str) -> Content:
     """Text of the status line of a tab; empty where the tab has something to show."""
     diagnostics = reading.diagnostics or Diagnostics()
+    if tab == "logged":
+        return Content("")
     if tab == "layers":
         return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", reading), "$text-muted")
     if report is None:

@@ -22,15 +22,19 @@ LABELS = {
     "text": "Generated text",
     "pictures": "Samples",
     "outputs": "Outputs",
+    "logged": "Logged",
     "layers": "Layers",
 }
 """Labels of tabs by the id of their widget, in their order."""
 
 
-def tabs_of(report: OutputReport | None) -> tuple[str, ...]:
-    """The ids of the tabs for a report; without one, those of an image classifier, which say why they are empty."""
+def tabs_of(report: OutputReport | None, *, has_media: bool = False) -> tuple[str, ...]:
+    """The ids of the tabs for a report, and for images, texts and histograms that a script logged.
+
+    Without any of them, those of an image classifier, which say why they are empty.
+    """
     if report is None:
-        return ("confusion", "pictures", "layers")
+        return ("logged", "layers") if has_media else ("confusion", "pictures", "layers")
     fits = {
         "confusion": isinstance(report, ClassificationReport) or confusion_of(report) is not None,
         "classes": names_and_figures(report) is not None,
@@ -40,6 +44,7 @@ def tabs_of(report: OutputReport | None) -> tuple[str, ...]:
         "text": isinstance(report, SequenceReport) and bool(report.generated),
         "pictures": not isinstance(report, CustomReport) or bool(report.worst or report.random),
         "outputs": isinstance(report, CustomReport),
+        "logged": has_media,
         "layers": True,
     }
     return tuple(name for name in LABELS if fits[name])

@@ -89,8 +89,10 @@ def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
     epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
-    if state.built and epoch is not None:
+    if state.built and state.built.epochs and epoch is not None:
         pairs.append(_pair("epoch", f"{epoch:,}/{state.built.epochs:,}"))
+    elif state.epoch:  # of a script that does not tell how many there will be
+        pairs.append(_pair("epochs", f"{state.epoch.epoch:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:

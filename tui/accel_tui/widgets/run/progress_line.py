@@ -11,8 +11,8 @@ class ProgressLine(RunLine):
     """A bar over all epochs, or those of a script's part; percentage, elapsed and remaining time."""
 
     def spans(self, state: RunState) -> list[TextSpan]:
-        """The bar and its figures; an empty bar while the number of steps is unknown."""
-        share = state.progress or 0.0
+        """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
+        share = state.progress if state.progress is not None else float(_has_finished(state))
         is_known = state.progress is not None or not state.is_launched
         tail = f" {int(share * 100):3}%" if is_known else ""  # never 100% before the last step
         if state.part and is_known:
@@ -32,11 +32,15 @@ class ProgressLine(RunLine):
         return [(done, style), ("─" * (width - len(done)), "$foreground 20%"), (tail, "")]
 
 
+def _has_finished(state: RunState) -> bool:
+    return state.has_ended and state.ended is not None and state.ended.outcome is Outcome.FINISHED
+
+
 def _early_end(state: RunState) -> str:
-    """The epochs of a run that finished before its last step, as by early stopping; empty for any other."""
+    """How far a run came that finished before its last step, as by early stopping; empty for any other."""
     ended, built, total = state.ended, state.built, state.total_steps
-    if state.is_launched or not (ended and built and total and state.step < total and state.has_ended):
-        return ""  # a script may well end a fit early, and train another
-    if ended.outcome is not Outcome.FINISHED:
+    if state.is_launched or not (ended and built and total and state.step < total and _has_finished(state)):
         return ""
+    if not built.epochs:
+        return f"ended early, after {state.step:,} of {numbers.counted(total, 'step')}"
     return f"ended early, after {ended.epochs:,} of {numbers.counted(built.epochs, 'epoch')}"

@@ -8,7 +8,10 @@ from operator import attrgetter
 from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, WorkCounted, XlaTried
+from accel_engine.run import RunInfo
 from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.status import ImportSource
+from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
@@ -57,9 +60,12 @@ class RunDetails(RunText):
         if state.info and state.info.script:
             limits = "" if state.is_launched else " (only the script can save and continue)"
             facts.append(("script", state.info.script + limits))
+        if state.info and state.info.source:
+            facts += _imported(state.info, state.info.source)
         facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
+        facts += _config(state)
         if state.work:
             facts += _work(state.work, has_ended=state.has_ended)
         if monitor := _monitor(state):
@@ -123,6 +129,13 @@ def _lines(value: str) -> Iterator[tuple[bool, str]]:
         yield not number, line
 
 
+def _imported(info: RunInfo, source: ImportSource) -> list[tuple[str, str]]:
+    """Where a run was imported from, and its hyperparameters."""
+    known = ", ".join(f"{name} {value}" for name, value in info.plan_values.items() if name != "name")
+    facts = [("imported from", source.path), ("format", source.format), ("config", known)]
+    return [(label, printable_line(value)) for label, value in facts if value]
+
+
 def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     batch = f"{built.global_batch:,}" if built.global_batch else ""
     if built.replicas > 1 and batch:
@@ -148,6 +161,13 @@ def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:
     return [(label, value) for label, value in facts if value]  # a script's run lacks some
 
 
+def _config(state: RunState) -> list[tuple[str, str]]:
+    """What a script has told of its settings."""
+    config = state.info.plan_values.get("config") if state.info else None
+    lines = [f"{name}: {value}" for name, value in config.items()] if isinstance(config, dict) else []
+    return [("" if number else "config", line) for number, line in enumerate(lines)]
+
+
 def _monitor(state: RunState) -> str:
     """The metric that counts; empty while it is neither named nor validated."""
     is_known = state.best or (state.built and state.built.monitor)
@@ -162,7 +182,9 @@ def _learning_rate(state: RunState) -> str:
 
 
 def _parameters(built: ModelBuilt) -> str:
-    """Number of parameters and layers; a script's model may not be built."""
+    """Number of parameters and layers; a script's model may not be built, and its own loop tells of none."""
+    if not built.epochs:
+        return ""
     layers = f" in {numbers.counted(built.layers, 'layer')}" if built.layers is not None else ""
     return ("unknown" if built.parameters is None else f"{built.parameters:,}") + layers
 

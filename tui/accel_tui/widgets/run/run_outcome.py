@@ -81,7 +81,7 @@ class RunOutcome(RunText):
         if ended.hint:
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
-            lines.append(Content(results(ended.metrics)))
+            lines.append(Content(results(ended.metrics, "Mean of the last epoch" if ended.epochs else "Last values")))
         if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
             lines.append(Content(_again(state.info.script)))
         if state.model:
@@ -90,14 +90,14 @@ class RunOutcome(RunText):
         return Content("\n").join(lines)
 
 
-def results(metrics: Mapping[str, float]) -> str:
-    """Means in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
+def results(metrics: Mapping[str, float], kind: str = "Mean of the last epoch") -> str:
+    """Metrics in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
     values = {name: " to ".join(map(numbers.metric, span)) for name, span in ranges(metrics)}
     training = [name for name in values if not name.startswith(_VALIDATION)]
     validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [
         f"{word}: " + ", ".join(f"{_name(name)} {values[name]}" for name in names)
-        for word, names in (("Mean of the last epoch", training), ("validation", validation))
+        for word, names in ((kind, training), ("validation", validation))
         if names
     ]
     line = "; ".join(parts)

@@ -33,6 +33,8 @@ class RunTitle(RunText):
         trains = " on ".join(base_name(str(value)) for field in ("model", "data") if (value := values.get(field)))
         strategy = values.get("strategy")
         trains += f", strategy {strategy}" if strategy not in (None, "", "default") else ""
+        if info.source:
+            trains = f"imported from {base_name(info.source.path)}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

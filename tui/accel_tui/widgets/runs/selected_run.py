@@ -40,7 +40,7 @@ def _detail(run: RunSummary | None) -> Content:
         Content.assemble(
             (info.title, "bold"),
             (f"  {run.membership}" if run.membership else "", "$text-warning"),
-            (f"  on {info.host}", "$text-muted"),
+            (f"  on {info.host}" if info.host else "", "$text-muted"),
             ("".join(f"  #{tag}" for tag in info.annotations.tags), "$accent"),
             (f"  {info.annotations.note}" if info.annotations.note else "", ""),
         )
@@ -52,6 +52,8 @@ def _detail(run: RunSummary | None) -> Content:
     again = ("$ " + plan.command(), "") if plan else ("the plan cannot be read on this machine", "$text-warning")
     if info.script:
         again = (f"$ {info.script}", "")
+    if info.source:
+        again = (f"imported from {info.source.path} ({info.source.format})", "$text-muted")
     return Content("\n").join([*lines, Content.assemble(again), where])
 
 

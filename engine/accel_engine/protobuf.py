@@ -4,9 +4,10 @@ Source: https://protobuf.dev/programming-guides/encoding/
 """
 
 import struct
-from collections import defaultdict
+from typing import Any
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_SIZES = {_FIXED64: 8, _FIXED32: 4}
 _MAX_VARINT_BYTES = 10
 
 
@@ -24,46 +25,57 @@ class Message:
         MalformedError: ``data`` is not a message.
     """
 
+    __slots__ = ("_fields",)
+
     def __init__(self, data: bytes = b"") -> None:
-        self._integers: dict[int, int] = {}
-        self._fixed: dict[int, bytes] = {}
-        self._bytes: defaultdict[int, list[bytes]] = defaultdict(list)
+        self._fields: dict[int, Any] = {}  # by number and type
         at = 0
         while at < len(data):
             tag, at = _varint(data, at)
-            number, kind = tag >> 3, tag & 7
-            if not number:
+            kind = tag & 7
+            if tag < 8:
                 raise MalformedError("a field has no number")
-            if kind == _VARINT:
-                self._integers[number], at = _varint(data, at)
-            elif kind == _FIXED64:
-                self._fixed[number], at = _take(data, at, 8)
-            elif kind == _FIXED32:
-                _, at = _take(data, at, 4)
-            elif kind == _BYTES:
+            if kind == _BYTES:
                 length, at = _varint(data, at)
                 value, at = _take(data, at, length)
-                self._bytes[number].append(value)
+                self._fields.setdefault(tag, []).append(value)
+            elif kind == _VARINT:
+                self._fields[tag], at = _varint(data, at)
+            elif kind in _SIZES:
+                self._fields[tag], at = _take(data, at, _SIZES[kind])
             else:
                 raise MalformedError(f"a field is of the unknown type {kind}")
 
     def integer(self, number: int) -> int | None:
         """Return a field of type ``int64``; ``None`` if it is missing."""
-        value = self._integers.get(number)
+        value: int | None = self._fields.get(number << 3 | _VARINT)
         return value - (1 << 64) if value is not None and value >= 1 << 63 else value
 
     def double(self, number: int) -> float | None:
         """Return a field of type ``double``; ``None`` if it is missing."""
-        value = self._fixed.get(number)
+        value = self._fields.get(number << 3 | _FIXED64)
         return None if value is None else float(struct.unpack("<d", value)[0])
+
+    def single(self, number: int) -> float | None:
+        """Return a field of type ``float``; ``None`` if it is missing."""
+        value = self._fields.get(number << 3 | _FIXED32)
+        return None if value is None else float(struct.unpack("<f", value)[0])
+
+    def data(self, number: int) -> list[bytes]:
+        """Return a repeated field of type ``bytes``."""
+        return list(self._fields.get(number << 3 | _BYTES, ()))
+
+    def text(self, number: int) -> str:
+        """Return a field of type ``string``; empty if it is missing."""
+        return b"".join(self.data(number)[-1:]).decode(errors="replace")
 
     def message(self, number: int) -> "Message":
         """Return a message field; an empty message if it is missing."""
-        return Message(self._bytes[number][-1]) if self._bytes.get(number) else Message()
+        return Message(b"".join(self.data(number)[-1:]))
 
-    def messages(self, number: int) -> list["Message"]:
+    def messages(self, number: int) -> "list[Message]":
         """Return a repeated message field."""
-        return [Message(data) for data in self._bytes.get(number, ())]
+        return [Message(data) for data in self.data(number)]
 
 
 def text_field(number: int, text: str) -> bytes:
@@ -103,6 +115,8 @@ def varint(value: int) -> bytes:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Decode a varint; returns it with the offset of its end."""
+    if at < len(data) and data[at] < 0x80:  # the usual case, and far faster
+        return data[at], at + 1
     value = 0
     for index, byte in enumerate(data[at : at + _MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * index

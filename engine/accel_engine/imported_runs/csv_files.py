@@ -1,0 +1,300 @@
+"""Reads a CSV file with a header as a run, a row per step or epoch."""
+
+import csv
+import math
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from accel_engine.errors import DataError, UsageError
+from accel_engine.imported_runs.source_run import (
+    Epoch,
+    Floats,
+    PointCollector,
+    Points,
+    Source,
+    SourceRun,
+    Steps,
+    collected,
+    named,
+)
+from accel_engine.tensorboard.run_log import THROUGHPUT_TAG
+from accel_engine.text import suggestion
+
+FORMAT = "CSV"
+
+SUFFIXES = (".csv", ".tsv")
+
+_STEP_NAMES = (
+    "step",
+    "global_step",
+    "_step",
+    "trainer/global_step",
+    "iteration",
+    "iter",
+    "steps",
+    "iterations",
+    "batch",
+)
+_EPOCH_NAMES = ("epoch", "epochs")
+_TIME_NAMES = ("time", "timestamp", "_timestamp", "wall_time", "datetime", "date")
+"""Names of columns, the preferred ones first."""
+
+_MISSING = frozenset({"", "na", "n/a", "none", "null", "-"})
+
+_DELIMITERS = ",;\t"
+
+_YEAR_1973, _MILLISECONDS = 1e8, 1e11
+"""Numbers below are no dates in Unix seconds; numbers above are in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """The columns that the user names; empty ones are found by their usual names.
+
+    Attributes:
+        step: The number of the step.
+        epoch: The number of the epoch.
+    """
+
+    step: str = ""
+    epoch: str = ""
+
+
+def find(file: Path, columns: ColumnNames) -> list[Source]:
+    """The run of a file."""
+    return [Source(file, FORMAT, (file,), partial(_read, file, columns))]
+
+
+def _read(file: Path, columns: ColumnNames) -> SourceRun:
+    """Read a run.
+
+    Raises:
+        DataError: The file is not a table with a header, or a value is invalid.
+        UsageError: A named column does not exist.
+        OSError: It cannot be read.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            return _Table(file, stream, columns).run
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text in UTF-8: {error.reason} at byte {error.start:,}") from error
+
+
+class _Column:
+    """The numbers of a column, with the row of each."""
+
+    def __init__(self) -> None:
+        self._rows, self._values = array("q"), array("d")
+        self.is_text = False
+
+    def add(self, row: int, cell: str) -> None:
+        """Add a cell; a column whose first value is no number is a column of texts.
+
+        Raises:
+            ValueError: The cell is no number, in a column of numbers.
+        """
+        if self.is_text or cell.lower() in _MISSING:
+            return
+        try:
+            number = float(cell)
+        except ValueError:
+            if self._rows:
+                raise
+            self.is_text = True
+            return
+        self._rows.append(row)
+        self._values.append(number)
+
+    @property
+    def rows(self) -> Steps:
+        """The rows with a value."""
+        return np.frombuffer(self._rows, np.int64)
+
+    @property
+    def values(self) -> Floats:
+        """The values of these rows."""
+        return np.frombuffer(self._values, np.float64)
+
+    def by_row(self, rows: int) -> Floats:
+        """The value of each row, NaN where there is none."""
+        found = np.full(rows, math.nan)
+        found[self.rows] = self.values
+        return found
+
+
+class _TimeColumn(_Column):
+    """A column of Unix times, in seconds or milliseconds, or of ISO dates; seconds since the Unix epoch."""
+
+    def add(self, row: int, cell: str) -> None:
+        """Add a cell.
+
+        Raises:
+            ValueError: It is neither a number nor a date.
+        """
+        try:
+            super().add(row, str(datetime.fromisoformat(cell).timestamp()) if "-" in cell.lstrip("-") else cell)
+        except (ValueError, OverflowError):
+            super().add(row, cell)
+
+
+class _Table:
+    """Reads the rows of a file to a run."""
+
+    def __init__(self, file: Path, stream: TextIO, columns: ColumnNames) -> None:
+        first = stream.readline()
+        stream.seek(0)
+        self._lines = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count))
+        self._file = file
+        self.run = SourceRun(name=file.stem)
+        self._count = 0
+        try:
+            self._header = self._read_header()
+            self._step = self._find("--step", columns.step, _STEP_NAMES)
+            self._epoch = self._find("--epoch", columns.epoch, _EPOCH_NAMES)
+            self._time = self._find("", "", _TIME_NAMES)
+            self._columns = {name: _TimeColumn() if name == self._time else _Column() for name in self._header}
+            for cells in self._lines:
+                if cells:
+                    self._add(cells)
+        except csv.Error as error:
+            raise self._error(str(error)) from error
+        self._finish()
+
+    def _error(self, problem: str, line: int = 0) -> DataError:
+        return DataError(f"{self._file}, line {max(line or self._lines.line_num, 1):,}: {problem}")
+
+    def _read_header(self) -> list[str]:
+        names = [name.strip() for name in next(self._lines, [])]
+        if not any(names):
+            raise self._error("the first line must have the names of the columns")
+        names = [name or f"column {number}" for number, name in enumerate(names, 1)]
+        if repeated := [name for name, count in Counter(names).items() if count > 1]:
+            raise self._error(f"two columns have the name {repeated[0]!r}")
+        if all(map(_is_number, names)):
+            raise self._error("the first line must have the names of the columns; it has numbers")
+        return names
+
+    def _find(self, option: str, wanted: str, usual: Sequence[str]) -> str:
+        """The column that the user names, or else the one with the first of the usual names; empty if there is none."""
+        if wanted and wanted not in self._header:
+            raise UsageError(f"{option} {wanted}: {self._file} has no such column; {suggestion(wanted, self._header)}")
+        by_name = {name.lower(): name for name in self._header}
+        return wanted or next((by_name[name] for name in usual if name in by_name), "")
+
+    def _add(self, cells: Sequence[str]) -> None:
+        line = self._lines.line_num
+        if len(cells) < len(self._header) and next(self._lines, None) is None:
+            self.run.notes.append("its last line is incomplete: the writer was interrupted, or still writes it")
+            return
+        if len(cells) != len(self._header):
+            raise self._error(f"{len(cells):,} values, but the header has {len(self._header):,} names", line)
+        for name, cell in zip(self._header, cells, strict=True):
+            try:
+                self._columns[name].add(self._count, cell.strip())
+            except ValueError as error:
+                raise self._error(f"{cell.strip()[:40]!r} in the column {name!r} is not a number") from error
+        if self._step:
+            self._check_step(cells[self._header.index(self._step)].strip())
+        self._count += 1
+
+    def _check_step(self, cell: str) -> None:
+        if not _is_number(cell) or not float(cell).is_integer() or not 0 <= float(cell) < 1 << 53:
+            raise self._error(f"{cell[:40]!r} in the column {self._step!r} is not the number of a step: 0, 1, 2, ...")
+
+    def _finish(self) -> None:
+        """Turn the columns to series, validations and epochs."""
+        run, keys = self.run, {self._step, self._epoch, self._time}
+        steps, times, epochs = self._steps(), self._times(keys), self._epochs(keys)
+        collectors = {}
+        for name, column in self._columns.items():
+            is_speed = name == THROUGHPUT_TAG and self._time in keys  # it follows from the times
+            if name not in keys and len(column.rows) and not is_speed:
+                collectors[name] = PointCollector()
+                collectors[name].extend(steps[column.rows], times[column.rows], column.values)
+        if texts := [name for name, column in self._columns.items() if column.is_text]:
+            run.notes.append(f"columns that are not numbers are left out: {named(texts)}")
+        run.add(collected(collectors, run.notes))
+        run.began = float(np.fmin.reduce(times, initial=math.nan))
+        run.epochs = _ended_epochs(steps, times, epochs, run.series)
+
+    def _steps(self) -> Steps:
+        rows = np.arange(self._count)
+        if not self._step:
+            names = ", ".join(_STEP_NAMES[:3])
+            self.run.notes.append(f"no column has the step ({names}, or --step COLUMN): the rows are numbered from 0")
+            return rows
+        steps = self._columns[self._step].values.astype(np.int64)
+        if self._step.lower() == "batch" and (np.diff(steps) < 0).any():
+            self.run.notes.append(f"the column {self._step!r} starts again in each epoch: the rows are numbered from 0")
+            return rows
+        return steps
+
+    def _times(self, keys: set[str]) -> Floats:
+        """The time of each row; removes the column from ``keys`` if it has no dates."""
+        unknown = np.full(self._count, math.nan)
+        if not self._time:
+            return unknown
+        times = self._columns[self._time].by_row(self._count)
+        if not (times > _YEAR_1973).any():
+            keys.discard(self._time)
+            return unknown
+        return np.where(times > _MILLISECONDS, times / 1000, times)
+
+    def _epochs(self, keys: set[str]) -> Floats:
+        """The epoch of each row; removes the column from ``keys`` if it has other numbers than whole ones."""
+        if not self._epoch:
+            return np.full(self._count, math.nan)
+        epochs = self._columns[self._epoch].by_row(self._count)
+        if (epochs % 1 > 0).any():
+            keys.discard(self._epoch)
+            return np.full(self._count, math.nan)
+        return epochs
+
+
+def _ended_epochs(steps: Steps, times: Floats, epochs: Floats, series: Mapping[str, Points]) -> list[Epoch]:
+    """The epochs that ended, with the means of their steps; not the last if it has fewer steps than the one before.
+
+    Args:
+        steps: The step of each row.
+        times: Its time; NaN if unknown.
+        epochs: Its epoch, counted from 0 or from 1; NaN if unknown.
+        series: The series by name.
+    """
+    known = np.isfinite(epochs)
+    known[known] = epochs[known] <= np.minimum.accumulate(epochs[known][::-1])[::-1]  # later ones of a restart count
+    if not known.any():
+        return []
+    numbers, index = np.unique(epochs[known].astype(np.int64), return_inverse=True)
+    ends, last_times = np.zeros(len(numbers), np.int64), np.full(len(numbers), math.nan)
+    np.maximum.at(ends, index, steps[known] + 1)
+    np.fmax.at(last_times, index, times[known])
+    ends = np.maximum.accumulate(ends)
+    spans = np.diff(ends, prepend=steps[known].min())
+    ended = len(spans) - (len(spans) > 1 and bool(spans[-1] < spans[-2]))
+    first = 0
+    found = []
+    for number, end, time in zip(numbers[:ended].tolist(), ends.tolist(), last_times.tolist(), strict=False):
+        metrics = {}
+        for name, points in series.items():
+            values = points.values[slice(*np.searchsorted(points.steps, (first, end)))]
+            if (finite := values[np.isfinite(values)]).size:
+                metrics[name] = float(finite.mean())
+        found.append(Epoch(number + int(numbers[0] == 0), end, time, metrics))
+        first = end
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

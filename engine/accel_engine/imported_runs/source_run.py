@@ -1,0 +1,191 @@
+"""A run as another tool recorded it, in the terms of this program."""
+
+from array import array
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.imported_runs.metric_names import split_name
+
+Floats = npt.NDArray[np.float64]
+Steps = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """The values of a metric, by rising step.
+
+    Attributes:
+        steps: int64 ``[n]``, not negative.
+        times: Seconds since the Unix epoch, float64 ``[n]``; NaN if unknown.
+        values: float64 ``[n]``.
+    """
+
+    steps: Steps
+    times: Floats
+    values: Floats
+
+    def at(self, steps: Steps) -> "Points":
+        """The same values at other steps."""
+        return Points(steps, self.times, self.values)
+
+
+class PointCollector:
+    """Collects the values of a metric in the order in which they were recorded, in 24 bytes each."""
+
+    def __init__(self) -> None:
+        self._steps, self._times, self._values = array("q"), array("d"), array("d")
+        self.replaced = 0
+        """Values that later ones of the same step, or of a restart from an earlier step, replace."""
+        self.negative = 0
+        """Values at negative steps, which are left out."""
+
+    def add(self, step: int, time: float, value: float) -> None:
+        """Add a value."""
+        if not 0 <= step < 1 << 62:
+            self.negative += 1
+            return
+        self._steps.append(step)
+        self._times.append(time)
+        self._values.append(value)
+
+    def extend(self, steps: Steps, times: Floats, values: Floats) -> None:
+        """Add values ``[n]``, at steps that are not negative."""
+        for column, new in ((self._steps, steps), (self._times, times), (self._values, values)):
+            column.frombytes(new.tobytes())
+
+    def restart(self, step: int) -> None:
+        """Discard the steps from ``step`` on."""
+        before = self._arrays()
+        kept = before.steps < step
+        self.replaced += int((~kept).sum())
+        self._steps, self._times = array("q", before.steps[kept].tobytes()), array("d", before.times[kept].tobytes())
+        self._values = array("d", before.values[kept].tobytes())
+
+    def points(self) -> Points:
+        """The values by rising step; where steps go back, the later values count."""
+        found = self._arrays()
+        if not len(found.steps):
+            return found
+        lowest_after = np.minimum.accumulate(found.steps[::-1])[::-1]
+        kept = np.append(found.steps[:-1] < lowest_after[1:], True)
+        self.replaced += int((~kept).sum())
+        return Points(found.steps[kept], found.times[kept], found.values[kept])
+
+    def _arrays(self) -> Points:
+        return Points(
+            np.frombuffer(self._steps, np.int64).copy(),
+            np.frombuffer(self._times, np.float64).copy(),
+            np.frombuffer(self._values, np.float64).copy(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """An epoch that ended.
+
+    Attributes:
+        number: Counted from 1.
+        step: Steps taken by then.
+        time: Seconds since the Unix epoch; NaN if unknown.
+        metrics: Its means by the name of the series.
+    """
+
+    number: int
+    step: int
+    time: float
+    metrics: Mapping[str, float]
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceRun:
+    """A run as another tool recorded it.
+
+    Attributes:
+        name: Its name.
+        began: Seconds since the Unix epoch; NaN if unknown.
+        series: The values of each step, counted from 0, by name.
+        validations: The values of validations by name, at the steps taken by then.
+        epochs: The epochs that ended, in order.
+        results: Final results besides the last values.
+        config: Hyperparameters.
+        note: The user's note.
+        tags: The user's tags.
+        host: Host name of its machine; empty if unknown.
+        notes: What the reader left out or had to assume.
+    """
+
+    name: str
+    began: float = float("nan")
+    series: dict[str, Points] = field(default_factory=dict)
+    validations: dict[str, Points] = field(default_factory=dict)
+    epochs: list[Epoch] = field(default_factory=list)
+    results: dict[str, float] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    host: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
+        """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.
+
+        Args:
+            metrics: By the names that the other tool gives them.
+            validated: Whether all of them are of validation.
+        """
+        for name, points in metrics.items():
+            is_validation, short = split_name(name)
+            found = self.validations if validated or is_validation else self.series
+            at = points.steps + (found is self.validations)
+            found[free_name(found, short, name)] = points.at(at)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files that hold one run.
+
+    Attributes:
+        path: The folder or file that the user knows it by, absolute.
+        format: ``TensorBoard``, ``W&B`` or ``CSV``.
+        files: The files.
+        read: Reads the run.
+    """
+
+    path: Path
+    format: str
+    files: tuple[Path, ...]
+    read: Callable[[], SourceRun]
+
+
+def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dict[str, Points]:
+    """The points of collectors that have any, by name; adds notes on values that are left out.
+
+    Args:
+        collectors: By name.
+        notes: Gets the notes.
+    """
+    points = {name: collector.points() for name, collector in collectors.items()}
+    for attribute, why in (("replaced", "whose step is recorded again later"), ("negative", "at negative steps")):
+        counts = {name: getattr(each, attribute) for name, each in collectors.items() if getattr(each, attribute)}
+        if counts:
+            notes.append(f"{sum(counts.values()):,} values {why} are left out, in {named(counts)}")
+    return {name: each for name, each in points.items() if len(each.steps)}
+
+
+def free_name(taken: Container[str], *names: str) -> str:
+    """The first of some names that is not taken; if all are, the last with a number."""
+    numbered = (f"{names[-1]} {number}" for number in count(2))
+    return next(name for name in chain(names, numbered) if name not in taken)
+
+
+def named(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
+    """Names in a line, the first ones only if there are many."""
+    shown = list(names)
+    rest = f" and {len(shown) - limit:,} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + rest

@@ -1,0 +1,114 @@
+"""Holds what a script logs, as it is at that moment, until the recorder thread converts it.
+
+A tensor may still be computed on its device: to convert it at once would make the script wait. So values that cannot
+change are held as they are, and others are copied. A PyTorch tensor can change and is held as it is: if it has changed
+when it is converted, it has no value.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.errors import DataError, format_error
+from accel_engine.private_names import pytorch_names
+from accel_engine.run.series_names import MAX_ELEMENTS
+
+PLAIN = frozenset(
+    {bool, int, float, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))}
+)
+"""Types of scalars that cannot change."""
+
+_IMMUTABLE = frozenset({"jax", "jaxlib", "tensorflow"})
+"""Packages whose tensors cannot change; their variables have an ``assign``."""
+
+_NUMERIC = "buif"
+"""Kinds of NumPy types: booleans, integers and floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PyTorchTensor:
+    """A tensor and its version; it shares its memory with the script's."""
+
+    tensor: Any
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """A value that could not be held, and why."""
+
+    reason: str
+
+
+def held(value: Any, convert: Callable[[Any], Any] = np.array) -> Any:
+    """Hold a value; never raises an :class:`Exception`.
+
+    Args:
+        value: A number, an array, a tensor or a variable of any framework, or a mapping, list or tuple of these.
+        convert: Converts at once what is none of these.
+    """
+    if type(value) in PLAIN:
+        return value
+    try:
+        return _held(value, convert)
+    except Exception as error:  # noqa: BLE001 (of the value's own library)
+        return _Unreadable(format_error(error))
+
+
+def array_of(value: Any) -> npt.NDArray[Any]:
+    """Convert a held value to an array of booleans, integers or floats; this may wait for its device.
+
+    Raises:
+        Exception: It has no such value, or none any more.
+    """
+    if isinstance(value, _Unreadable):
+        raise DataError(value.reason)
+    if isinstance(value, _PyTorchTensor):
+        array = _array_of_pytorch(value.tensor)
+        if pytorch_names.version(value.tensor) != value.version:  # afterwards: it may change meanwhile
+            raise DataError(
+                "the tensor was changed in place after it was logged: log loss.detach().clone() or loss.item() instead"
+            )
+    elif isinstance(value, list):
+        array = np.asarray([array_of(each) for each in value])
+    else:
+        # np.asarray takes no TensorFlow scalar of type bfloat16.
+        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    if array.dtype.kind == "V":  # a type of ml_dtypes, such as bfloat16
+        array = array.astype(np.float32)
+    if array.dtype.kind not in _NUMERIC:
+        raise DataError(f"{array.dtype} is not a type of numbers")
+    return array
+
+
+def _held(value: Any, convert: Callable[[Any], Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if value is None or isinstance(value, str | bytes):
+        raise DataError(f"{type(value).__name__} is not a number")
+    if isinstance(value, Mapping):
+        return {key: held(each, convert) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [held(each, convert) for each in value] if len(value) <= MAX_ELEMENTS else np.array(value)
+    if hasattr(value, "assign"):
+        return np.array(value)
+    if hasattr(value, "detach"):
+        tensor = value.detach()  # without the graph of its gradients, which takes memory
+        version = pytorch_names.version(tensor)
+        return tensor.clone() if version is None else _PyTorchTensor(tensor, version)
+    if type(value).__module__.partition(".")[0] in _IMMUTABLE:
+        return value
+    if hasattr(value, "__array__") or not hasattr(value, "__float__"):
+        return convert(value)
+    return float(value)
+
+
+def _array_of_pytorch(tensor: Any) -> npt.NDArray[Any]:
+    on_host = tensor.cpu()
+    try:
+        return np.asarray(on_host)
+    except TypeError:  # NumPy has no such type: bfloat16
+        return np.asarray(on_host.float())

@@ -1,0 +1,187 @@
+"""Records a training loop that a script has written itself."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from accel_engine.errors import RunError, format_error
+from accel_engine.recording import script, watch_hint
+from accel_engine.recording.destination import Destination, OwnRun
+from accel_engine.recording.error_guard import guarded, warn
+from accel_engine.recording.held_values import array_of, held
+from accel_engine.recording.loop_session import LoopSession
+from accel_engine.recording.script_config import flat_config
+from accel_engine.recording.supervised import part
+from accel_engine.run.commands import Command
+from accel_engine.run.creation import create_recorded
+from accel_engine.run.media import Histogram, Image, Text, histogram_of, image_of
+
+
+class Recorder:
+    """Records a training loop as a run that the dashboard can watch, list and compare.
+
+    It needs no TensorFlow, and takes the values of any framework. A call takes microseconds; a thread converts and
+    writes the values. It never raises an exception: what is wrong is in the run's log and among its warnings.
+
+    The run ends with the ``with`` block, with :meth:`close`, or with the script. An exception in the block, or one that
+    ends the script, makes it a failed run. A forked child records nothing.
+
+    Args:
+        name: A name for the run; that of the script by default.
+        config: The script's settings, for the run's details and comparisons: a mapping, which may contain others, or an
+            object with attributes, such as :class:`argparse.Namespace`.
+        steps: How many steps the loop will take, for the progress and the remaining time.
+
+    Attributes:
+        directory: The run's directory; ``None`` if no run could be created.
+    """
+
+    directory: Path | None = None
+    _session: LoopSession | None = None
+    _is_closed = False
+    _has_warned = False
+    _reported: frozenset[str] = frozenset()
+
+    @guarded
+    def __init__(self, name: str = "", *, config: Any = None, steps: int | None = None) -> None:
+        values: dict[str, Any] = {"name": str(name) or script.name(), "data": script.name()}
+        if settings := flat_config(config):
+            values["config"] = settings
+        self._session = LoopSession(self._destination(values), values, steps)
+        self._session.begin()
+
+    @guarded
+    def log(self, /, step: Any, values: Mapping[str, Any] | None = None, **named: Any) -> None:
+        """Record values of a step.
+
+        Names that begin with ``val_`` or ``validation_`` are metrics of a validation, ``lr`` is the learning rate. When
+        ``epoch`` changes, an epoch has ended. Several calls for one step are one step.
+
+        Args:
+            step: A whole number from 0. It may rise by more than one; values of an earlier step are left out.
+            values: Values by name, for names that Python does not take as arguments.
+            named: Values by name: numbers, and arrays and tensors of any framework with up to 32 elements, each of
+                which becomes a series.
+        """
+        if session := self._open_session():
+            session.log(step, {**values, **named} if values is not None else named)
+
+    @guarded
+    def log_image(self, /, step: Any, **images: Any) -> None:
+        """Record images.
+
+        Args:
+            step: A whole number from 0.
+            images: Images by name: arrays or tensors (see :func:`accel_engine.run.media.image_of`), pictures of Pillow,
+                figures of Matplotlib.
+        """
+        if session := self._open_session():
+            for name, image in images.items():
+                session.log_media(step, name, partial(_image, held(image, image_of)))
+
+    @guarded
+    def log_text(self, /, step: Any, **texts: Any) -> None:
+        """Record texts.
+
+        Args:
+            step: A whole number from 0.
+            texts: Texts by name.
+        """
+        if session := self._open_session():
+            for name, text in texts.items():
+                session.log_media(step, name, partial(Text, str(text)))
+
+    @guarded
+    def log_histogram(self, /, step: Any, **values: Any) -> None:
+        """Record how often values occur.
+
+        Args:
+            step: A whole number from 0.
+            values: Arrays or tensors of any shape by name.
+        """
+        if session := self._open_session():
+            for name, each in values.items():
+                session.log_media(step, name, partial(_histogram, held(each)))
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether someone has asked the script to stop; it decides when."""
+        return self._session is not None and self._session.should_stop
+
+    @guarded
+    def command(self) -> Command | None:
+        """Take the next command for the script: its ``name``, such as ``pause``, and its ``argument``.
+
+        The dashboard's commands other than ``stop`` are for scripts that call this regularly. The script decides what
+        to do.
+
+        Returns:
+            The command; ``None`` if there is none.
+        """
+        session = self._open_session()
+        return session.command() if session else None
+
+    @guarded
+    def show(self) -> None:
+        """Print where the run is and how to watch it."""
+        watch_hint.show(self.directory)
+
+    @guarded
+    def close(self) -> None:
+        """End the run, and wait until it is written, for at most some seconds."""
+        self._end(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    @guarded
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end(error)
+
+    def give_up(self, error: Exception) -> None:
+        """Report an error to the run, or if there is none, to the user, once."""
+        message = format_error(error)
+        session = self._session
+        if session and session.writing:
+            if message not in self._reported:
+                self._reported |= {message}
+                session.warn(message)
+        elif not self._has_warned:
+            self._has_warned = True
+            warn(f"not recorded, the script goes on: {message}")
+
+    def _end(self, error: BaseException | None) -> None:
+        session = self._session
+        if session and not self._is_closed:
+            self._is_closed = True
+            if not session.end(error):
+                warn("the end of the run is not written yet; the disk may be busy")
+
+    def _open_session(self) -> LoopSession | None:
+        """The session; ``None`` if nothing is recorded any more."""
+        session = self._session
+        if self._is_closed:
+            raise RunError("the recorder is closed")
+        return session if session and session.writing else None
+
+    def _destination(self, values: dict[str, Any]) -> Destination:
+        if script_part := part.begin(values):
+            self.directory = script_part.directory
+            return script_part
+        return OwnRun(partial(self._make, values))
+
+    def _make(self, values: dict[str, Any]) -> Path:
+        self.directory = create_recorded(values, script.command())
+        return self.directory
+
+
+def _image(value: Any) -> Image:
+    return value if isinstance(value, Image) else image_of(array_of(value))
+
+
+def _histogram(value: Any) -> Histogram:
+    return histogram_of(array_of(value))

@@ -1,0 +1,262 @@
+"""Records one training loop of a script: holds what it logs until the recorder thread takes it."""
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from accel_engine import clock
+from accel_engine.errors import format_error
+from accel_engine.events import (
+    CommandAnswered,
+    ModelBuilt,
+    Outcome,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    RunStarted,
+    Warned,
+)
+from accel_engine.launch.engine_process import versions
+from accel_engine.recording import script
+from accel_engine.recording.destination import Destination
+from accel_engine.recording.held_values import PLAIN, held
+from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
+from accel_engine.recording.outcomes import outcome_of
+from accel_engine.recording.recorder_thread import RecorderThread
+from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
+from accel_engine.run.commands import Command
+from accel_engine.run.media import MediaItem
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+
+MAX_ROWS = 100_000
+"""Maximum number of calls of ``log`` that wait for the recorder thread, about 40 MB; more are dropped."""
+
+MAX_MEDIA = 64
+"""Maximum number of images, texts and histograms that wait for it."""
+
+LoggedMedia: TypeAlias = tuple[Any, float, str, Callable[[], MediaItem]]
+"""A held step, when it was logged, a name, and a function that makes the item."""
+
+
+class LoopSession:
+    """Records one loop, until it ends.
+
+    Nothing here holds a lock: Ctrl-C and signal handlers may interrupt the script anywhere, and call any method.
+
+    Args:
+        destination: Where to write.
+        values: The known plan fields.
+        steps: Steps that the loop will take; ``None`` if unknown.
+
+    Attributes:
+        should_stop: Whether a command has asked to stop.
+    """
+
+    def __init__(self, destination: Destination, values: Mapping[str, Any], steps: int | None) -> None:
+        self.should_stop = False
+        self._stopped = ""
+        self._logged: deque[LoggedRow] = deque()
+        self._media: deque[LoggedMedia] = deque()
+        self._dropped = self._reported_drops = 0
+        self._mailbox = CommandMailbox()
+        self._commands: deque[Command] = deque()
+        self._takes_commands = False
+        self._paused_at: float | None = None
+        self._outcome: tuple[Outcome, str] | None = None
+        self._exception_before = script.last_exception()
+        self._steps = LoopSteps(destination.step, destination.epochs)
+        self._began = clock.now()
+        started = RunStarted(
+            time=self._began,
+            run="",
+            name=str(values["name"]),
+            plan=dict(values),
+            first_step=destination.step,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            versions=versions(),
+        )
+        self._thread = RecorderThread(destination, started, self._mailbox, self._end_if_left, self._collect)
+        self._built = _built(destination.step + steps) if steps else None
+
+    def begin(self) -> None:
+        """Start the run.
+
+        Raises:
+            Exception: It cannot be written.
+        """
+        self._thread.begin()
+        if self._built:
+            self._thread.put(self._built)
+        self._thread.put(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
+
+    @property
+    def writing(self) -> bool:
+        """Whether the loop is recorded: false after its end, after a failed write, and in a forked child."""
+        return self._thread.writing
+
+    def log(self, step: Any, values: Mapping[str, Any]) -> None:
+        """Record values of a step; takes microseconds.
+
+        Args:
+            step: A whole number.
+            values: Values by name; the mapping stays unchanged.
+        """
+        if not PLAIN.issuperset(map(type, values.values())):
+            values = {name: held(value) for name, value in values.items()}
+        if type(step) is not int:
+            step = held(step)
+        if len(self._logged) < MAX_ROWS:
+            self._logged.append((step, clock.now(), values))
+        else:
+            self._dropped += 1
+
+    def log_media(self, step: Any, name: str, make: Callable[[], MediaItem]) -> None:
+        """Record an image, a text or a histogram.
+
+        Args:
+            step: A whole number.
+            name: Its name.
+            make: Makes it, in the recorder thread.
+        """
+        if len(self._media) < MAX_MEDIA:
+            self._media.append((held(step), clock.now(), str(name), make))
+        else:
+            self._dropped += 1
+
+    def warn(self, message: str) -> None:
+        """Record a warning."""
+        self._thread.put(Warned(time=clock.now(), message=message))
+
+    def command(self) -> Command | None:
+        """Take the next command for the script; ``None`` if there is none."""
+        self._takes_commands = True
+        try:
+            command = self._commands.popleft()
+        except IndexError:
+            return None
+        self._thread.put(self._answer(command, "passed to the script, which decides what to do"))
+        if command.name in ("pause", "resume"):
+            self._paused_at = clock.now() if command.name == "pause" else None
+            phase = Phase.PAUSED if command.name == "pause" else Phase.TRAINING
+            self._thread.put(PhaseChanged(time=clock.now(), phase=phase))
+        return command
+
+    def end(self, error: BaseException | None) -> bool:
+        """End the run; return whether everything is written.
+
+        Args:
+            error: The exception that ended the loop; ``None`` if it ended by itself.
+
+        Raises:
+            Exception: It could not be written.
+        """
+        self._outcome = outcome_of(error) if error else (Outcome.FINISHED, "")
+        done = self._thread.finish(None)
+        self._thread.check()
+        return done
+
+    def _collect(self) -> Iterator[QueueItem]:
+        """What the script has logged, and answers; called by the recorder thread."""
+        while command := self._mailbox.take():
+            yield from self._handle(command)
+        logged = [self._logged.popleft() for _ in range(len(self._logged))]
+        if logged and self._paused_at is not None and logged[-1][1] > self._paused_at:
+            self._paused_at = None
+            yield PhaseChanged(time=clock.now(), phase=Phase.TRAINING)
+        yield from self._steps.items(logged)
+        for _ in range(len(self._media)):
+            step, time, name, make = self._media.popleft()
+            number = self._steps.step_of(step)
+            try:
+                if number is not None:
+                    yield PendingMedia(number, time, name, make())
+            except Exception as error:  # noqa: BLE001 (of the value's own library)
+                problem = str(error) if isinstance(error, ValueError) else format_error(error)
+                self._steps.warn_once(f"media {name}", f"{name} is not recorded: {problem}")
+        if self._dropped and not self._reported_drops:
+            self._report_drops()
+        yield from self._steps.take_warnings()
+
+    def _report_drops(self) -> None:
+        self._reported_drops = self._dropped
+        self._steps.warn_once(
+            f"dropped {self._dropped}",
+            f"{self._dropped:,} calls so far are not recorded: they came faster than they could be written",
+        )
+
+    def _handle(self, command: Command) -> Iterator[QueueItem]:
+        if command.name in ("stop", "stop_now"):
+            self._stopped, self.should_stop = command.origin, True
+            yield self._answer(command, "asked the script to stop: it decides when")
+        elif self._takes_commands:
+            self._commands.append(command)
+        elif command.id:  # else the recorder thread has ended a pause
+            name = command.name.replace("_", " ")
+            yield self._answer(command, f"the script takes no commands but stop: no {name}", obeyed=False)
+
+    def _answer(self, command: Command, answer: str, *, obeyed: bool = True) -> PendingAnswer:
+        return PendingAnswer(
+            command,
+            CommandAnswered(
+                time=clock.now(),
+                command=command.name,
+                who=command.who,
+                obeyed=obeyed,
+                answer=answer,
+                step=self._thread.steps,
+            ),
+        )
+
+    def _end_if_left(self, certain: bool) -> RunEnded | None:
+        """The run's end, once the loop or the script has ended; called by the recorder thread."""
+        if not certain:
+            return None
+        outcome, reason = self._outcome or script.outcome_at_exit(self._exception_before)
+        if outcome is Outcome.FINISHED and self._stopped:
+            outcome, reason = Outcome.STOPPED, self._stopped
+        if outcome is Outcome.FINISHED:  # else the last epoch is incomplete
+            for event in self._steps.end_epoch():
+                self._thread.put(event)
+        if self._dropped > self._reported_drops:
+            self._report_drops()
+        for warned in self._steps.take_warnings():
+            self._thread.put(warned)
+        return RunEnded(
+            time=clock.now(),
+            outcome=outcome,
+            steps=self._thread.steps,
+            epochs=self._steps.epochs,
+            seconds=clock.now() - self._began,
+            steps_per_second=self._steps.steps_per_second,
+            metrics=self._steps.metrics,
+            reason=reason,
+        )
+
+
+def _built(steps: int) -> ModelBuilt:
+    """The event that tells how many steps the run will have; nothing is known of the model."""
+    return ModelBuilt(
+        time=clock.now(),
+        parameters=None,
+        trainable=None,
+        layers=None,
+        input_shape=None,
+        classes=None,
+        examples=None,
+        validation_examples=None,
+        epochs=0,
+        steps_per_epoch=steps,
+        global_batch=None,
+        per_replica_batch=None,
+        dropped_examples=0,
+        replicas=1,
+        optimizer="",
+        loss="",
+        series=(),
+        precision="",
+        xla=None,
+        feed="own",
+    )

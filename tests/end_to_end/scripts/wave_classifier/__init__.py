@@ -1,0 +1,1 @@
+"""A classifier of waves as a package: ``python -m wave_classifier``."""

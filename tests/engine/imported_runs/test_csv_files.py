@@ -1,0 +1,176 @@
+"""Runs of CSV files."""
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import DataError, UsageError
+from accel_engine.imported_runs.csv_files import ColumnNames
+from accel_engine.imported_runs.source_run import SourceRun
+from accel_engine.imported_runs.sources import find
+
+
+def read(tmp_path: Path, text: str, **columns: str) -> SourceRun:
+    file = tmp_path / "results.csv"
+    file.write_text(text)
+    (source,) = find(file, ColumnNames(**columns))
+    return source.read()
+
+
+def values(run: SourceRun) -> dict[str, list[tuple[int, float]]]:
+    every = {**run.series, **{f"val {name}": points for name, points in run.validations.items()}}
+    return {name: list(zip(each.steps.tolist(), each.values.tolist(), strict=True)) for name, each in every.items()}
+
+
+def test_a_row_per_step(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,time,loss,val_loss\n0,1700000000,0.5,\n1,1700000001.5,0.25,0.75\n")
+    assert values(run) == {"loss": [(0, 0.5), (1, 0.25)], "val loss": [(2, 0.75)]}
+    assert run.series["loss"].times.tolist() == [1700000000.0, 1700000001.5]
+    assert (run.name, run.began, run.notes, run.epochs) == ("results", 1700000000.0, [], [])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters(tmp_path: Path, delimiter: str) -> None:
+    run = read(
+        tmp_path, "\ufeff" + delimiter.join(["step", "loss"]) + "\r\n" + delimiter.join(["3", "0.5"]) + "\r\n\r\n"
+    )
+    assert values(run) == {"loss": [(3, 0.5)]}
+
+
+def test_an_epoch_per_row_of_keras(tmp_path: Path) -> None:
+    run = read(tmp_path, "epoch,accuracy,loss,val_accuracy,val_loss\n0,0.5,1.0,0.25,2.0\n1,0.75,0.5,NA,NA\n")
+    assert values(run) == {
+        "accuracy": [(0, 0.5), (1, 0.75)],
+        "loss": [(0, 1.0), (1, 0.5)],
+        "val accuracy": [(1, 0.25)],
+        "val loss": [(1, 2.0)],
+    }
+    assert [(epoch.number, epoch.step, epoch.metrics) for epoch in run.epochs] == [
+        (1, 1, {"accuracy": 0.5, "loss": 1.0}),
+        (2, 2, {"accuracy": 0.75, "loss": 0.5}),
+    ]
+    (note,) = run.notes
+    assert "the rows are numbered from 0" in note
+
+
+def test_sparse_columns_of_lightning(tmp_path: Path) -> None:
+    rows = "0,9,1.0,\n0,19,0.5,\n0,19,,0.75\n1,29,0.25,\n1,39,0.125,\n1,39,,0.5\n2,49,0.1,\n"
+    run = read(tmp_path, f"epoch,step,train_loss,val_loss\n{rows}")
+    assert values(run) == {
+        "loss": [(9, 1.0), (19, 0.5), (29, 0.25), (39, 0.125), (49, 0.1)],
+        "val loss": [(20, 0.75), (40, 0.5)],
+    }
+    # The last epoch has fewer steps: it has not ended.
+    assert [(epoch.number, epoch.step, epoch.metrics) for epoch in run.epochs] == [
+        (1, 20, {"loss": 0.75}),
+        (2, 40, {"loss": 0.1875}),
+    ]
+
+
+def test_dates_and_milliseconds(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,timestamp,loss\n0,2026-11-01T12:00:00+00:00,1\n1,2026-11-01 12:00:01.5+00:00,2\n")
+    assert run.series["loss"].times.tolist() == [1793534400.0, 1793534401.5]
+    assert read(tmp_path, "step,timestamp,loss\n0,1793534400500,1\n").began == 1793534400.5
+
+
+def test_numbers_that_are_no_dates_are_a_series(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,time,loss\n0,1.5,1\n1,2.5,2\n")
+    assert values(run)["time"] == [(0, 1.5), (1, 2.5)]
+
+
+def test_named_columns(tmp_path: Path) -> None:
+    run = read(tmp_path, "tick,round,loss\n5,1,0.5\n6,1,0.25\n7,2,0.125\n8,2,0.0625\n", step="tick", epoch="round")
+    assert list(values(run)) == ["loss"]
+    assert [(epoch.number, epoch.step) for epoch in run.epochs] == [(1, 7), (2, 9)]
+    with pytest.raises(UsageError, match=r"--step tock: .* has no such column; did you mean tick\?"):
+        read(tmp_path, "tick,loss\n0,1\n", step="tock")
+
+
+def test_batches_that_start_again_in_each_epoch_are_numbered(tmp_path: Path) -> None:
+    run = read(tmp_path, "epoch,batch,loss\n0,0,4\n0,1,3\n1,0,2\n1,1,1\n")
+    assert values(run) == {"loss": [(0, 4), (1, 3), (2, 2), (3, 1)]}
+    assert [(epoch.number, epoch.step) for epoch in run.epochs] == [(1, 2), (2, 4)]
+
+
+def test_fractions_of_epochs_are_a_series(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,epoch,loss\n0,0.5,4\n1,1.0,3\n")
+    assert values(run)["epoch"] == [(0, 0.5), (1, 1.0)]
+    assert run.epochs == []
+
+
+def test_later_rows_replace_those_of_the_same_steps(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,loss\n0,4\n1,3\n2,2\n1,9\n")
+    assert values(run) == {"loss": [(0, 4), (1, 9)]}
+    assert run.notes == ["2 values whose step is recorded again later are left out, in loss"]
+
+
+def test_texts_are_named(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,phase,loss\n0,warmup,4\n1,main,nan\n")
+    assert list(values(run)) == ["loss"]
+    assert run.notes == ["columns that are not numbers are left out: phase"]
+
+
+def test_the_last_line_may_be_incomplete(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,loss,accuracy\n0,4,1\n1,3")
+    assert values(run) == {"loss": [(0, 4)], "accuracy": [(0, 1)]}
+    assert run.notes == ["its last line is incomplete: the writer was interrupted, or still writes it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: the first line must have the names of the columns"),
+        ("1,2\n3,4\n", "line 1: the first line must have the names of the columns; it has numbers"),
+        ("step,loss,loss\n", "line 1: two columns have the name 'loss'"),
+        ("step,loss\n0,1\n1,2,3\n", "line 3: 3 values, but the header has 2 names"),
+        ("step,loss\n0\n1,2\n", "line 2: 1 values, but the header has 2 names"),
+        ("step,loss\n0,1\n1,much\n", "line 3: 'much' in the column 'loss' is not a number"),
+        ('step,"' + "9" * 200_000 + '"\n0,1\n', "line 1: field larger than field limit"),
+        ("step,loss\n0,1\n1.5,1\n", "line 3: '1.5' in the column 'step' is not the number of a step"),
+        ("step,loss\n0,1\n,1\n", "line 3: '' in the column 'step' is not the number of a step"),
+        ("step,loss\n-1,1\n", "line 2: '-1' in the column 'step' is not the number of a step"),
+        ("step,time,loss\n0,1700000000,1\n1,soon,1\n", "line 3: 'soon' in the column 'time' is not"),
+        ('step,loss\n0,"' + "9" * 200_000 + '"\n', "line 2: field larger than field limit"),
+    ],
+)
+def test_mistakes_have_their_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(DataError) as raised:
+        read(tmp_path, text)
+    assert said in str(raised.value)
+
+
+def test_a_file_of_other_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    file.write_bytes(b"step,loss\n\xff\xfe,1\n")
+    with pytest.raises(DataError, match="is not text in UTF-8"):
+        find(file)[0].read()
+
+
+def test_any_damage_is_an_error_with_a_message(tmp_path: Path) -> None:
+    file, chance = tmp_path / "results.csv", random.Random(0)
+    intact = b"epoch,step,time,loss,val_loss\n" + b"".join(
+        b"%d,%d,17000000%02d,0.5,0.25\n" % (n // 5, n, n) for n in range(20)
+    )
+    for _ in range(300):
+        data = bytearray(intact[: chance.randrange(len(intact) + 1)])
+        for _ in range(chance.randrange(4)):
+            if data:
+                data[chance.randrange(len(data))] = chance.randrange(256)
+        file.write_bytes(data)
+        try:
+            find(file)[0].read()
+        except DataError as error:
+            message = str(error)
+            assert message.startswith(str(file))
+
+
+def test_an_exported_table_reads_as_it_was_written(tmp_path: Path) -> None:
+    header = ["step", "epoch", "time", "loss", "learning_rate", "steps_per_second"]
+    with (tmp_path / "results.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([header, *([n, n // 2 + 1, 1.7e9 + n, 1 / (n + 1), 0.1, 1.0] for n in range(4))])
+    (source,) = find(tmp_path / "results.csv")
+    run = source.read()
+    assert list(run.series) == ["loss", "learning_rate"]
+    assert [(epoch.number, epoch.step) for epoch in run.epochs] == [(1, 2), (2, 4)]

@@ -1,0 +1,37 @@
+"""What Keras' own callbacks write."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine.imported_runs.source_run import SourceRun
+from accel_engine.imported_runs.sources import find
+
+
+def the_run(path: Path) -> SourceRun:
+    (source,) = find(path)
+    return source.read()
+
+
+@pytest.mark.parametrize("frequency", ["epoch", 1])
+def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | int) -> None:
+    x = np.random.default_rng(0).normal(size=(48, 4)).astype(np.float32)
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    callbacks = [
+        keras.callbacks.TensorBoard(tmp_path / "logs", update_freq=frequency),
+        keras.callbacks.CSVLogger(tmp_path / "log.csv"),
+    ]
+    fitted = model.fit(x, x[:, :1], batch_size=8, epochs=3, validation_split=1 / 3, verbose=0, callbacks=callbacks)
+    losses, validated = fitted.history["loss"], fitted.history["val_loss"]
+    log, table = the_run(tmp_path / "logs"), the_run(tmp_path / "log.csv")
+
+    assert log.validations["loss"].steps.tolist() == [4, 8, 12]
+    for run in (log, table):
+        assert run.validations["loss"].values == pytest.approx(validated)
+        assert [epoch.metrics["loss"] for epoch in run.epochs] == pytest.approx(losses)
+    assert [epoch.step for epoch in log.epochs] == [4, 8, 12]
+    assert log.series["loss"].steps.tolist() == ([3, 7, 11] if frequency == "epoch" else [*range(12)])
+    assert log.series["loss"].values[[-1]] == pytest.approx(losses[-1:])

@@ -1,0 +1,78 @@
+"""Faults in any function of the recorders, which must not reach a script."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import keras
+import pytest
+
+import accel_engine.recording
+from accel_engine import RunRecorder
+from accel_engine.devices import Sampler
+from accel_engine.recording import recorder
+from accel_engine.recording.own_run import OwnRunWriter
+from accel_engine.run import RunWriter
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+
+MODULES = {
+    module.name.rpartition(".")[2]: importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(accel_engine.recording.__path__, "accel_engine.recording.")
+}
+
+OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_values", "script_config"}
+"""The modules that only a loop's recorder uses."""
+
+OF_BOTH = {"destination", "open_files", "outcomes", "own_run", "recorder_thread", "watch_hint", "write_queue"}
+"""The modules that both recorders use."""
+
+ESCAPE = {"guarded", "give_up", "warn", "observe", "FitCall.__init__"}
+"""What a failure goes through on its way to the user, what runs at import alone, and what sets two attributes."""
+
+Functions = dict[str, tuple[object, str]]
+"""Owner and name of functions by label."""
+
+
+def functions_of(modules: set[str]) -> Functions:
+    """Every function and method of some modules, and what they call of a run's writer."""
+    found = {label: (owner, name) for module in sorted(modules) for label, owner, name in _functions(MODULES[module])}
+    for kind in (RunWriter, OwnRunWriter, Sampler, CommandMailbox):
+        for method, function in vars(kind).items():
+            if inspect.isfunction(function):
+                found[f"{kind.__name__}.{method}"] = kind, method
+    return found
+
+
+def functions_of_fit() -> Functions:
+    """What can fail while a ``fit`` is recorded."""
+    made = {"RunRecorder._make": (RunRecorder, "_make"), "recorder.create_recorded": (recorder, "create_recorded")}
+    return functions_of(MODULES.keys() - OF_LOOPS) | made
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise LookupError("a fault in the recorder")
+
+
+def put(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, function: Callable[..., Any]) -> None:
+    """Replace a function wherever the recorders have it."""
+    original = inspect.getattr_static(owner, name)
+    monkeypatch.setattr(owner, name, function)
+    if inspect.ismodule(owner):
+        for module in MODULES.values():
+            if vars(module).get(name) is original:
+                monkeypatch.setattr(module, name, function)
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, object, str]]:
+    for name, value in vars(module).items():
+        if getattr(value, "__module__", "") != module.__name__:
+            continue
+        if inspect.isfunction(value) and name not in ESCAPE:
+            yield f"{module.__name__.rpartition('.')[2]}.{name}", module, name
+        elif inspect.isclass(value) and not issubclass(value, keras.callbacks.Callback):
+            for method, function in vars(value).items():
+                if inspect.isfunction(function) and method not in ESCAPE and f"{name}.{method}" not in ESCAPE:
+                    yield f"{name}.{method}", value, method

@@ -1,0 +1,157 @@
+"""A recorder in a script and the supervisor's server, over a real socket."""
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from accel_engine import clock
+from accel_engine.errors import RunError
+from accel_engine.events import CommandAnswered, EpochEnded, Outcome, PartEnded, Phase, PhaseChanged, RunEnded
+from accel_engine.recording import supervised
+from accel_engine.recording.error_guard import warn
+from accel_engine.recording.supervised.part import ScriptPart, begin
+from accel_engine.run import RunReader, request
+from accel_engine.run.commands import read_answer
+from accel_engine.run.media import Text
+from accel_engine.scripts.part_server import PartServer
+from accel_engine.scripts.script_run import ScriptRun
+
+from .conftest import Reports
+from .test_script_run import all_of, read
+
+
+def begun(**values: str) -> ScriptPart:
+    part = begin({"name": "", "model": "cnn", **values})
+    assert part
+    return part
+
+
+def ended(outcome: Outcome = Outcome.FINISHED) -> RunEnded:
+    return RunEnded(time=clock.now(), outcome=outcome, steps=0, epochs=0, seconds=1.0, metrics={"loss": 1.0})
+
+
+def losses(run: ScriptRun) -> list[float]:
+    return [value for chunk in read(run)[0].chunks for value in chunk.series["loss"].tolist()]
+
+
+def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, server: PartServer) -> None:
+    part = begun()
+    part.write_chunk(part.step, 1.0, 2.0, {"loss": np.array([3.0, 2.0]), "accuracy": [0.5, 0.6]})
+    part.write_event(EpochEnded(time=2.0, epoch=1, step=2, metrics={"loss": 2.5}, seconds=1.0))
+    part.write_media(2, 2.0, "sample", Text("what it writes"))
+    part.end(ended())
+    second = begun()
+
+    assert part.directory == run.directory
+    assert (second.step, second.epochs) == (2, 1)
+    assert losses(run) == [3.0, 2.0]
+    (chunk,) = read(run)[0].chunks
+    assert np.allclose(chunk.series["accuracy"], [0.5, 0.6])
+    assert [event.epoch for event in all_of(run, EpochEnded)] == [1]
+    run.flush()
+    with closing(RunReader(run.directory)) as reader:
+        (series,) = reader.media_list()
+        assert reader.media(series, 2) == (2, Text("what it writes"))
+    second.close()
+
+
+def test_without_a_supervisor_there_is_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "address", "")
+
+    assert begin({"model": "cnn"}) is None
+
+
+def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: PartServer) -> None:
+    first = begun()
+    with pytest.raises(RunError, match="is being recorded"):
+        begun()
+    first.end(ended())
+
+    begun().close()
+
+
+def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "address", "/nowhere/run")
+
+    with pytest.raises(RunError, match="the supervisor of the run does not answer"):
+        begun()
+
+
+def test_a_command_goes_to_the_part_and_its_answer_to_the_sender(
+    run: ScriptRun, server: PartServer, wait_until: Callable[..., None]
+) -> None:
+    part = begun()
+    number = request(run.directory, "pause")
+    (command,) = run.commands()
+
+    assert server.forward(command)
+    assert server.forward(command)  # it is sent only once
+    wait_until(part.commands, "the command")
+    assert [each.name for each in part.commands()] == ["pause"]
+    part.answer(command, obeyed=True, answer="paused")
+    wait_until(lambda: read_answer(run.directory, number), "the answer")
+    assert read_answer(run.directory, number) == (True, "paused")
+    assert part.commands() == []
+    part.end(ended())
+    assert not server.forward(command)
+
+
+def test_a_command_that_a_part_leaves_is_answered_and_does_not_reach_the_script(
+    run: ScriptRun, server: PartServer
+) -> None:
+    part = begun()
+    number = request(run.directory, "learning_rate", 0.1)
+    assert server.forward(run.commands()[0])
+    part.end(ended())
+
+    run.flush()
+    assert read_answer(run.directory, number) is not None
+    assert run.commands() == []
+    assert [event.obeyed for event in all_of(run, CommandAnswered)] == [False]
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_a_script_that_closes_all_descriptors_is_recorded_on(
+    run: ScriptRun, server: PartServer, tmp_path: object, reused: bool
+) -> None:
+    part = begun()
+    part.write_chunk(0, 1.0, 2.0, {"loss": [3.0]})
+    assert part._connection
+    descriptor = part._connection.fileno()
+    os.close(descriptor)
+    own = os.open(f"{tmp_path}/own", os.O_RDWR | os.O_CREAT) if reused else None
+    assert own is None or own == descriptor
+    part.heartbeat()
+    part.write_chunk(1, 2.0, 3.0, {"loss": [2.0]})
+    part.end(ended())
+
+    assert losses(run) == [3.0, 2.0]
+    assert len(all_of(run, PartEnded)) == 1
+    if own is not None:
+        assert os.fstat(own).st_size == 0
+        os.close(own)
+
+
+def test_problems_of_recorders_are_in_the_log_of_the_run(
+    server: PartServer, reports: Reports, wait_until: Callable[..., None]
+) -> None:
+    warn("the disk is too slow")
+
+    wait_until(lambda: reports, "the message")
+    assert reports == ["the disk is too slow"]
+
+
+def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(run: ScriptRun, server: PartServer) -> None:
+    part = begun()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as garbage:
+        garbage.connect(supervised.address)
+        garbage.sendall(b"\xff" * 64)
+        assert garbage.recv(1) == b""  # closed
+    part.write_event(PhaseChanged(time=1.0, phase=Phase.TRAINING))
+    part.end(ended())
+
+    assert [event.phase for event in all_of(run, PhaseChanged)] == [Phase.SCRIPT, Phase.TRAINING, Phase.SCRIPT]
