@@ -137,7 +137,7 @@ class ScriptSupervisor:
             return
         number = INTERRUPTIONS[min(self._interruptions, len(INTERRUPTIONS) - 1)]
         self._interruptions += 1
-        self._stop_origin = command.origin
+        self._stop_origin = f"interrupt requested by {command.who}"
         self._script.send(number, group=number != signal.SIGTERM)
         after = "" if number == signal.SIGKILL else "; stop it now once more if it does not end"
         how = ", as Ctrl-C does" if number == signal.SIGINT else ""

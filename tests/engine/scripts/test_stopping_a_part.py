@@ -65,4 +65,4 @@ def test_without_a_fit_the_script_is_interrupted(directory: Path) -> None:
     (ended,) = of_kind(directory, RunEnded)
     assert isinstance(ended, RunEnded)
     assert ended.outcome is Outcome.STOPPED
-    assert ended.reason.startswith("stop requested by ")
+    assert ended.reason.startswith("interrupt requested by ")

@@ -22,7 +22,7 @@ STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=Tru
 STOP_FIT = Answer("stop", "Stop this fit", "s")
 INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
 
-_INTERRUPTS = "Interrupt the script: as Ctrl-C does; once more sends SIGTERM, then SIGKILL."
+_SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
 
 OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training")
 """What of a state decides which actions are offered."""
@@ -90,9 +90,9 @@ def _stop_detail(state: RunState) -> str:
     """What each way to stop a run does."""
     if state.can_control_training and state.part and state.is_launched:
         stops = f"Stop this fit: {state.part.title} ends after the current batch, and the script keeps running."
-        return f"{stops}\n{_INTERRUPTS}"
+        return f"{stops}\nInterrupt the script: it gets {_SIGNALS}."
     if state.is_launched:
-        return _INTERRUPTS
+        return f"The script gets {_SIGNALS}."
     if is_script(state):
         return "The script stops after the current batch; saving the model is up to the script."
     return "Continue the run later from the checkpoint. Without one, the steps since the last checkpoint are lost."
