@@ -18,7 +18,7 @@ Examples:
   accel-tui run train.py -- --epochs 5       record each fit of a script
   accel-tui run -m my_package.train          a module, as python -m does
   accel-tui run --detach --devices gpu:1 train.py
-  accel-tui run --parse 'step (?P<step>\\d+) loss (?P<loss>[\\d.]+)' train_torch.py
+  accel-tui run --parse 'loss=(?P<loss>[\\d.]+)' train_torch.py
 
 \b
 Exit status: that of the script, or
