@@ -55,7 +55,7 @@ class ScriptCommand(click.Command):
     "step is the number of the step. Can be repeated.",
 )
 @click.option("--detach", is_flag=True, help="Print the run's id and return; the script runs in the background.")
-@click.argument("script", required=False)
+@click.argument("script", required=False, type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [ARGUMENTS]...")
 def run(
     module: str | None,
