@@ -100,6 +100,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--workers", "a:1,b:2", "--name", HOSTILE),
         ("--workers", "a:1,b:2", "--here", HOSTILE),
     ),
+    "run": ((HOSTILE,), ("--parse", f"({HOSTILE}", "names.npz"), ("--devices", HOSTILE, "names.npz")),
     "watch": (("RUN",), ("RUN", "--plain"), ("RUN", "--json"), (HOSTILE,)),
     "predict": (("RUN", "names.npz"), ("RUN", HOSTILE)),
     "runs": ((), ("--json",), ("--filter", HOSTILE), ("--sort", HOSTILE)),

@@ -18,7 +18,7 @@ Examples:
   accel-tui run train.py -- --epochs 5       record each fit of a script
   accel-tui run -m my_package.train          a module, as python -m does
   accel-tui run --detach --devices gpu:1 train.py
-  accel-tui run --parse 'step (?P<step>\\d+) loss (?P<loss>[\\d.]+)' train_torch.py
+  accel-tui run --parse 'loss=(?P<loss>[\\d.]+)' train_torch.py
 
 \b
 Exit status: that of the script, or
@@ -55,7 +55,7 @@ class ScriptCommand(click.Command):
     "step is the number of the step. Can be repeated.",
 )
 @click.option("--detach", is_flag=True, help="Print the run's id and return; the script runs in the background.")
-@click.argument("script", required=False)
+@click.argument("script", required=False, type=click.Path())
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [ARGUMENTS]...")
 def run(
     module: str | None,

@@ -25,6 +25,7 @@ class DiagnosticsReading:
 
     Attributes:
         live: Whether it has a live engine that can validate.
+        has_engine: Whether an engine trains it, and not a script or another tool.
         has_checkpoint: Whether it has a checkpoint to validate after its end.
         stamp: When its diagnostics were written.
         diagnostics: Its diagnostics; ``None`` before they are read.
@@ -33,6 +34,7 @@ class DiagnosticsReading:
     """
 
     live: bool = False
+    has_engine: bool = True
     has_checkpoint: bool = False
     stamp: tuple[float, ...] | None = None
     diagnostics: Diagnostics | None = None
@@ -44,7 +46,7 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
     """Read a run's diagnostics if they have changed since ``before``."""
     try:
         with closing(RunReader(directory)) as reader:
-            live = reader.info().status.live
+            info = reader.info()
             series = tuple(reader.media_list())
         media = LoggedMedia(directory, series) if series else None
         if media == before.media:
@@ -52,9 +54,10 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
         stamp, diagnostics = modification_times(directory), before.diagnostics
         if stamp != before.stamp:
             diagnostics = printable_diagnostics(read(directory))
-        return DiagnosticsReading(live, latest_checkpoint(directory) > 0, stamp, diagnostics, media)
+        live = info.status.live and info.has_engine
+        return DiagnosticsReading(live, info.has_engine, latest_checkpoint(directory) > 0, stamp, diagnostics, media)
     except RunError as error:
-        return DiagnosticsReading(False, False, before.stamp, before.diagnostics, before.media, str(error))
+        return replace(before, live=False, has_checkpoint=False, problem=str(error))
 
 
 def printable_diagnostics(diagnostics: Diagnostics) -> Diagnostics:

@@ -99,7 +99,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     @property
     def tabs(self) -> tuple[str, ...]:
         """The ids of the tabs that there are."""
-        return tabs_of(self.report, has_media=self.reading.media is not None)
+        return tabs_of(self.report, has_media=self.reading.media is not None, has_engine=self.reading.has_engine)
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, the choice of the output, a status line, and the page of the tab."""

@@ -6,12 +6,15 @@ from accel_engine.run.diagnostics import Diagnostics, OutputReport
 from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 
+NOTHING_LOGGED = "No images, texts or histograms were logged. A script logs them with a Recorder."
+"""Status of the run of a script without any."""
+
 
 def status_text(reading: DiagnosticsReading, report: OutputReport | None, tab: str) -> Content:
     """Text of the status line of a tab; empty where the tab has something to show."""
     diagnostics = reading.diagnostics or Diagnostics()
     if tab == "logged":
-        return Content("")
+        return Content("") if reading.media else Content.styled(NOTHING_LOGGED, "$text-muted")
     if tab == "layers":
         return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", reading), "$text-muted")
     if report is None:

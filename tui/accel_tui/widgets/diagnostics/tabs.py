@@ -28,11 +28,13 @@ LABELS = {
 """Labels of tabs by the id of their widget, in their order."""
 
 
-def tabs_of(report: OutputReport | None, *, has_media: bool = False) -> tuple[str, ...]:
+def tabs_of(report: OutputReport | None, *, has_media: bool = False, has_engine: bool = True) -> tuple[str, ...]:
     """The ids of the tabs for a report, and for images, texts and histograms that a script logged.
 
-    Without any of them, those of an image classifier, which say why they are empty.
+    Without any of them, those of an image classifier, or what a script may log; they say why they are empty.
     """
+    if not has_engine:
+        return ("logged",)
     if report is None:
         return ("logged", "layers") if has_media else ("confusion", "pictures", "layers")
     fits = {
