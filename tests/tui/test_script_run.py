@@ -101,9 +101,7 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
     screen.set_reactive(RunScreen.state, state)
 
     assert all(screen.check_action(action, ()) for action in ("pause", "stop", "learning_rate", "detach"))
-    assert not any(
-        screen.check_action(action, ()) for action in ("checkpoint", "continue", "diagnostics", "log", "search_log")
-    )
+    assert not any(screen.check_action(action, ()) for action in ("checkpoint", "continue", "log", "search_log"))
     with pytest.raises(RunError, match=r"only the script can continue it: run python train.py --fast"):
         prepare_continuation(directory)
 

@@ -65,8 +65,8 @@ class RunScreen(DirtyRegionScreen):
     BINDING_GROUP_TITLE = "Run"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
-        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training; of a script, a fit"),
+        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training"),
+        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
         Binding(
             "s",
             "stop",
