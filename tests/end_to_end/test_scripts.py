@@ -124,7 +124,16 @@ def run(folder: Path, command: list[str], input_file: str) -> Result:
     shutil.copytree(SCRIPTS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     source = folder / input_file if input_file else Path(os.devnull)
     with source.open("rb") as file:
-        done = subprocess.run(command, cwd=folder, stdin=file, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **ONE_THREAD},
+            stdin=file,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
     return Result(done.returncode, done.stdout, done.stderr, folder)
 
 
