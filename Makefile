@@ -18,7 +18,7 @@ tests:
 gallery:
 	GALLERY=all $(BIN)pytest tests/engine/training/test_gallery.py
 
-# Runs all of docs/scripts.md; `tests` runs some of it.
+# Runs all of docs/recorded-scripts.md; `tests` runs some of it.
 scripts:
 	SCRIPTS=all $(BIN)pytest tests/end_to_end/test_scripts.py
 

@@ -1,12 +1,14 @@
-"""Measures the cost per step of recording a script's training: ``RunRecorder`` compared with ``wandb.log``.
+"""Measures the cost per step of recording a script: ``RunRecorder`` compared with ``wandb.log``, and ``Recorder``.
 
     python benchmarks/recorder.py --wandb PYTHON-WITH-WANDB
+    python benchmarks/recorder.py --loop
 
 ``RunRecorder.on_train_batch_end`` is timed in a real ``fit`` of a small model, ``wandb.log`` in a process that logs the
-same two values at the rate of that ``fit``. They are measured in turn.
+same two values at the rate of that ``fit``. They are measured in turn. ``Recorder.log`` is timed in a loop of its own.
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -73,11 +75,36 @@ def log(steps: int, rate: float) -> dict[str, float]:
     return {"rate": rate, "microseconds": 1e6 * spent / steps}
 
 
+def loop(rounds: int) -> None:
+    """Time ``Recorder.log``, 1,000 calls per round; between the rounds, the recorder thread writes them."""
+    import numpy as np
+
+    from accel_engine import Recorder
+
+    print("| values | `Recorder.log`, µs per call | of these on the processor |")
+    print("|---|---|---|")
+    with Recorder("benchmark") as run:
+        steps = itertools.count()
+        for count in (2, 10):
+            for name, kind in (("Python floats", float), ("NumPy scalars", np.float32)):
+                values = {f"value_{number}": kind(number) for number in range(count)}
+                taken, worked = [], []
+                for _ in range(rounds):
+                    began, began_working = time.perf_counter(), time.thread_time()
+                    for step in itertools.islice(steps, 1000):
+                        run.log(step, **values)
+                    worked.append(1e3 * (time.thread_time() - began_working))
+                    taken.append(1e3 * (time.perf_counter() - began))
+                    time.sleep(0.5)
+                print(f"| {count} {name} | {_range(taken)} | {_range(worked)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wandb", type=Path, help="a Python with wandb; default: measure RunRecorder only")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--loop", action="store_true", help="measure Recorder only")
     parser.add_argument("--fit", type=int, metavar="UNITS", help=argparse.SUPPRESS)
     parser.add_argument("--log", type=float, metavar="RATE", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -85,15 +112,18 @@ def main() -> None:
         steps = arguments.steps
         print(json.dumps(fit(steps, arguments.fit) if arguments.fit else log(steps, arguments.log)), flush=True)
         return
-    environment = os.environ | {"ACCEL_TUI_HOME": tempfile.mkdtemp(prefix="accel-tui-benchmark-")}
+    os.environ["ACCEL_TUI_HOME"] = tempfile.mkdtemp(prefix="accel-tui-benchmark-")
 
     def measure(python: object, *options: object) -> dict[str, float]:
         command = [str(word) for word in (python, __file__, "--steps", arguments.steps, *options)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout.splitlines()[-1]))
 
     load = f"load {os.getloadavg()[0]:.1f}"
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {load}, {time.strftime('%Y-%m-%d')}")
+    if arguments.loop:
+        loop(arguments.rounds)
+        return
     print("| model | steps/s | ours, µs per step | `wandb.log`, µs per step |")
     print("|---|---|---|---|")
     for name, units in LAYERS.items():
@@ -107,9 +137,12 @@ def main() -> None:
 
 
 def _cell(measured: list[dict[str, float]]) -> str:
+    return _range([each["microseconds"] for each in measured]) if measured else "not measured"
+
+
+def _range(values: list[float]) -> str:
     """The median with the minimum and the maximum."""
-    values = [each["microseconds"] for each in measured]
-    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})" if values else "not measured"
+    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
 
 
 if __name__ == "__main__":

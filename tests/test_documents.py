@@ -58,7 +58,7 @@ def test_commands_are_understood(document: str, command: str) -> None:
 
 
 def test_documents_have_commands() -> None:
-    assert {"README.md", "data.md", "what-trains.md", "scripts.md"} <= {document for document, _ in COMMANDS}
+    assert {"README.md", "data.md", "what-trains.md", "recorded-scripts.md"} <= {document for document, _ in COMMANDS}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""Kinds of scripts that ``accel-tui run`` records unmodified: the rows of docs/scripts.md.
+"""Kinds of scripts that ``accel-tui run`` records unmodified: the rows of docs/recorded-scripts.md.
 
 Each row is a command for a file of ``scripts/``.
 """

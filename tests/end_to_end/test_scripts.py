@@ -1,6 +1,6 @@
 """Scripts that train as they do without accel-tui, and runs that equal what the scripts themselves record.
 
-Each script runs plainly and with ``accel-tui run``: ``make scripts`` runs all of docs/scripts.md, else some of them.
+Each script runs plainly and with ``accel-tui run``: ``make scripts`` runs all of docs/recorded-scripts.md, else some.
 """
 
 import json
@@ -25,7 +25,7 @@ from accel_engine.run.run_paths import LOG
 
 from .script_table import ROWS, SCRIPTS, Script, document_lines
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scripts.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "recorded-scripts.md"
 
 USUAL = (
     "transfer_learning",
