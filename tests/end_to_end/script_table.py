@@ -179,7 +179,7 @@ SECTIONS = (
             Script(
                 "Autoencoder: clean, then noisy",
                 "denoising_autoencoder.py",
-                (Part("functional", 2, 8), Part("functional", 3, 8)),
+                (Part("functional", 2, 8, last_batch=52 / 64), Part("functional", 3, 8, last_batch=52 / 64)),
             ),
             Script("K-fold cross-validation", "k_fold.py", (Part("sequential", 4, 13, last_batch=1 / 2),) * 3),
             Script(
