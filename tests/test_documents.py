@@ -31,7 +31,7 @@ def commands(document: Path) -> list[str]:
     """The indented lines that call the program, and commands in tables."""
     text = document.read_text(encoding="utf-8")
     lines = re.findall(r"^    (accel-tui .*)$", text, re.MULTILINE)
-    return [*lines, *re.findall(r"^\|.*`(accel-tui train [^`]*)`", text, re.MULTILINE)]
+    return [*lines, *re.findall(r"^\|.*`(accel-tui (?:train|run) [^`]*)`", text, re.MULTILINE)]
 
 
 def parse(command: str) -> tuple[str, dict[str, Any]]:
@@ -58,7 +58,7 @@ def test_commands_are_understood(document: str, command: str) -> None:
 
 
 def test_documents_have_commands() -> None:
-    assert {"README.md", "data.md", "what-trains.md"} <= {document for document, _ in COMMANDS}
+    assert {"README.md", "data.md", "what-trains.md", "recorded-scripts.md"} <= {document for document, _ in COMMANDS}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

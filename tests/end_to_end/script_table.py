@@ -42,7 +42,7 @@ class Script:
         parts: Its calls of ``fit``.
         patterns: For a loop of its own, the patterns of ``--parse``: each with a named group, and maybe ``step``.
         status: Its exit status.
-        packages: Packages that it imports, besides those that accel-tui installs.
+        package: A package that it needs and accel-tui does not install.
         repeatable: Whether two runs print the same and write the same history.
         history: Where it writes its history.
     """
@@ -52,7 +52,7 @@ class Script:
     parts: tuple[Part, ...] = ()
     patterns: tuple[str, ...] = ()
     status: int = 0
-    packages: tuple[str, ...] = ()
+    package: str = ""
     repeatable: bool = True
     history: str = "history.json"
 
@@ -112,9 +112,9 @@ class Script:
     @property
     def trained_by(self) -> str:
         """The libraries that train it."""
-        if not self.packages:
+        if not self.package:
             return "TensorFlow"
-        library = {"jax": "JAX", "torch": "PyTorch"}[self.packages[0]]
+        library = {"jax": "JAX", "torch": "PyTorch"}[self.package]
         return f"Keras on {library}" if self.parts else library
 
 
@@ -131,8 +131,6 @@ class Section:
     title: str
     rows: tuple[Script, ...]
 
-
-JAX, TORCH = ("jax",), ("torch",)
 
 SECTIONS = (
     Section(
@@ -181,7 +179,7 @@ SECTIONS = (
             Script(
                 "Autoencoder: clean, then noisy",
                 "denoising_autoencoder.py",
-                (Part("functional", 2, 8), Part("functional", 3, 8)),
+                (Part("functional", 2, 8, last_batch=52 / 64), Part("functional", 3, 8, last_batch=52 / 64)),
             ),
             Script("K-fold cross-validation", "k_fold.py", (Part("sequential", 4, 13, last_batch=1 / 2),) * 3),
             Script(
@@ -238,20 +236,20 @@ SECTIONS = (
                 patterns=(r"^(?P<step>\d+) \[D loss: (?P<d_loss>[\d.]+)", r"G loss: (?P<g_loss>[\d.]+)"),
             ),
             Script("MirroredStrategy", "mirrored_loop.py", patterns=(r"Loss: (?P<loss>[\d.]+)",)),
-            Script("JAX", "jax_loop.py --num-epochs 4", patterns=(r"loss=(?P<loss>[\d.]+)",), packages=JAX),
+            Script("JAX", "jax_loop.py --num-epochs 4", patterns=(r"loss=(?P<loss>[\d.]+)",), package="jax"),
             Script(
                 "PyTorch with a DataLoader",
                 "torch_loop.py --epochs 2",
                 patterns=(r"Loss: (?P<loss>[\d.]+)",),
-                packages=TORCH,
+                package="torch",
             ),
         ),
     ),
     Section(
         "Other backends of Keras",
         (
-            Script("JAX", "jax_backend.py", (Part("custom_model", 3, 16), Part("sequential", 3, 12)), packages=JAX),
-            Script("PyTorch", "torch_backend.py", (Part("sequential", 3, 16),), packages=TORCH),
+            Script("JAX", "jax_backend.py", (Part("custom_model", 3, 16), Part("sequential", 3, 12)), package="jax"),
+            Script("PyTorch", "torch_backend.py", (Part("sequential", 3, 16),), package="torch"),
         ),
     ),
     Section(
