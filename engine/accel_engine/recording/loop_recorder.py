@@ -1,6 +1,7 @@
 """Records a training loop that a script has written itself."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -158,8 +159,9 @@ class Recorder:
         self._end(error)
 
     def __del__(self) -> None:
-        if self._session:
-            self._session.leave()
+        with suppress(Exception):  # Python would print it
+            if self._session:
+                self._session.leave()
 
     def give_up(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
