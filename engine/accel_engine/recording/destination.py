@@ -44,6 +44,10 @@ class Destination(Protocol):
         epochs: Epochs ended in the run so far.
     """
 
+    @property
+    def directory(self) -> Path | None:
+        """The run's directory; ``None`` before there is one."""
+
     samples_devices: bool
     step: int
     epochs: int
@@ -63,21 +67,25 @@ class OwnRun:
         make: Returns the run's directory, creating it if needed; called in the recorder thread.
         step: Steps taken in the run so far.
         epochs: Epochs ended in the run so far.
+
+    Attributes:
+        directory: The run's directory; ``None`` before there is one.
     """
 
     samples_devices = True
 
     def __init__(self, make: Callable[[], Path], step: int = 0, epochs: int = 0) -> None:
         self._make = make
+        self.directory: Path | None = None
         self.step = step
         self.epochs = epochs
 
     def open(self, started: RunStarted) -> RecordedRun:
         """Lock the run and write its start."""
-        directory = self._make()
-        writer = OwnRunWriter(directory)
+        self.directory = self._make()
+        writer = OwnRunWriter(self.directory)
         try:
-            writer.begin(replace(started, run=directory.name))
+            writer.begin(replace(started, run=self.directory.name))
         except BaseException:
             writer.close()
             raise

@@ -1,6 +1,7 @@
 """Records a training loop that a script has written itself."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +26,9 @@ class Recorder:
     It needs no TensorFlow, and takes the values of any framework. A call takes microseconds; a thread converts and
     writes the values. It never raises an exception: what is wrong is in the run's log and among its warnings.
 
-    The run ends with the ``with`` block, with :meth:`close`, or with the script. An exception in the block, or one that
-    ends the script, makes it a failed run. A forked child records nothing.
+    The run ends with the ``with`` block, with :meth:`close`, when nothing refers to the recorder any more, or with the
+    script. An exception in the block, or one that ends the script, makes it a failed run. A forked child records
+    nothing.
 
     Args:
         name: A name for the run; that of the script by default.
@@ -34,11 +36,9 @@ class Recorder:
             object with attributes, such as :class:`argparse.Namespace`.
         steps: How many steps the loop will take, for the progress and the remaining time.
 
-    Attributes:
-        directory: The run's directory; ``None`` if no run could be created.
     """
 
-    directory: Path | None = None
+    _destination: Destination | None = None
     _session: LoopSession | None = None
     _is_closed = False
     _has_warned = False
@@ -47,10 +47,21 @@ class Recorder:
     @guarded
     def __init__(self, name: str = "", *, config: Any = None, steps: int | None = None) -> None:
         values: dict[str, Any] = {"name": str(name) or script.name(), "data": script.name()}
-        if settings := flat_config(config):
-            values["config"] = settings
-        self._session = LoopSession(self._destination(values), values, steps)
+        total, problems = 0, []
+        try:
+            values |= {"config": settings} if (settings := flat_config(config)) else {}
+        except Exception as error:  # noqa: BLE001 (of the user's own objects)
+            problems.append(f"config is not recorded: {format_error(error)}")
+        if isinstance(steps, int) and steps > 0:
+            total = steps
+        elif steps is not None:
+            problems.append(f"steps is left out: it is a whole number from 1, not {steps!r:.80}")
+        # It must not refer to this recorder, so that it is noticed when nothing refers to that any more.
+        self._destination = part.begin(values) or OwnRun(partial(create_recorded, values, script.command()))
+        self._session = LoopSession(self._destination, values, total)
         self._session.begin()
+        for problem in problems:
+            self._session.warn(problem)
 
     @guarded
     def log(self, /, step: Any, values: Mapping[str, Any] | None = None, **named: Any) -> None:
@@ -106,6 +117,11 @@ class Recorder:
                 session.log_media(step, name, partial(_histogram, held(each)))
 
     @property
+    def directory(self) -> Path | None:
+        """The run's directory; ``None`` if no run could be created."""
+        return self._destination.directory if self._destination else None
+
+    @property
     def should_stop(self) -> bool:
         """Whether someone has asked the script to stop; it decides when."""
         return self._session is not None and self._session.should_stop
@@ -142,6 +158,11 @@ class Recorder:
     ) -> None:
         self._end(error)
 
+    def __del__(self) -> None:
+        with suppress(Exception):  # Python would print it
+            if self._session:
+                self._session.leave()
+
     def give_up(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
         message = format_error(error)
@@ -167,16 +188,6 @@ class Recorder:
         if self._is_closed:
             raise RunError("the recorder is closed")
         return session if session and session.writing else None
-
-    def _destination(self, values: dict[str, Any]) -> Destination:
-        if script_part := part.begin(values):
-            self.directory = script_part.directory
-            return script_part
-        return OwnRun(partial(self._make, values))
-
-    def _make(self, values: dict[str, Any]) -> Path:
-        self.directory = create_recorded(values, script.command())
-        return self.directory
 
 
 def _image(value: Any) -> Image:

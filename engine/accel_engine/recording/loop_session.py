@@ -48,13 +48,13 @@ class LoopSession:
     Args:
         destination: Where to write.
         values: The known plan fields.
-        steps: Steps that the loop will take; ``None`` if unknown.
+        steps: Steps that the loop will take; 0 if unknown.
 
     Attributes:
         should_stop: Whether a command has asked to stop.
     """
 
-    def __init__(self, destination: Destination, values: Mapping[str, Any], steps: int | None) -> None:
+    def __init__(self, destination: Destination, values: Mapping[str, Any], steps: int) -> None:
         self.should_stop = False
         self._stopped = ""
         self._logged: deque[LoggedRow] = deque()
@@ -143,6 +143,11 @@ class LoopSession:
             phase = Phase.PAUSED if command.name == "pause" else Phase.TRAINING
             self._thread.put(PhaseChanged(time=clock.now(), phase=phase))
         return command
+
+    def leave(self) -> None:
+        """End the run without waiting, as nobody can log any more."""
+        self._outcome = self._outcome or (Outcome.FINISHED, "")
+        self._thread.put(None)
 
     def end(self, error: BaseException | None) -> bool:
         """End the run; return whether everything is written.

@@ -25,6 +25,9 @@ EPOCH = "epoch"
 MAX_STEP = 1 << 53
 """Later steps are left out: they are no longer exact as floats."""
 
+MAX_JUMP = 10_000_000
+"""Most steps that may be left out between two: a run has room for every step, also for those without a value."""
+
 _VALIDATION = re.compile(r"val(idation)?[^a-z0-9](?=.)", re.IGNORECASE)
 """The beginning of a name of a metric of validation, such as ``val_loss`` or ``val/loss``."""
 
@@ -73,6 +76,13 @@ class LoopSteps:
                     "back",
                     f"step {number - self._before:,} is left out, as it comes after step "
                     f"{self._step - self._before:,}: steps must rise",
+                )
+                continue
+            if number - self._step >= MAX_JUMP:
+                self.warn_once(
+                    "jump",
+                    f"step {number - self._before:,} is left out, as it comes {MAX_JUMP:,} steps after the last or "
+                    "more: count updates, not examples or tokens",
                 )
                 continue
             yield from self._add(number, time, values)

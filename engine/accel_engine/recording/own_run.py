@@ -1,10 +1,20 @@
-"""Writes a run in the process of a script, which may do anything to its own descriptors."""
+"""Writes a run in the process of a script, which may do anything to its own descriptors.
+
+When a script has closed all descriptors, the next file that it opens gets the number of one of the run's files. SQLite
+must not write there. So each write checks the descriptors first, and the script's next ``open`` waits for the end of a
+write, or of a reading of the devices: until then the closed numbers belong to nobody, and whatever uses them fails.
+"""
 
 import ctypes
+import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
+from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.recording.open_files import OpenFiles
@@ -14,6 +24,12 @@ from accel_engine.run.writer import RunWriter
 
 FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK)
 """The files that a writer has open."""
+
+WAIT_SECONDS = 1.0
+"""How long an ``open`` of the script waits at most, after it has closed the run's files."""
+
+_OPENING = frozenset({"open", "sqlite3.connect", "socket.__new__"})
+"""Audit events that precede the opening of a descriptor."""
 
 
 class OwnRunWriter(RunWriter):
@@ -28,48 +44,111 @@ class OwnRunWriter(RunWriter):
 
     def __init__(self, directory: Path) -> None:
         self._files: OpenFiles | None = None
-        self._is_abandoned = False
         super().__init__(directory)
 
     def begin(self, started: RunStarted | None = None) -> None:
         """Lock the run, and write its start."""
         super().begin(started)
         self._files = OpenFiles([self.directory / name for name in FILES])
+        _writers.add(self)
+        _observe_opening()
 
     def write_event(self, event: Event) -> None:
         """Add an event."""
         if isinstance(event, Warned):
-            write_log(self.directory, event.message)
+            _write_log(self.directory, event.message)
         super().write_event(event)
 
     def close(self) -> None:
         """Close the database and release the lock, unless the script has closed them."""
         with suppress(RunError):
             super().close()
+        _writers.discard(self)
+
+    def wait_if_closed(self) -> None:
+        """Wait for the end of the present write and reading, if the script has closed the run's files."""
+        if not self._files or self._files.are_open:
+            return
+        if self._lock.acquire(timeout=WAIT_SECONDS):
+            self._lock.release()
+        until = time.monotonic() + WAIT_SECONDS
+        while any(sampler.is_reading for sampler in _samplers) and time.monotonic() < until:
+            time.sleep(0.001)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        if self._files and not self._files.are_open:
-            self._abandon()
-        with super()._writing():
-            yield
+        try:
+            with super()._writing():
+                self._check_files()
+                yield
+        except RunError:
+            self._check_files()  # they may be the reason
+            raise
 
-    def _abandon(self) -> None:
-        """Write nothing more: SQLite would write into, and then close, what is now the script's own file.
+    def _check_files(self) -> None:
+        """Write nothing more if the script has closed the files.
 
         Raises:
-            RunError: Always.
+            RunError: It has closed them.
         """
-        message = "the script has closed the files of the run: start it with accel-tui run, which keeps them open"
-        if not self._is_abandoned:
-            self._is_abandoned = True
+        if not self._files or self._files.are_open:
+            return
+        if self in _writers:
+            _writers.discard(self)
+            OwnSampler.closes = False
             # Never freed, as that would close the descriptors; not even at the end of the process.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
             self._release()  # it closes the lock only if that is still its own
-        raise RunError(message)
+        raise RunError("the script has closed the files of the run: start it with accel-tui run, which keeps them open")
+
+    def _close(self) -> None:
+        super()._close()
+        self._files = None
 
 
-def write_log(directory: Path, message: str) -> None:
+class OwnSampler(Sampler):
+    """Samples the devices in the process of a script.
+
+    Attributes:
+        closes: Whether the descriptors of drivers are still their own, so that they can be closed.
+    """
+
+    closes = True
+
+    def start(self) -> None:
+        """Start sampling."""
+        _samplers.add(self)
+        super().start()
+
+    def stop(self, *, close: bool = True) -> None:
+        """Stop sampling."""
+        super().stop(close=close and self.closes)
+        _samplers.discard(self)
+
+
+def _write_log(directory: Path, message: str) -> None:
     """Add a message to the log of a run; a full disk does not take it."""
     with suppress(OSError), (directory / LOG).open("a") as log:
         log.write(f"accel-tui: {message}\n")
+
+
+_writers: set[OwnRunWriter] = set()
+"""The writers of this process that have their files open."""
+
+_samplers: set[OwnSampler] = set()
+"""The samplers of this process."""
+
+os.register_at_fork(after_in_child=_writers.clear)
+
+
+@cache
+def _observe_opening() -> None:
+    """Be called whenever this process opens something; Python cannot undo this."""
+    sys.addaudithook(_before_opening)
+
+
+def _before_opening(event: str, _: tuple[object, ...]) -> None:
+    if event in _OPENING and _writers:
+        with suppress(Exception):  # it would reach the script
+            for writer in tuple(_writers):
+                writer.wait_if_closed()

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from accel_engine import clock
-from accel_engine.devices import Sampler
 from accel_engine.errors import DatabaseError, RunError, format_error
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.recording.destination import Destination, RecordedRun
 from accel_engine.recording.error_guard import warn
+from accel_engine.recording.own_run import OwnSampler
 from accel_engine.recording.write_queue import (
     AnyValues,
     PendingAnswer,
@@ -79,7 +79,7 @@ class RecorderThread:
         self.steps = started.first_step
         self.writing = False
         self.polls = 0
-        self._sampler: Sampler | None = None
+        self._sampler: OwnSampler | None = None
         self._mailbox = mailbox
         self._left: Callable[[bool], RunEnded | None] | None = left
         self._collect = collect
@@ -165,7 +165,7 @@ class RecorderThread:
                 self._started_signal.put(None)
                 if self._destination.samples_devices:
                     # Samples are queued, too, so that only this thread meets write errors.
-                    self._sampler = Sampler(self.put, engine=os.getpid())
+                    self._sampler = OwnSampler(self.put, engine=os.getpid())
                     self._sampler.start()
                 try:
                     self._write(run)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from accel_engine.errors import DataError
 from accel_engine.recording.error_guard import value_or_none
 
 Setting: TypeAlias = bool | int | float | str | None
@@ -30,9 +31,13 @@ def flat_config(config: Any) -> dict[str, Setting]:
         Settings by name; the names of nested ones are joined with dots. What JSON has no type for is a text.
 
     Raises:
-        TypeError: It is neither.
+        DataError: It is neither.
     """
-    values = {} if config is None else config if isinstance(config, Mapping) else vars(config)
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping) and not hasattr(config, "__dict__"):
+        raise DataError(f"{type(config).__name__} is not a mapping")
+    values = config if isinstance(config, Mapping) else vars(config)
     settings = _settings("", values, 0)
     return dict(setting for setting, _ in zip(settings, range(MAX_SETTINGS), strict=False))
 

@@ -15,9 +15,16 @@ FUNCTIONS = functions_of(OF_LOOPS | OF_BOTH) | {
     "loop_recorder.create_recorded": (MODULES["loop_recorder"], "create_recorded"),
     "loop_recorder.image_of": (MODULES["loop_recorder"], "image_of"),
 }
-CALLS = {"Recorder.__enter__", "Recorder.__exit__", "Recorder.close", "Recorder.command", "Recorder.show"}
+CALLS = {
+    "Recorder.__del__",
+    "Recorder.__enter__",
+    "Recorder.__exit__",
+    "Recorder.close",
+    "Recorder.command",
+    "Recorder.show",
+}
 CALLS |= {f"Recorder.{name}" for name in ("__init__", "log", "log_image", "log_text", "log_histogram")}
-"""What a script calls; each catches its own faults."""
+"""What a script or Python calls; each catches its own faults."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +56,7 @@ def test_every_call_of_a_script_is_guarded() -> None:
     public = {f"Recorder.{name}" for name, value in vars(Recorder).items() if inspect.isfunction(value)}
 
     assert public >= CALLS
-    for name in CALLS - {"Recorder.__enter__"}:
+    for name in CALLS - {"Recorder.__del__", "Recorder.__enter__"}:
         assert hasattr(getattr(Recorder, name.partition(".")[2]), "__wrapped__"), name
 
 

@@ -1,5 +1,6 @@
 """What a recorder writes of a script's own loop."""
 
+import argparse
 import math
 import threading
 import warnings
@@ -269,6 +270,37 @@ def test_settings_of_any_kind_are_stored() -> None:
     stored = Read(run.directory).info.plan_values["config"]
     assert stored | {"lr": 0.5, "model.depth": 3, "model.act": None, "sizes": "[1, 2]", "5": "nan"} == stored
     assert [value for name, value in stored.items() if name.startswith("loop.self")] == [str(loop)]
+
+
+def test_an_object_with_attributes_is_a_configuration() -> None:
+    with Recorder(config=argparse.Namespace(lr=0.5, path=Path("a"))) as run:
+        pass
+
+    assert Read(run.directory).info.plan_values["config"] == {"lr": 0.5, "path": "a"}
+
+
+def test_arguments_that_cannot_be_used_are_told_in_the_run() -> None:
+    with Recorder(config=5, steps="many") as run:  # type: ignore[arg-type]
+        run.log(0, loss=1.0)
+        run.log(20_000_000, loss=1.0)
+
+    assert sorted(warned(run)) == [
+        "config is not recorded: int is not a mapping",
+        "step 20,000,000 is left out, as it comes 10,000,000 steps after the last or more: "
+        "count updates, not examples or tokens",
+        "steps is left out: it is a whole number from 1, not 'many'",
+    ]
+    assert Read(run.directory).series("loss").tolist() == [1.0]
+
+
+def test_the_run_ends_when_nothing_refers_to_its_recorder(wait_until: Callable[..., None]) -> None:
+    run = Recorder()
+    run.log(0, loss=1.0)
+    directory = run.directory
+    del run
+
+    wait_until(lambda: Read(directory).info.status is Status.FINISHED, "the end")
+    assert Read(directory).series("loss").tolist() == [1.0]
 
 
 # Commands
