@@ -8,13 +8,13 @@ from accel_engine.events import Outcome
 _MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
 
 
-def ending_of(status: int, stopped: str, last_line: str) -> tuple[Outcome, str, str]:
+def ending_of(status: int, stopped: str, last_words: str) -> tuple[Outcome, str, str]:
     """The outcome of a script's run, its reason, and a hint.
 
     Args:
         status: The exit status, or the negative number of the signal that killed the script.
         stopped: Who stopped the training by a command; empty if nobody did.
-        last_line: The last line of the output, where Python says what an exception is.
+        last_words: The exception in the output, or its last line.
     """
     if status == 0:
         return (Outcome.STOPPED if stopped else Outcome.FINISHED), stopped, ""
@@ -29,5 +29,5 @@ def ending_of(status: int, stopped: str, last_line: str) -> tuple[Outcome, str, 
             else f"signal {-status}"
         )
         return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
-    said = f": {last_line[:MAX_REASON_LENGTH]}" if last_line and status == 1 else ""
+    said = f": {last_words[:MAX_REASON_LENGTH]}" if last_words and status == 1 else ""
     return Outcome.FAILED, f"the script exited with status {status}{said}", ""

@@ -12,7 +12,7 @@ from accel_engine.scripts.output_log import OutputLog
 from accel_engine.scripts.output_parser import OutputParser, ParsedLine
 from accel_engine.scripts.streams import TERMINAL, Streams
 
-LAST_LINE_BYTES = 4096
+LAST_BYTES = 1 << 14
 """How much of the end of the output is kept, to say why a script failed."""
 
 
@@ -64,10 +64,9 @@ class OutputCopier:
         return not self._thread.is_alive()
 
     @property
-    def last_line(self) -> str:
-        """The last line of the output so far."""
-        lines = self._last.decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    def last_words(self) -> str:
+        """The exception of the last traceback in the end of the output, or the last line."""
+        return last_words(self._last.decode(errors="replace"))
 
     def _copy(self) -> None:
         sources = dict(self._streams.sources)
@@ -93,7 +92,7 @@ class OutputCopier:
         if not data:
             return False
         self._log.write(data, terminal=source == TERMINAL)
-        self._last = (self._last + data)[-LAST_LINE_BYTES:]
+        self._last = (self._last + data)[-LAST_BYTES:]
         if self._attached:
             self._attached.show(source, data)
         if lines := self._parser.feed(source, data):
@@ -122,3 +121,12 @@ class OutputCopier:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._keys else 0)
         with suppress(KeyError):
             self._selector.modify(terminal, events, TERMINAL)
+
+
+def last_words(output: str) -> str:
+    """The exception of the last traceback in an output, in one line, or its last line."""
+    *_, end = output.rpartition("Traceback (most recent call last):")
+    lines = [line for line in end.splitlines() if line.strip()]
+    if end != output and (exceptions := [line for line in lines if not line[0].isspace()]):
+        return exceptions[0].strip()
+    return lines[-1].strip() if lines else ""

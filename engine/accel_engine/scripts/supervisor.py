@@ -161,4 +161,4 @@ class ScriptSupervisor:
         if self._parsed:
             self._parsed.finish()
         stopped = self._stop_origin or self._run.stopped
-        self._run.end(*ending_of(status, stopped, self._copier.last_line))
+        self._run.end(*ending_of(status, stopped, self._copier.last_words))

@@ -19,7 +19,7 @@ class _FitRecorder(RunRecorder):
     def give_up(self, error: Exception) -> None:
         """Stop recording this ``fit``."""
         fit, self._recorded = self._recorded, None
-        part.report(f"this fit is not recorded any more: {format_error(error)}")
+        part.report(f"this fit is not recorded{' any more' if fit else ''}: {format_error(error)}")
         if fit:
             fit.fail(error)
 

@@ -1,0 +1,29 @@
+"""Why a script failed, from its output."""
+
+import pytest
+
+from accel_engine.scripts.output_copier import last_words
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+    fail()
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("", ""),
+        ("step 1\nno GPU found\n\n", "no GPU found"),
+        (f"step 1\n{TRACEBACK}ValueError: oh no\n", "ValueError: oh no"),
+        (
+            f"{TRACEBACK}tf.InvalidArgumentError: Graph error\n\nDetected at node x\n [[x]] [Op:y]\n",
+            "tf.InvalidArgumentError: Graph error",
+        ),
+        (f"{TRACEBACK}KeyError: 1\n\nDuring handling, another:\n\n{TRACEBACK}ValueError: later\n", "ValueError: later"),
+        (TRACEBACK, "fail()"),
+    ],
+)
+def test_the_exception_of_the_last_traceback_counts_or_the_last_line(output: str, found: str) -> None:
+    assert last_words(output) == found
