@@ -135,9 +135,7 @@ def _unfilter(values: Pixels, filters: npt.NDArray[np.uint8]) -> None:
             left,
             np.where(from_above <= from_corner, above, above_left),
         )
-        predicted = np.choose(
-            filters[rows, None], (np.zeros_like(left), left, above, (left + above) >> 1, paeth)
-        )
+        predicted = np.choose(filters[rows, None], (np.zeros_like(left), left, above, (left + above) >> 1, paeth))
         found = (values[rows, diagonal - rows] + predicted) & 0xFF
         values[rows, diagonal - rows] = found
         before, last = last, before

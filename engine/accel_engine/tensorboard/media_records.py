@@ -3,6 +3,8 @@
 Sources: ``event.proto``, ``summary.proto``, ``histogram.proto`` and ``tensor.proto`` of TensorFlow.
 """
 
+import math
+
 from accel_engine import png
 from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
@@ -10,7 +12,7 @@ from accel_engine.tensorboard.records import summary_record
 
 _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9  # fields of Summary.Value
 _HEIGHT, _WIDTH, _CHANNELS, _ENCODED = 1, 2, 3, 4  # of Summary.Image
-_MIN, _MAX, _COUNT, _LIMITS, _BUCKETS = 1, 2, 3, 6, 7  # of HistogramProto
+_MIN, _MAX, _COUNT, _SUM, _LIMITS, _BUCKETS = 1, 2, 3, 4, 6, 7  # of HistogramProto
 _TYPE, _SHAPE, _STRINGS = 1, 2, 8  # of TensorProto
 _DIMENSION, _SIZE = 2, 1  # of TensorShapeProto and its Dim
 _STRING = 7  # a DataType
@@ -44,10 +46,13 @@ def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
 
 
 def _histogram(histogram: Histogram) -> bytes:
-    """A ``HistogramProto``; without sums, as bins do not have them."""
+    """A ``HistogramProto``; its sum is unknown, but NaN if some values are not finite, which only its count includes."""
+    total = double_field(_COUNT, float(histogram.counts.sum()) + histogram.not_finite)
+    if histogram.not_finite:
+        total += double_field(_SUM, math.nan)
     if not len(histogram.counts):
-        return b""
+        return total
     ends = double_field(_MIN, histogram.edges[0]) + double_field(_MAX, histogram.edges[-1])
     limits = bytes_field(_LIMITS, histogram.edges[1:].astype("<f8").tobytes())
     buckets = bytes_field(_BUCKETS, histogram.counts.astype("<f8").tobytes())
-    return ends + double_field(_COUNT, float(histogram.counts.sum())) + limits + buckets
+    return ends + total + limits + buckets
