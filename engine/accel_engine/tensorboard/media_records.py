@@ -46,7 +46,7 @@ def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
 
 
 def _histogram(histogram: Histogram) -> bytes:
-    """A ``HistogramProto``; its sum is unknown, but NaN if some values are not finite, which only its count includes."""
+    """A ``HistogramProto``, whose sum is NaN if values are not finite, which only its count includes."""
     total = double_field(_COUNT, float(histogram.counts.sum()) + histogram.not_finite)
     if histogram.not_finite:
         total += double_field(_SUM, math.nan)
