@@ -21,7 +21,7 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
     Raises:
         RunError: The run cannot be written.
     """
-    unreadable: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by reason and name
+    unreadable: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by kind and reason; by name
     too_large: Counter[str] = Counter()  # by name
     first_error = ""
     which = np.repeat(np.arange(len(run.media)), [len(media.points.steps) for media in run.media])
@@ -34,14 +34,15 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
             item = media.read(float(media.points.values[row]))
             writer.write_media(int(steps[at]), time if math.isfinite(time) else began, media.name, item)
         except ValueError as error:
-            unreadable[f"{media.kind}s are left out: {error}"][media.name] += 1
+            unreadable[media.kind, str(error)][media.name] += 1
         except RunError as error:
             if not isinstance(error.__cause__, ValueError):  # such as a full disk
                 raise
             too_large[media.name] += 1
             first_error = first_error or str(error)
-    for reason, names in unreadable.items():
-        run.notes.append(f"{names.total():,} {reason}, in {named(names)}")
+    for (kind, reason), names in unreadable.items():
+        plural = "s" if names.total() > 1 else ""
+        run.notes.append(f"left out: {names.total():,} {kind}{plural} in {named(names)}: {reason}")
     if too_large:
-        what = f"{too_large.total():,} images, texts or histograms are left out, in {named(too_large)}"
-        run.notes.append(f"{what}: {first_error}")
+        count = f"{too_large.total():,} of the images, texts and histograms"
+        run.notes.append(f"left out: {count} in {named(too_large)}: {first_error}")
