@@ -18,7 +18,8 @@ _HEADER = struct.Struct(">IIBBBBB")
 _LENGTH = struct.Struct(">I")
 _GRAY, _COLOUR, _PALETTE, _GRAY_WITH_OPACITY, _COLOUR_WITH_OPACITY = 0, 2, 3, 4, 6  # colour types
 _CHANNELS = {_GRAY: 1, _COLOUR: 3, _PALETTE: 1, _GRAY_WITH_OPACITY: 2, _COLOUR_WITH_OPACITY: 4}
-_AVERAGE, _PAETH = 3, 4  # filters; the lower ones need no names
+_PAETH = 4  # the last filter
+_NOTHING = np.zeros(1, np.int16)
 
 _MAX_SIDE = 1 << 14
 """Longest side of a filtered image: its pixels are computed a diagonal at a time."""
@@ -124,22 +125,21 @@ def _unfilter(values: Pixels, filters: npt.NDArray[np.uint8]) -> None:
         raise _damaged()
     # The last two diagonals by row, after a row of zeros for what is above the image.
     last, before = np.zeros((2, height + 1, channels), np.int16)
+    flat, apart = values.reshape(-1, channels), max(width - 1, 1)  # pixels between those of a diagonal
+    by_row = filters.astype(np.intp)[:, None]
     for diagonal in range(height + width - 1):
         low, high = max(0, diagonal - width + 1), min(height, diagonal + 1)
-        rows = np.arange(low, high)
-        left, above, above_left = last[low + 1 : high + 1], last[low:high], before[low:high]
-        estimate = left + above - above_left
-        from_left, from_above, from_corner = (np.abs(estimate - each) for each in (left, above, above_left))
-        paeth = np.where(
-            (from_left <= from_above) & (from_left <= from_corner),
-            left,
-            np.where(from_above <= from_corner, above, above_left),
-        )
-        predicted = np.choose(filters[rows, None], (np.zeros_like(left), left, above, (left + above) >> 1, paeth))
-        found = (values[rows, diagonal - rows] + predicted) & 0xFF
-        values[rows, diagonal - rows] = found
+        first = low * width + diagonal - low
+        pixels = flat[first : first + (high - low - 1) * apart + 1 : apart]
+        left, above, corner = last[low + 1 : high + 1], last[low:high], before[low:high]
+        across, down = left - corner, above - corner  # from the corner
+        from_left, from_above, from_corner = np.abs(down), np.abs(across), np.abs(across + down)
+        nearest = np.where(from_above <= from_corner, above, corner)
+        nearest = np.where(from_left <= np.minimum(from_above, from_corner), left, nearest)
+        candidates = (_NOTHING, left, above, (left + above) >> 1, nearest)
+        pixels += by_row[low:high].choose(candidates).astype(np.uint8)  # modulo 256
         before, last = last, before
-        last[low + 1 : high + 1] = found
+        last[low + 1 : high + 1] = pixels
 
 
 def _coloured(indices: npt.NDArray[np.uint8], palette: bytes, opacity: bytes) -> Pixels:
