@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.imported_runs.metric_names import split_name
+from accel_engine.run.media import MediaItem, MediaKind
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.int64]
@@ -102,6 +103,23 @@ class Epoch:
     metrics: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class SourceMedia:
+    """The images, texts or histograms of one name. They are read one by one, as they may take much memory.
+
+    Attributes:
+        name: Their name.
+        kind: Their kind.
+        points: Where each is: its step, its time, and what ``read`` needs to find it.
+        read: Reads an item by the value of its point. Raises ``ValueError`` with a noun phrase for why it cannot.
+    """
+
+    name: str
+    kind: MediaKind
+    points: Points
+    read: Callable[[float], MediaItem]
+
+
 @dataclass(slots=True, kw_only=True)
 class SourceRun:
     """A run as another tool recorded it.
@@ -112,6 +130,7 @@ class SourceRun:
         series: The values of each step, counted from 0, by name.
         validations: The values of validations by name, at the steps taken by then.
         epochs: The epochs that ended, in order.
+        media: Images, texts and histograms.
         results: Final results besides the last values.
         config: Hyperparameters.
         note: The user's note.
@@ -125,6 +144,7 @@ class SourceRun:
     series: dict[str, Points] = field(default_factory=dict)
     validations: dict[str, Points] = field(default_factory=dict)
     epochs: list[Epoch] = field(default_factory=list)
+    media: list[SourceMedia] = field(default_factory=list)
     results: dict[str, float] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     note: str = ""

@@ -74,8 +74,8 @@ def import_run(
         run = source.read()
     except OSError as error:
         raise DataError(f"cannot read {error.filename or source.path}: {error.strerror or error}") from error
-    if not run.series and not run.validations:
-        raise DataError("; ".join([f"{source.path} has no scalars to import", *run.notes]))
+    if not run.series and not run.validations and not run.media:
+        raise DataError("; ".join([f"{source.path} has no values to import", *run.notes]))
     run.name = name or run.name
     run.tags = (*filter(None, map(valid_tag, run.tags)), *tags)
     return write(run, origin, written), run

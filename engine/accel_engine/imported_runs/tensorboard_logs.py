@@ -6,7 +6,8 @@ callback and ``accel-tui export`` write them.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import numpy as np
 from accel_engine.export.tables import shortest_texts
 from accel_engine.imported_runs.event_values import EventValues
 from accel_engine.imported_runs.metric_names import TRAINING_WORDS, VALIDATION_WORDS
-from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceRun, free_name
+from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceMedia, SourceRun, free_name
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.tensorboard.run_log import CUSTOM_PREFIX, DEVICES, THROUGHPUT_TAG
 
@@ -83,6 +84,7 @@ def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
             tags = validation if part in VALIDATION_WORDS else training
             for tag, points in found.points.items():
                 tags[free_name(tags, tag, f"{part}/{tag}")] = points
+            _add_media(run, found.media, part)
     if is_own:
         _add_own(run, training, validation)
     elif not _KERAS.isdisjoint((*training, *validation)):
@@ -92,6 +94,14 @@ def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
         run.add(validation, validated=True)
     run.validations = {name: _shortest(points) for name, points in run.validations.items()}
     return run
+
+
+def _add_media(run: SourceRun, found: Sequence[SourceMedia], part: str) -> None:
+    """Add images, texts and histograms; those of validation, and of names that are taken, get the part as a prefix."""
+    for media in found:
+        taken = {other.name for other in run.media if other.kind == media.kind}
+        names = (media.name, f"{part}/{media.name}")[part in VALIDATION_WORDS :]
+        run.media.append(replace(media, name=free_name(taken, *names)))
 
 
 def _add_own(run: SourceRun, training: Mapping[str, Points], validation: Mapping[str, Points]) -> None:
@@ -132,6 +142,14 @@ def _add_keras(run: SourceRun, training: Mapping[str, Points], validation: Mappi
     means = {name: at_ends(_shortest(points)) for name, points in epochs.items()}
     for number, step in ends.items():
         run.epochs.append(Epoch(number + 1, step, *_at(means, step)))
+    run.media = [
+        replace(media, points=at_ends(media.points)) if _is_of_epochs(media, ends) else media for media in run.media
+    ]
+
+
+def _is_of_epochs(media: SourceMedia, ends: Container[int]) -> bool:
+    """Whether Keras' callback logged the histograms or images of a weight, by epoch."""
+    return media.name.endswith(f"/{media.kind}") and all(epoch in ends for epoch in media.points.steps.tolist())
 
 
 def _epoch_ends(epochs: Sequence[Points], counted: Sequence[Points]) -> dict[int, int]:

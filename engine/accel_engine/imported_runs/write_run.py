@@ -6,12 +6,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
+from accel_engine.imported_runs.write_media import write_media
 from accel_engine.run.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
 from accel_engine.run.creation import create_imported
 from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
@@ -50,8 +52,10 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
     title = _line(run.name, NAME_LENGTH) or source.format
     values = {**{name: _plan_value(name, value) for name, value in run.config.items()}, "name": title}
     events = list(_events(run, names, steps, times))
-    began = min([*times[:1], *(event.time for event in events), *([run.began] if math.isfinite(run.began) else [])])
-    ended = max([*times[-1:], *(event.time for event in events)])
+    first = [run.began] if math.isfinite(run.began) else []
+    began = min([*times[:1], *(event.time for event in events), *first], default=written)
+    logged = [time for media in run.media if math.isfinite(time := float(media.points.times[-1]))]
+    ended = max([*times[-1:], *(event.time for event in events), *logged], default=began)
     with create_imported(values, source, began, run.host) as directory:
         with closing(RunWriter(directory)) as writer:
             writer.write_event(
@@ -66,6 +70,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
                     versions={},
                 )
             )
+            write_media(writer, run, began)
             for note in run.notes:
                 writer.write_event(Warned(time=began, message=note, severity="information"))
             for chunk in _chunks(run.series, names, steps, times, began):
@@ -83,13 +88,16 @@ def _limit(run: SourceRun) -> None:
     if rest := list(run.series)[MAX_SERIES:]:
         run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {named(rest)}")
         run.series = {name: run.series[name] for name in list(run.series)[:MAX_SERIES]}
-    found = _union(points.steps for points in run.series.values())
+    found = _union(points.steps for points in (*run.series.values(), *(media.points for media in run.media)))
     if len(found) and found[-1] >= MAX_STEP:
         run.notes.append(f"the steps reach {found[-1]:,}: the steps with values are numbered from 0 instead")
         run.series = {name: points.at(np.searchsorted(found, points.steps)) for name, points in run.series.items()}
         run.validations = {
             name: points.at(np.searchsorted(found, points.steps)) for name, points in run.validations.items()
         }
+        run.media = [
+            replace(media, points=media.points.at(np.searchsorted(found, media.points.steps))) for media in run.media
+        ]
         run.epochs = []
 
 
@@ -197,10 +205,11 @@ def _end(
     metrics = {names[name]: float(value) for name, value in {**last, **run.results}.items()}
     metrics |= {VALIDATION_PREFIX + names[name]: float(each.values[-1]) for name, each in run.validations.items()}
     taken, took = (float(each[-1] - each[0]) if len(each) else 0.0 for each in (steps, times))
+    measured = [*run.validations.values(), *(media.points for media in run.media)]
     return RunEnded(
         time=ended,
         outcome=Outcome.FINISHED,
-        steps=int(steps[-1]) + 1 if len(steps) else max(int(each.steps[-1]) for each in run.validations.values()),
+        steps=int(steps[-1]) + 1 if len(steps) else max(int(each.steps[-1]) for each in measured),
         epochs=run.epochs[-1].number if run.epochs else 0,
         seconds=seconds,
         steps_per_second=taken / took if took else 0.0,

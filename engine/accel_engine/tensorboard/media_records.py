@@ -1,18 +1,18 @@
 """Encodes images, texts and histograms as records of TensorBoard's event files.
 
-Sources: ``event.proto``, ``summary.proto``, ``histogram.proto`` and ``tensor.proto`` of TensorFlow; RFC 2083 for PNG.
+Sources: ``event.proto``, ``summary.proto``, ``histogram.proto`` and ``tensor.proto`` of TensorFlow.
 """
 
-import struct
-import zlib
+import math
 
+from accel_engine import png
 from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
 from accel_engine.tensorboard.records import summary_record
 
 _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9  # fields of Summary.Value
 _HEIGHT, _WIDTH, _CHANNELS, _ENCODED = 1, 2, 3, 4  # of Summary.Image
-_MIN, _MAX, _COUNT, _LIMITS, _BUCKETS = 1, 2, 3, 6, 7  # of HistogramProto
+_MIN, _MAX, _COUNT, _SUM, _LIMITS, _BUCKETS = 1, 2, 3, 4, 6, 7  # of HistogramProto
 _TYPE, _SHAPE, _STRINGS = 1, 2, 8  # of TensorProto
 _DIMENSION, _SIZE = 2, 1  # of TensorShapeProto and its Dim
 _STRING = 7  # a DataType
@@ -34,7 +34,7 @@ def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
         case Image(pixels):
             height, width, channels = pixels.shape
             sides = integer_field(_HEIGHT, height) + integer_field(_WIDTH, width) + integer_field(_CHANNELS, channels)
-            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png(item)))
+            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode(pixels)))
         case Text(text):
             shape = bytes_field(_SHAPE, bytes_field(_DIMENSION, integer_field(_SIZE, 1)))
             tensor = integer_field(_TYPE, _STRING) + shape + bytes_field(_STRINGS, text.encode("utf-8", "replace"))
@@ -45,25 +45,14 @@ def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
     return summary_record(tag, time, step, value + (bytes_field(_METADATA, about) if about else b""))
 
 
-def png(image: Image) -> bytes:
-    """Encode an image as PNG."""
-    height, width, channels = image.pixels.shape
-    colour = 0 if channels == 1 else 2
-    rows = b"".join(b"\0" + row.tobytes() for row in image.pixels)  # each begins with its filter: none
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(kind, data) for kind, data in parts)
-
-
-def _png_chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 def _histogram(histogram: Histogram) -> bytes:
-    """A ``HistogramProto``; without sums, as bins do not have them."""
+    """A ``HistogramProto``, whose sum is NaN if values are not finite, which only its count includes."""
+    total = double_field(_COUNT, float(histogram.counts.sum()) + histogram.not_finite)
+    if histogram.not_finite:
+        total += double_field(_SUM, math.nan)
     if not len(histogram.counts):
-        return b""
+        return total
     ends = double_field(_MIN, histogram.edges[0]) + double_field(_MAX, histogram.edges[-1])
     limits = bytes_field(_LIMITS, histogram.edges[1:].astype("<f8").tobytes())
     buckets = bytes_field(_BUCKETS, histogram.counts.astype("<f8").tobytes())
-    return ends + double_field(_COUNT, float(histogram.counts.sum())) + limits + buckets
+    return ends + total + limits + buckets

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
 from accel_engine.tensorboard.records import checksums
@@ -35,6 +35,28 @@ def new(tag: str, step: int, value: Any, time: float, plugin: str = "scalars", d
     return Event(
         wall_time=time, step=step, summary=Summary(value=[Summary.Value(tag=tag, tensor=tensor, metadata=metadata)])
     )
+
+
+def tensor(tag: str, step: int, value: Any, plugin: str, dtype: Any = None, about: str = "") -> Event:
+    """A tensor of any type."""
+    data = SummaryMetadata.PluginData(plugin_name=plugin)
+    metadata = SummaryMetadata(plugin_data=data, summary_description=about)
+    return item(tag, step, tensor=make_tensor_proto(value, dtype=dtype), metadata=metadata)
+
+
+def item(tag: str, step: int, **fields: Any) -> Event:
+    """A value of any kind, at 1000 s and a second per step."""
+    return Event(wall_time=1000.0 + step, step=step, summary=Summary(value=[Summary.Value(tag=tag, **fields)]))
+
+
+def old_image(tag: str, step: int, data: bytes) -> Event:
+    """An image of TensorFlow 1 and PyTorch."""
+    return item(tag, step, image=Summary.Image(encoded_image_string=data))
+
+
+def old_histogram(tag: str, step: int, limits: Sequence[float], counts: Sequence[float], **fields: float) -> Event:
+    """A histogram of TensorFlow 1 and PyTorch; ``fields`` are its min, max and so on."""
+    return item(tag, step, histo=HistogramProto(bucket_limit=limits, bucket=counts, num=sum(counts), **fields))
 
 
 def restart(step: int, time: float) -> Event:

@@ -7,6 +7,7 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Event, Validated
 from accel_engine.run import RunReader
+from accel_engine.run.media import LoggedItem, serialize
 
 
 def series(directory: Path) -> dict[str, list[tuple[int, float]]]:
@@ -46,3 +47,14 @@ def epochs(directory: Path) -> list[tuple[int, int, dict[str, float]]]:
     """Number, step and metrics of each epoch."""
     found = (event for event in events(directory, EpochEnded) if isinstance(event, EpochEnded))
     return [(event.epoch, event.step, event.metrics) for event in found]
+
+
+def items(directory: Path) -> list[LoggedItem]:
+    """Images, texts and histograms, in the order in which they were written."""
+    with closing(RunReader(directory)) as reader:
+        return list(reader.media_items())
+
+
+def stored(directory: Path) -> list[tuple[str, int, float, tuple[str, str, bytes]]]:
+    """Name, step and time of each item, and its contents in a form that can be compared, sorted."""
+    return sorted((each.name, each.step, each.time, serialize(each.item)) for each in items(directory))

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.compat.proto.summary_pb2 import Summary
 
 from accel_engine.imported_runs.event_values import EventValues
-from engine.imported_runs.event_files import new, old, restart, write
+from engine.imported_runs.event_files import item, new, old, restart, write
 
 
 def points(values: EventValues) -> dict[str, list[tuple[int, float]]]:
@@ -26,15 +27,12 @@ def test_scalars_of_all_tools(tmp_path: Path) -> None:
     assert (found.began, found.notes) == (1000.0, [])
 
 
-def test_what_is_no_scalar_is_counted(tmp_path: Path) -> None:
-    events = [
-        new("image", 0, [1.0, 2.0], 1001.0, "images"),
-        new("text", 0, [1.0], 1001.0, "text"),
-        old("a", 0, 1.0, 1001.0),
-    ]
-    found = EventValues([write(tmp_path, [*events, new("text", 1, [1.0], 1002.0, "text")])])
+def test_what_a_run_does_not_store_is_counted(tmp_path: Path) -> None:
+    events = [new("graph", step, [1.0], 1001.0, "graphs") for step in range(2)]
+    sound = item("sound", 0, audio=Summary.Audio(sample_rate=8000.0))
+    found = EventValues([write(tmp_path, [*events, old("a", 0, 1.0, 1001.0), sound])])
     assert list(found.points) == ["a"]
-    assert found.notes == ["only scalars are imported; left out: 2 text, 1 images"]
+    assert found.notes == ["only scalars, images, texts and histograms are imported; left out: 2 graphs, 1 audio"]
 
 
 def test_files_of_one_run_are_read_in_the_order_of_their_times(tmp_path: Path) -> None:

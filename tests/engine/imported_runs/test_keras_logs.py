@@ -21,7 +21,7 @@ def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | 
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     callbacks = [
-        keras.callbacks.TensorBoard(tmp_path / "logs", update_freq=frequency),
+        keras.callbacks.TensorBoard(tmp_path / "logs", update_freq=frequency, histogram_freq=1),
         keras.callbacks.CSVLogger(tmp_path / "log.csv"),
     ]
     fitted = model.fit(x, x[:, :1], batch_size=8, epochs=3, validation_split=1 / 3, verbose=0, callbacks=callbacks)
@@ -35,3 +35,4 @@ def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | 
     assert [epoch.step for epoch in log.epochs] == [4, 8, 12]
     assert log.series["loss"].steps.tolist() == ([3, 7, 11] if frequency == "epoch" else [*range(12)])
     assert log.series["loss"].values[[-1]] == pytest.approx(losses[-1:])
+    assert {(media.kind, tuple(media.points.steps.tolist())) for media in log.media} == {("histogram", (4, 8, 12))}

@@ -11,9 +11,10 @@ from accel_engine.imported_runs.source_run import SourceRun
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, runs_directory
+from accel_engine.run.media import Image, Text, histogram_of, image_of
 from accel_engine.tensorboard.run_log import RunLog
 from engine.imported_runs import reading
-from engine.imported_runs.event_files import new, old, write
+from engine.imported_runs.event_files import new, old, tensor, write
 from recorded_run import started
 
 
@@ -129,3 +130,43 @@ def test_what_is_exported_comes_back_equal(tmp_path: Path, monkeypatch: pytest.M
     assert reading.series(imported) == reading.series(directory)
     assert reading.validations(imported) == reading.validations(directory)
     assert reading.times(imported) == pytest.approx(reading.times(directory), abs=1e-5)
+
+
+def test_exported_images_texts_and_histograms_come_back_equal(tmp_path: Path) -> None:
+    directory, random = create(Plan()), np.random.default_rng(0)
+    with closing(RunWriter(directory)) as writer:
+        writer.begin(started(time=1000.0))
+        writer.write_chunk(0, 1000.0, 1001.0, {"loss": np.ones(4)})
+        for step in (0, 4):
+            time = 1000.0 + step
+            writer.write_media(step, time, "samples", Image(random.integers(0, 256, (5, 7, 3), np.uint8), "cut"))
+            writer.write_media(step, time, "masks", image_of(random.random((3, 5, 7))[..., None]))
+            writer.write_media(step, time, "words", Text(f"é\n{step}" * 5000))
+            writer.write_media(step, time, "empty", Text(""))
+            writer.write_media(step, time, "weights", histogram_of([*random.normal(size=100), np.nan]))
+            writer.write_media(step, time, "zeros", histogram_of(np.zeros(3)))
+            writer.write_media(step, time, "broken", histogram_of([np.nan, np.inf]))
+    with closing(RunReader(directory)) as reader, closing(RunLog(reader, tmp_path / "log")) as log:
+        log.extend()
+    (source,) = find(tmp_path / "log")
+    name, run = import_run(source)
+    assert run.notes == []
+    assert reading.stored(runs_directory() / name) == reading.stored(directory)
+
+
+def test_names_of_images_of_several_directories(tmp_path: Path) -> None:
+    for part in (".", "train", "validation"):
+        write(tmp_path / "run" / part, [tensor("words", 1, part, "text"), old("loss", 0, 1.0, 1001.0)])
+    run = the_run(tmp_path)
+    assert [media.name for media in run.media] == ["words", "train/words", "validation/words"]
+
+
+def test_weights_of_keras_are_at_the_ends_of_epochs(tmp_path: Path) -> None:
+    keras(tmp_path, batches=True, evaluations=False)
+    events = [tensor(f"dense/kernel/{kind}", epoch, "x", "text") for epoch in range(2) for kind in ("text", "other")]
+    write(tmp_path / "train", events, time=2000)
+    run = the_run(tmp_path)
+    assert {media.name: media.points.steps.tolist() for media in run.media} == {
+        "dense/kernel/text": [3, 6],
+        "dense/kernel/other": [0, 1],
+    }

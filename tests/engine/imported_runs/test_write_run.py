@@ -187,6 +187,6 @@ def test_a_source_without_values(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("step,word\n0,hello\n")
     with pytest.raises(
-        DataError, match=r"a\.csv has no scalars to import; columns that are not numbers are left out: word"
+        DataError, match=r"a\.csv has no values to import; columns that are not numbers are left out: word"
     ):
         import_run(find(file)[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run import list_runs, runs_directory
-from engine.imported_runs.event_files import old, write
+from engine.imported_runs.event_files import old, old_image, tensor, write
 
 TABLE = "step,time,loss,val_loss\n0,1700000000,0.5,\n1,1700000001,0.25,0.75\n"
 
@@ -41,6 +41,14 @@ def test_notes_are_printed_and_stay_in_the_run(run_command, here):
     assert result.status == 0
     assert "columns that are not numbers are left out: word" in result.err
     assert "note: columns that are not numbers are left out: word" in run_command("watch last").out
+
+
+def test_images_that_are_left_out_are_in_a_note(run_command, here):
+    write(here / "images", [old_image("\x1b[2Jsamples", 0, b"\xff\xd8\xff"), tensor("word", 0, "hello", "text")])
+    result = run_command("import images")
+    assert (result.status, "left out: 1 image in" in result.err, "JPEG" in result.err) == (0, True, True)
+    assert "\x1b" not in result.out + result.err + run_command("watch last").out
+    assert run_command("runs").status == 0
 
 
 def test_a_name_and_tags(run_command, imported):

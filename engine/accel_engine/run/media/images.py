@@ -103,8 +103,10 @@ def _levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _on_white(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    opacity = pixels[..., 3:].astype(np.float32) / 255
-    return cast("npt.NDArray[np.uint8]", np.rint(255 - opacity * (255.0 - pixels[..., :3])).astype(np.uint8))
+    """Mix the colours with white, ``255 - opacity / 255 * (255 - colour)``, in the 16 bits that this takes."""
+    opacity = pixels[..., 3:].astype(np.uint16)
+    mixed = np.uint16(255 * 255 + 127) - opacity * (255 - pixels[..., :3])
+    return cast("npt.NDArray[np.uint8]", (mixed // 255).astype(np.uint8))
 
 
 def _grid(pictures: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], int]:
