@@ -306,7 +306,7 @@ def test_a_pause_needs_a_fit(scripts: Scripts, wait_until: Callable[..., None]) 
         process.communicate("\n")
     answer = read_answer(last().directory, number)
     assert answer
-    assert answer == (False, "no fit is running: a script has no pause of its own")
+    assert answer == (False, "no fit is running: only a fit can be paused")
 
 
 def test_what_the_script_leaves_behind_prints_on_into_the_log(

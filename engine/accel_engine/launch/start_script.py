@@ -35,7 +35,8 @@ class Script:
             UsageError: There is none.
         """
         if not self.module and not os.path.exists(self.path):
-            raise UsageError(f"no script {self.path!r} in {os.getcwd()}")
+            hint = "; leave 'python' out" if os.path.basename(self.path).startswith("python") else ""
+            raise UsageError(f"no script {self.path!r} in {os.getcwd()}{hint}")
         if not self.module and os.path.isdir(self.path) and not os.path.exists(os.path.join(self.path, "__main__.py")):
             raise UsageError(f"{self.path} is a folder without a __main__.py: name the script in it")
 
@@ -76,7 +77,7 @@ def start_script(
     patterns: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     attach: socket.socket | None = None,
-) -> "subprocess.Popen[bytes]":
+) -> None:
     """Start a script under a supervisor in a session of its own.
 
     Args:
@@ -86,9 +87,6 @@ def start_script(
         environment: Additional environment variables.
         attach: Connects the supervisor with this process, which shows the output; without one, the script gets no
             input, and its output goes to the log only.
-
-    Returns:
-        The supervisor.
 
     Raises:
         RunError: The run cannot be written.
@@ -114,7 +112,7 @@ def start_script(
         if attach:
             attach.close()
     assign_process(directory, process.pid)
-    return process
+    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
 
 
 def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[str, str]:

@@ -43,6 +43,7 @@ class OutputCopier:
         self._attached = attached
         self._on_lines = on_lines
         self._on_message = on_message
+        self._open = dict(streams.sources)
         self._keys = b""
         self._last = b""
         self._selector = selectors.DefaultSelector()
@@ -69,14 +70,14 @@ class OutputCopier:
         return last_words(self._last.decode(errors="replace"))
 
     def _copy(self) -> None:
-        sources = dict(self._streams.sources)
-        while sources:
+        while self._open:
             for key, events in self._selector.select():
                 if key.data is self._attached:
                     self._receive()
+                elif key.data not in self._open:  # closed a moment ago
+                    continue
                 elif events & selectors.EVENT_READ and not self._read(key.data, key.fd):
-                    self._selector.unregister(key.fd)
-                    del sources[key.data]
+                    self._close(key.data)
                 elif events & selectors.EVENT_WRITE:
                     self._write_keys()
         self._on_lines(self._parser.finish())
@@ -105,15 +106,23 @@ class OutputCopier:
             if "keys" in message[0]:
                 self._keys += message[1]
                 self._write_keys()
+            elif (source := message[0].get("closed")) in self._open:
+                self._close(source)
             else:
                 self._on_message(message)
         if not self._attached.is_open:
             self._selector.unregister(self._attached)
 
+    def _close(self, source: str) -> None:
+        """Close a stream: a script that goes on writing to a pipe gets an error."""
+        descriptor = self._open.pop(source)
+        self._selector.unregister(descriptor)
+        os.close(descriptor)
+
     def _write_keys(self) -> None:
         """Write keys to the script's terminal, as far as it takes them now."""
         terminal = self._streams.terminal
-        if terminal is None or TERMINAL not in self._streams.sources:
+        if terminal is None or TERMINAL not in self._open:
             return
         with suppress(OSError):
             while self._keys:

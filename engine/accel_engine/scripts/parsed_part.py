@@ -21,6 +21,9 @@ LAST_STEP_SECONDS = 1.0
 MAX_LINES = 100_000
 """How many lines wait for a full disk; later ones are counted."""
 
+MAX_JUMP = 1_000_000
+"""Maximum number of steps that a line may skip; a larger number is none of a step, such as a time."""
+
 NAME = "output"
 """The part's name."""
 
@@ -67,7 +70,7 @@ class ParsedPart:
         while not last:
             last = self._finishing.wait(WRITE_SECONDS)
             lines = [self._lines.popleft() for _ in range(len(self._lines))]
-            if lines and self._begin():
+            if lines and self._begin(lines[0].time):
                 self._add_rows(lines)
             self._write_rows(everything=last)
             if self._dropped:
@@ -76,13 +79,13 @@ class ParsedPart:
         if self._part and self._part is self._run.part:
             self._run.end_part(self._result())
 
-    def _begin(self) -> bool:
-        """Begin a part; return whether it is the one that is being recorded."""
+    def _begin(self, time: float) -> bool:
+        """Begin a part with a line of this time; return whether it is the one that is being recorded."""
         if self._run.part is None:
             self._rows.clear()
             self._part = self._run.begin_part({"name": NAME}, parsed=True)
             self._is_counted = False
-            self._next, self._ended = self._part.step, self._part.time
+            self._next, self._ended = self._part.step, time
             self._run.write_event(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
         return self._run.part is self._part
 
@@ -106,9 +109,10 @@ class ParsedPart:
         if self._is_counted or not self._part or not number.is_integer():
             return expected
         step = self._part.step + int(number)
-        if step < expected - 1:
+        if step < expected - 1 or step > expected + MAX_JUMP:
             self._is_counted = True
-            self._warn_once(f"the output has step {int(number):,} after a later one: from here on, lines are counted")
+            why = "after a later one" if step < expected else f"after {expected - 1 - self._part.step:,}"
+            self._warn_once(f"the output has step {int(number):,} {why}: from here on, lines are counted")
             return expected
         return step
 

@@ -44,6 +44,16 @@ INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 """What one command after another to stop now sends."""
 
 
+ONLY_IN_FIT = {
+    "pause": "only a fit can be paused",
+    "resume": "only a fit can be paused and resumed",
+    "learning_rate": "only the learning rate of a fit can be set",
+    "checkpoint": "only the script can save checkpoints",
+    "validate": "only the script can validate",
+}
+"""Why each other command has no effect outside of a fit."""
+
+
 class ScriptSupervisor:
     """Supervises one script.
 
@@ -132,8 +142,7 @@ class ScriptSupervisor:
     def _handle(self, command: Command) -> None:
         """Handle a command that is not for a part."""
         if command.name not in ("stop", "stop_now"):
-            action = command.name.replace("_", " ")
-            answer_command(self._run, command, f"no fit is running: a script has no {action} of its own", obeyed=False)
+            answer_command(self._run, command, f"no fit is running: {ONLY_IN_FIT[command.name]}", obeyed=False)
             return
         number = INTERRUPTIONS[min(self._interruptions, len(INTERRUPTIONS) - 1)]
         self._interruptions += 1

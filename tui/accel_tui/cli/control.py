@@ -20,6 +20,13 @@ PATIENCE = 10.0
 
 INTERVAL = 0.05
 
+_ACTIONS = {
+    "stop_now": "stop",
+    "checkpoint": "write a checkpoint",
+    "learning_rate": "change the learning rate",
+}
+"""What a command does, where its name does not say it."""
+
 _run = click.argument("run")
 _wait = click.option("--wait/--no-wait", default=True, help="Wait for the answer of the engine.  [default: --wait]")
 
@@ -118,7 +125,7 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
         time.sleep(INTERVAL)
     obeyed, message = reply
     if not obeyed:
-        raise RunError(f"run {directory.name} did not {name.replace('_', ' ')}: {message}")
+        raise RunError(f"run {directory.name} did not {_ACTIONS.get(name, name)}: {message}")
     write(f"{directory.name}: {message}")
     return 0
 

@@ -93,7 +93,9 @@ def run(
         print_to_stderr(
             f"run {directory.name}; it keeps running without this terminal: accel-tui watch {directory.name}"
         )
-    return _exit(ScriptTerminal(mine).run())
+    with mine:
+        status = ScriptTerminal(mine).run()
+    return _exit(status)
 
 
 def _script(module: str | None, script: str | None, arguments: tuple[str, ...]) -> Script:

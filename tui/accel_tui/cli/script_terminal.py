@@ -13,6 +13,7 @@ from typing import Any
 
 from accel_engine.errors import RunError
 from accel_engine.recording.supervised.wire import MessageReader, pack
+from accel_tui.cli.output import print_to_stderr
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 """Signals to this process that are meant for the script."""
@@ -36,7 +37,8 @@ class ScriptTerminal:
         os.set_blocking(self._woken, False)
         self._original: list[Any] | None = None
         self._status: int | None = None
-        self._shown = {"stdout": 1, "stderr": 2, "terminal": next((fd for fd in (1, 2, 0) if os.isatty(fd)), 1)}
+        self._terminal = next((fd for fd in (1, 2, 0) if os.isatty(fd)), 1)
+        self._shown = {"stdout": 1, "stderr": 2, "terminal": self._terminal}
 
     def run(self) -> int:
         """Connect until the script ends.
@@ -98,7 +100,7 @@ class ScriptTerminal:
         while message := self._reader.next():
             values, data = message
             if source := values.get("output"):
-                self._write(self._shown[source], data)
+                self._write(source, data)
             elif values.get("started"):  # its terminal has got the settings of this one
                 self._claim()
             elif "exit" in values:
@@ -108,10 +110,17 @@ class ScriptTerminal:
         if not is_open and self._status is None:
             raise RunError("the supervisor of the script is gone: see accel-tui runs")
 
-    def _write(self, descriptor: int, data: bytes) -> None:
-        """Write output; to a pipe without a reader, no more, as the script would see."""
-        while data:
-            data = data[os.write(descriptor, data) :]
+    def _write(self, source: str, data: bytes) -> None:
+        """Write output of a stream; if its reader is gone, the script meets that itself, as without accel-tui."""
+        try:
+            while data and source in self._shown:
+                data = data[os.write(self._shown[source], data) :]
+        except BrokenPipeError:
+            del self._shown[source]
+            self._send({"closed": source})
+        except OSError as error:
+            del self._shown[source]
+            print_to_stderr(f"cannot write the script's output here, only to its log: {error.strerror}")
 
     def _suspend(self) -> None:
         """Suspend this process, as the script is."""
@@ -151,9 +160,7 @@ class ScriptTerminal:
 
     def _send_size(self) -> None:
         with suppress(OSError):
-            rows, columns, *_ = struct.unpack(
-                "HHHH", fcntl.ioctl(self._shown["terminal"], termios.TIOCGWINSZ, bytes(8))
-            )
+            rows, columns, *_ = struct.unpack("HHHH", fcntl.ioctl(self._terminal, termios.TIOCGWINSZ, bytes(8)))
             self._send({"size": [rows, columns]})
 
     def _send(self, values: dict[str, Any], data: bytes = b"") -> None:
