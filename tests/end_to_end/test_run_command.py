@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -146,6 +147,85 @@ def test_a_script_ends_as_with_python(scripts: Scripts, text: str, status: Statu
     assert (last().status, reason()) == (status, why)
 
 
+@pytest.mark.parametrize("arguments", [("-m", "resnet", "--epochs", "3"), ("--parse",), ("--detach", "--name")])
+def test_the_options_of_a_script_are_not_ours(scripts: Scripts, arguments: tuple[str, ...]) -> None:
+    name = scripts.write("train.py", "import sys; print(sys.argv)")
+
+    recorded = scripts.recorded("--name", "first try", name, *arguments)
+
+    assert recorded.stdout == scripts.plainly(name, *arguments).stdout
+    assert last().name == "first try"
+
+
+def test_files_in_the_current_directory_do_not_reach_the_supervisor(scripts: Scripts) -> None:
+    for module in ("random", "queue", "socket", "types", "numpy", "platform", "sqlite3"):
+        scripts.write(f"{module}.py", "raise SystemExit('a file of the user')")
+    name = scripts.write("folder/train.py", "print('trained')")
+
+    assert scripts.recorded(name).stdout == "trained\n"
+    assert last().status is Status.FINISHED
+
+
+def test_a_long_directory_for_temporary_files_is_no_hindrance(
+    scripts: Scripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / ("x" * 120)
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+
+    assert scripts.recorded(scripts.write("train.py", "print('trained')")).stdout == "trained\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_standard_streams_are_no_hindrance(scripts: Scripts, closed: str) -> None:
+    name = scripts.write("train.py", "open('ran', 'w')")
+    subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *scripts.command(name)], cwd=scripts.directory, check=True)
+
+    assert (scripts.directory / "ran").exists()
+    assert last().status is Status.FINISHED
+
+
+def test_a_script_whose_reader_is_gone_ends_as_with_python(scripts: Scripts) -> None:
+    name = scripts.write("train.py", "while True: print('x' * 100)")
+    with scripts.start(name) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert "BrokenPipeError" in process.stderr.read()
+        assert process.wait() == 1
+    assert reason().startswith("the script exited with status 1: BrokenPipeError")
+
+
+def test_ctrl_c_right_after_the_start_reaches_the_script(scripts: Scripts, wait_until: Callable[..., None]) -> None:
+    name = scripts.write("train.py", "import time; time.sleep(1000)")
+    with scripts.start(name) as process:
+        wait_until(lambda: psutil.Process(process.pid).children(), "the supervisor")
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == -signal.SIGINT
+    assert last().status is Status.STOPPED
+
+
+@pytest.mark.parametrize("redirected", ["</dev/null", "| cat"])
+def test_ctrl_z_suspends_a_script_and_whatever_its_output_goes_to(scripts: Scripts, redirected: str) -> None:
+    name = scripts.write(
+        "train.py", "import time\nfor i in range(100_000): print('tick', i, flush=True); time.sleep(0.05)"
+    )
+    command = f"{shlex.join(scripts.command(name))} {redirected}"
+    with Terminal(["bash", "--norc", "-i"], directory=scripts.directory, environment={"PS1": "ready> "}) as terminal:
+        terminal.wait_for("ready>")
+        terminal.send(command, "enter")
+        terminal.wait_for("tick 3")
+        terminal.send("ctrl+z")
+        terminal.wait_for("Stopped")
+        terminal.send("echo $((40 + 2))", "enter")
+        terminal.wait_for("42")
+        terminal.send("fg", "enter")
+        terminal.wait_for(lambda text: "tick" in text.rpartition("fg")[2])
+        terminal.send("ctrl+c")
+        terminal.wait_for(lambda text: text.rstrip().endswith("ready>"))
+
+
 def test_wrong_usage_is_told_before_anything_starts(scripts: Scripts) -> None:
     name = scripts.write("train.py", "")
 
@@ -179,7 +259,7 @@ def test_a_signal_reaches_the_handler_of_the_script(scripts: Scripts) -> None:
         assert process.stdout.readline() == "saved\n"
         process.send_signal(signal.SIGTERM)
         assert (process.wait(), process.stderr.read()) == (1, "my own end\n")
-    assert reason() == "the script exited with status 1: my own end"
+    assert reason() == "the script exited with status 1; it last printed: my own end"
 
 
 def test_a_terminal_is_one_for_the_script(scripts: Scripts) -> None:
@@ -284,17 +364,24 @@ def test_stopping_a_script_interrupts_it_then_terminates_it_then_kills_it(
     )
     scripts.recorded("--detach", name)
     wait_until(lambda: "ready" in log(), "the script")
-    for command, sent in (("stop", "SIGINT"), ("stop_now", "SIGTERM"), ("stop_now", "SIGKILL")):
+    said = "ready\n"
+    for command, sent, words in (
+        ("stop", "SIGINT", "not yet\n"),
+        ("stop", "SIGINT", "not yet\n"),
+        ("stop_now", "SIGINT", "not yet\n"),
+        ("stop_now", "SIGTERM", "no\n"),
+        ("stop_now", "SIGKILL", ""),
+    ):
         number = request(last().directory, command)
         wait_until(lambda number=number: read_answer(last().directory, number), "the answer")
         answer = read_answer(last().directory, number)
         assert answer
         assert answer[0]
         assert sent in answer[1]
-        wait_until(lambda: "not yet" in log(), "the interrupt")
+        said += words
+        wait_until(lambda said=said: log() == said, "the signal")
     ended(wait_until, Status.STOPPED)
-    assert log() == "ready\nnot yet\nno\n"
-    assert reason().startswith("stop without checkpoint requested by ")
+    assert reason().startswith("interrupt requested by ")
 
 
 def test_a_pause_needs_a_fit(scripts: Scripts, wait_until: Callable[..., None]) -> None:
@@ -325,7 +412,9 @@ def test_what_the_script_leaves_behind_prints_on_into_the_log(
         assert process.wait() == 0
         assert last().status is Status.FINISHED
         (scripts.directory / "goes-on").touch()
-        wait_until(lambda: log() == "done\nlate\n", "the late line")
+        assert process.stdout
+        assert process.stdout.read() == "done\nlate\n"
+    assert log() == "done\nlate\n"
 
 
 def test_patterns_record_the_values_that_a_script_prints(scripts: Scripts) -> None:

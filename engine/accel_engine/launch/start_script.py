@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +99,8 @@ def start_script(
     nothing = None if attach else subprocess.DEVNULL
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
+            # -P: the supervisor imports nothing from the current directory, where a file may have any name
+            [sys.executable, "-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
             stdin=nothing,
             stdout=nothing,
             stderr=nothing,
@@ -111,7 +113,8 @@ def start_script(
     finally:
         if attach:
             attach.close()
-    assign_process(directory, process.pid)
+    with suppress(RunError):  # it runs already, and writes this itself
+        assign_process(directory, process.pid)
     process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
 
 

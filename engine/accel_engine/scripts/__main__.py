@@ -28,7 +28,6 @@ def main() -> int:
     if options.attach is not None:
         connection = socket.socket(fileno=options.attach)
         connection.set_inheritable(False)
-    shows_terminal = any(map(os.isatty, (1, 2)))
     # The script starts before the modules that write its run are imported: it does not wait for them.
     streams, listener = open_streams(), Listener()
     script = ScriptProcess(options.arguments, environment(listener.address), streams)
@@ -37,7 +36,7 @@ def main() -> int:
     from accel_engine.scripts.attached_terminal import AttachedTerminal
     from accel_engine.scripts.supervisor import ScriptSupervisor
 
-    attached = AttachedTerminal(connection, is_terminal=shows_terminal) if connection else None
+    attached = AttachedTerminal(connection) if connection else None
     if attached:
         attached.send({"started": True})
     ScriptSupervisor(options.run, script, streams, listener, options.parse, attached).run()
@@ -52,7 +51,8 @@ def _leave_streams(run: Path) -> None:
     log = os.open(run / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for descriptor, file in ((0, null), (1, log), (2, log)):
         os.dup2(file, descriptor)
-        os.close(file) if file != log or descriptor == 2 else None
+    os.close(null)
+    os.close(log)
 
 
 if __name__ == "__main__":

@@ -4,32 +4,41 @@ The messages are those of :mod:`accel_engine.recording.supervised.wire`. It may 
 """
 
 import socket
+import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
+from accel_engine.scripts.streams import TERMINAL
 
-STALLED_SECONDS = 5.0
-"""How long a terminal may take no output, e.g. over a broken connection, before output is left out there."""
+MAX_WAITING_BYTES = 4 << 20
+"""Maximum output that waits for the command."""
+
+SKIPPED = b"\r\naccel-tui: output is missing here, as the terminal did not respond; the log has all of it\r\n"
 
 
 class AttachedTerminal:
-    """The foreground command's end of the script's terminal and pipes.
+    """The foreground command's end of the script's terminal and pipes; a thread sends.
+
+    A terminal that takes no output, as over a broken connection, does not hold up the script: output is left out
+    there. A pipe loses nothing: the script waits, as without accel-tui.
 
     Args:
         connection: Connected to the command.
-        is_terminal: Whether the output goes to a terminal: if that hangs, the script does not wait for it.
-            A pipe loses nothing: the script waits, as without accel-tui.
     """
 
-    def __init__(self, connection: socket.socket, *, is_terminal: bool) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._reader = MessageReader(connection)
-        self._is_stalled = False
+        self._messages: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._is_skipping = self._is_closing = False
+        self._changed = threading.Condition()
         self.is_open = True
         """Whether the command is still there."""
-        if is_terminal:
-            connection.settimeout(STALLED_SECONDS)
+        self._thread = threading.Thread(target=self._send_all, name="terminal", daemon=True)
+        self._thread.start()
 
     def fileno(self) -> int:
         """The descriptor, for a selector."""
@@ -37,12 +46,10 @@ class AttachedTerminal:
 
     def receive(self) -> list[Message]:
         """Return the messages that have arrived."""
-        timeout = self._connection.gettimeout()
         try:
-            self.is_open = self._reader.receive()
+            self.is_open = self._reader.receive() and self.is_open
         except OSError:
             self.is_open = False
-        self._connection.settimeout(timeout)
         messages: list[Message] = []
         while message := self._reader.next():
             messages.append(message)
@@ -50,21 +57,46 @@ class AttachedTerminal:
 
     def show(self, source: str, data: bytes) -> None:
         """Send output of a stream."""
-        if self._is_stalled:
-            return
-        self._send({"output": source}, data)
+        with self._changed:
+            if source != TERMINAL:
+                self._changed.wait_for(lambda: self._waiting_bytes < MAX_WAITING_BYTES or not self.is_open)
+            elif self._waiting_bytes >= MAX_WAITING_BYTES:
+                if not self._is_skipping:
+                    self._put({"output": source}, SKIPPED)
+                self._is_skipping = True
+                return
+            self._is_skipping = False
+            self._put({"output": source}, data)
 
     def send(self, values: Mapping[str, Any]) -> None:
         """Send a message."""
-        self._send(values, b"")
+        with self._changed:
+            self._put(values)
 
-    def _send(self, values: Mapping[str, Any], data: bytes) -> None:
-        if not self.is_open:
-            return
-        try:
-            self._connection.sendall(pack(dict(values), data))
-        except TimeoutError:
-            self._is_stalled = True  # a part of a message is sent: nothing can follow
-            self.is_open = False
-        except OSError:
-            self.is_open = False
+    def close(self) -> None:
+        """Wait until all is sent, or the command is gone."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._connection.close()
+
+    def _put(self, values: Mapping[str, Any], data: bytes = b"") -> None:
+        self._messages.append(pack(dict(values), data))
+        self._waiting_bytes += len(self._messages[-1])
+        self._changed.notify_all()
+
+    def _send_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._messages or self._is_closing)
+                if not self._messages:
+                    return
+                message = self._messages.popleft()
+            try:
+                self._connection.sendall(message)
+            except OSError:
+                self.is_open = False
+            with self._changed:
+                self._waiting_bytes -= len(message)
+                self._changed.notify_all()

@@ -8,18 +8,23 @@ from accel_engine.events import Outcome
 _MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
 
 
-def ending_of(status: int, stopped: str, last_words: str) -> tuple[Outcome, str, str]:
+_INTERRUPTED = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
+"""How a script ends that was asked to by a signal."""
+
+
+def ending_of(status: int, interrupted: str, stopped: str, last_words: str) -> tuple[Outcome, str, str]:
     """The outcome of a script's run, its reason, and a hint.
 
     Args:
         status: The exit status, or the negative number of the signal that killed the script.
-        stopped: Who stopped the training by a command; empty if nobody did.
-        last_words: The exception in the output, or its last line.
+        interrupted: Who interrupted the script by a command; empty if nobody did.
+        stopped: Who stopped the last part by a command; empty if nobody did.
+        last_words: Why it failed, by its output.
     """
+    if interrupted and status in _INTERRUPTED:
+        return Outcome.STOPPED, interrupted, ""
     if status == 0:
         return (Outcome.STOPPED if stopped else Outcome.FINISHED), stopped, ""
-    if stopped:
-        return Outcome.STOPPED, stopped, ""
     if -status == signal.SIGINT:
         return Outcome.STOPPED, "interrupted from the keyboard", ""
     if status < 0:
@@ -29,5 +34,5 @@ def ending_of(status: int, stopped: str, last_words: str) -> tuple[Outcome, str,
             else f"signal {-status}"
         )
         return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
-    said = f": {last_words[:MAX_REASON_LENGTH]}" if last_words and status == 1 else ""
+    said = last_words[:MAX_REASON_LENGTH] if status == 1 else ""
     return Outcome.FAILED, f"the script exited with status {status}{said}", ""

@@ -66,7 +66,7 @@ class OutputCopier:
 
     @property
     def last_words(self) -> str:
-        """The exception of the last traceback in the end of the output, or the last line."""
+        """Why the script failed, by the end of its output; see :func:`last_words`."""
         return last_words(self._last.decode(errors="replace"))
 
     def _copy(self) -> None:
@@ -133,9 +133,9 @@ class OutputCopier:
 
 
 def last_words(output: str) -> str:
-    """The exception of the last traceback in an output, in one line, or its last line."""
+    """What an output says of the end: ``: ValueError: ...`` of the last traceback, or the last line as such."""
     *_, end = output.rpartition("Traceback (most recent call last):")
     lines = [line for line in end.splitlines() if line.strip()]
     if end != output and (exceptions := [line for line in lines if not line[0].isspace()]):
-        return exceptions[0].strip()
-    return lines[-1].strip() if lines else ""
+        return f": {exceptions[0].strip()}"
+    return f"; it last printed: {lines[-1].strip()}" if lines else ""

@@ -88,7 +88,8 @@ class ScriptSupervisor:
         self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
         self._sampler = Sampler(self._run.write_samples, engine=script.pid)
         self._interruptions = 0
-        self._stop_origin = ""
+        self._has_killed = False
+        self._interrupted = ""
 
     def run(self) -> None:
         """Supervise until the script has ended, and all that has its streams open."""
@@ -144,13 +145,20 @@ class ScriptSupervisor:
         if command.name not in ("stop", "stop_now"):
             answer_command(self._run, command, f"no fit is running: {ONLY_IN_FIT[command.name]}", obeyed=False)
             return
-        number = INTERRUPTIONS[min(self._interruptions, len(INTERRUPTIONS) - 1)]
-        self._interruptions += 1
-        self._stop_origin = f"interrupt requested by {command.who}"
+        number = signal.SIGINT
+        if command.name == "stop_now":
+            number = self._next_interruption
+            self._interruptions += 1
+        self._has_killed = self._has_killed or number == signal.SIGKILL
+        self._interrupted = f"interrupt requested by {command.who}"
         self._script.send(number, group=number != signal.SIGTERM)
-        after = "" if number == signal.SIGKILL else "; stop it now once more if it does not end"
+        after = "" if number == signal.SIGKILL else f"; accel-tui stop --now sends {self._next_interruption.name}"
         how = ", as Ctrl-C does" if number == signal.SIGINT else ""
         answer_command(self._run, command, f"sent {number.name} to the script{how}{after}", obeyed=True)
+
+    @property
+    def _next_interruption(self) -> signal.Signals:
+        return INTERRUPTIONS[min(self._interruptions, len(INTERRUPTIONS) - 1)]
 
     def _end(self, status: int) -> None:
         self._copier.wait(DRAIN_SECONDS)
@@ -159,15 +167,17 @@ class ScriptSupervisor:
         end.start()
         end.join(END_SECONDS)
         if self._attached:
-            self._attached.send({"exit": status})
+            self._attached.send({"exit": status, "open": not self._copier.wait(0)})
         self._listener.close()
         end.join()
         self._copier.wait(None)
+        if self._attached:
+            self._attached.close()
         self._log.close()
 
     def _write_end(self, status: int) -> None:
         self._sampler.stop()
         if self._parsed:
             self._parsed.finish()
-        stopped = self._stop_origin or self._run.stopped
-        self._run.end(*ending_of(status, stopped, self._copier.last_words))
+        interrupted = self._interrupted if status != -signal.SIGKILL or self._has_killed else ""
+        self._run.end(*ending_of(status, interrupted, self._run.stopped, self._copier.last_words))

@@ -31,12 +31,12 @@ def directory(home: Path, tmp_path: Path) -> Iterator[Path]:
     path.write_text(LOOP)
     script = Script(str(path))
     directory = create_script_run(script, "", ())
-    supervisor = start_script(directory, script, patterns=[VALUES])
+    start_script(directory, script, patterns=[VALUES])
     wait_until(lambda: of_kind(directory, PartStarted), "the first part")
     yield directory
     if not of_kind(directory, RunEnded):
         answer(directory, "stop_now")
-    supervisor.wait()
+    wait_until(lambda: of_kind(directory, RunEnded), "the end")
 
 
 def of_kind(directory: Path, kind: type[PartStarted] | type[RunEnded]) -> list[object]:

@@ -27,17 +27,21 @@ Exit status: that of the script, or
 """
 
 
+_WITH_VALUE = ("-m", "--name", "--devices", "--parse")
+"""The options whose value is the next word."""
+
+
 class ScriptCommand(click.Command):
     """A command whose own options end at the script, or after ``-m MODULE``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options; what follows the script belongs to it, with or without ``--`` in between."""
-        for index, word in enumerate(args):
-            if word == "--":
-                break
-            if word == "-m" and index + 1 < len(args):
-                rest = args[index + 2 :]
-                args = [*args[: index + 2], "--", *(rest[1:] if rest[:1] == ["--"] else rest)]
+        index = 0
+        while index < len(args) and args[index].startswith("-") and args[index] != "--":
+            word, index = args[index], index + (2 if args[index] in _WITH_VALUE else 1)
+            if word == "-m":
+                rest = args[index:]
+                args = [*args[:index], "--", *(rest[1:] if rest[:1] == ["--"] else rest)]
                 break
         return super().parse_args(ctx, args)
 
@@ -71,6 +75,7 @@ def run(
     Each Keras fit is a part of the run. The script's output is the run's log; with --parse, values in it
     are recorded, too. The script keeps running when this terminal closes.
     """
+    _open_streams()
     chosen = _script(module, script, arguments)
     check_patterns(patterns)
     wanted = [each.strip() for each in devices.split(",")] if devices else []
@@ -88,13 +93,13 @@ def run(
     from accel_tui.cli.script_terminal import ScriptTerminal
 
     mine, theirs = socket.socketpair()
-    start_script(directory, chosen, patterns=patterns, environment=environment, attach=theirs)
-    if sys.stderr.isatty():
+    if os.isatty(2):
         print_to_stderr(
             f"run {directory.name}; it keeps running without this terminal: accel-tui watch {directory.name}"
         )
-    with mine:
-        status = ScriptTerminal(mine).run()
+    with ScriptTerminal(mine) as terminal:
+        start_script(directory, chosen, patterns=patterns, environment=environment, attach=theirs)
+        status = terminal.run()
     return _exit(status)
 
 
@@ -109,6 +114,16 @@ def _script(module: str | None, script: str | None, arguments: tuple[str, ...]) 
     if script is None:
         raise click.UsageError("no script: accel-tui run SCRIPT.py, or accel-tui run -m MODULE")
     return Script(script, arguments[1:] if arguments[:1] == ("--",) else arguments)
+
+
+def _open_streams() -> None:
+    """Open the null device in place of a standard stream that is closed, before another file takes its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest descriptor that is free
+            os.set_inheritable(descriptor, True)
 
 
 def _exit(status: int) -> int:

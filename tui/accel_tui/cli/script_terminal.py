@@ -8,8 +8,8 @@ import socket
 import struct
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, NoReturn, Self
 
 from accel_engine.errors import RunError
 from accel_engine.recording.supervised.wire import MessageReader, pack
@@ -35,13 +35,27 @@ class ScriptTerminal:
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = os.pipe()
         os.set_blocking(self._woken, False)
+        self._signals = ExitStack()
         self._original: list[Any] | None = None
         self._status: int | None = None
+        self._is_output_open = False
         self._terminal = next((fd for fd in (1, 2, 0) if os.isatty(fd)), 1)
         self._shown = {"stdout": 1, "stderr": 2, "terminal": self._terminal}
 
+    def __enter__(self) -> Self:
+        """Forward signals from now on, also before the script has started."""
+        self._signals.enter_context(self._handling_signals())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._signals.close()
+        self._connection.close()
+
     def run(self) -> int:
         """Connect until the script ends.
+
+        If a process that the script has left behind still has its output open, a child of this process shows that, as
+        the process itself would without accel-tui.
 
         Returns:
             The script's exit status, or the negative number of the signal that killed it.
@@ -51,23 +65,34 @@ class ScriptTerminal:
         """
         self._selector.register(self._connection, selectors.EVENT_READ)
         self._selector.register(self._wake, selectors.EVENT_READ)
-        with self._handling_signals():
-            try:
-                while self._status is None:
-                    for key, _ in self._selector.select():
-                        if key.fileobj is self._connection:
-                            self._receive()
-                        elif key.fileobj == self._wake:
-                            os.read(self._wake, 1 << 10)
-                        else:
-                            self._send_keys()
-            finally:
-                self._release()
+        try:
+            while self._status is None:
+                for key, _ in self._selector.select():
+                    if key.fileobj is self._connection:
+                        self._receive()
+                    elif key.fileobj == self._wake:
+                        os.read(self._wake, 1 << 10)
+                    else:
+                        self._send_keys()
+        finally:
+            self._release()
+        if self._is_output_open and not os.fork():
+            self._show_rest()
         return self._status
+
+    def _show_rest(self) -> NoReturn:
+        """Show output until its end."""
+        self._selector.unregister(self._wake)
+        with suppress(BaseException):
+            while True:
+                self._receive()  # ends with an error when the supervisor does
+                self._selector.select()
+        os._exit(0)
 
     @contextmanager
     def _handling_signals(self) -> Iterator[None]:
         handlers = dict.fromkeys(_FORWARDED, self._forward) | {
+            signal.SIGTSTP: lambda *_: self._send({"signal": signal.SIGSTOP, "group": True}),
             signal.SIGWINCH: lambda *_: self._send_size(),
             signal.SIGCONT: lambda *_: self._continue(),
         }
@@ -104,10 +129,10 @@ class ScriptTerminal:
             elif values.get("started"):  # its terminal has got the settings of this one
                 self._claim()
             elif "exit" in values:
-                self._status = int(values["exit"])
+                self._status, self._is_output_open = int(values["exit"]), bool(values.get("open"))
             elif values.get("suspended"):
                 self._suspend()
-        if not is_open and self._status is None:
+        if not is_open and (self._status is None or self._is_output_open):
             raise RunError("the supervisor of the script is gone: see accel-tui runs")
 
     def _write(self, source: str, data: bytes) -> None:
@@ -123,9 +148,9 @@ class ScriptTerminal:
             print_to_stderr(f"cannot write the script's output here, only to its log: {error.strerror}")
 
     def _suspend(self) -> None:
-        """Suspend this process, as the script is."""
+        """Suspend this process group, as a terminal does, since the script is suspended."""
         self._release()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(0, signal.SIGSTOP)
 
     def _claim(self) -> None:
         """Pass keys on, if this process is in the foreground of a terminal."""

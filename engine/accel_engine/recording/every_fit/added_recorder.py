@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import keras
@@ -31,20 +30,26 @@ def recorder_added(signature: inspect.Signature, arguments: Arguments) -> Argume
         signature: The signature of ``fit``.
         arguments: The user's arguments; they stay unchanged, and are returned if they do not fit the signature.
     """
-    with suppress(TypeError):
+    try:
         bound = signature.bind(*arguments[0], **arguments[1])
-        bound.arguments["callbacks"] = _with_recorder(bound.arguments.get("callbacks"))
-        return bound.args, bound.kwargs
-    return arguments
+    except TypeError:  # Keras says so itself
+        return arguments
+    try:
+        epochs = bound.arguments.get("epochs", 1)
+        bound.arguments["callbacks"] = _with_recorder(bound.arguments.get("callbacks"), epochs)
+    except Exception as error:  # noqa: BLE001 (whatever it is, fit runs)
+        part.report(f"this fit is not recorded: {format_error(error)}")
+        return arguments
+    return bound.args, bound.kwargs
 
 
-def _with_recorder(callbacks: Any) -> Any:
+def _with_recorder(callbacks: Any, epochs: int) -> Any:
     if isinstance(callbacks, keras.callbacks.CallbackList):  # Keras uses the user's own, so it gets the recorder
         if not _has_recorder(callbacks.callbacks):
             recorder = _FitRecorder()
             recorder.set_model(callbacks.model)
-            recorder.set_params(callbacks.params)
-            callbacks.append(recorder)
+            recorder.set_params({"epochs": epochs, **(callbacks.params or {})})
+            callbacks.callbacks.append(recorder)
         return callbacks
     given = [callbacks] if isinstance(callbacks, keras.callbacks.Callback) else callbacks or []
     if not isinstance(given, list | tuple) or _has_recorder(given):

@@ -45,19 +45,16 @@ class MessageReader:
         return message
 
     def receive(self) -> bool:
-        """Receive what there is without waiting; return whether the connection is open.
+        """Receive what there is without waiting, from a socket without a timeout; return whether it is open.
 
         Raises:
             OSError: The connection is broken.
         """
-        self._connection.setblocking(False)
         try:
-            while data := self._connection.recv(1 << 16):
+            while data := self._connection.recv(1 << 16, socket.MSG_DONTWAIT):
                 self._received += data
         except BlockingIOError:
             return True
-        finally:
-            self._connection.setblocking(True)
         return False
 
     def next(self) -> Message | None:
