@@ -85,11 +85,12 @@ class PointCollector:
         return Points(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
 
     def _in_float32(self, values: Floats) -> Floats:
-        """Values, infinite where they are beyond float32."""
+        """Make values infinite where they are beyond float32."""
         with np.errstate(over="ignore"):
             large = np.isinf(values.astype(np.float32)) & np.isfinite(values)
         self.too_large += int(large.sum())
-        return np.where(large, np.copysign(np.inf, values), values)
+        values[large] = np.copysign(np.inf, values[large])
+        return values
 
     def _arrays(self) -> Points:
         return Points(
@@ -207,9 +208,9 @@ def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dic
     """
     points = {name: collector.points() for name, collector in collectors.items()}
     for attribute, what, why in (
-        ("replaced", "left out", "the same step or an earlier one is recorded later"),
+        ("replaced", "left out", "the run went back to the same step or an earlier one"),
         ("negative", "left out", "negative steps"),
-        ("too_large", "stored as infinite", "beyond the range of float32"),
+        ("too_large", "read as infinite", "beyond the range of float32"),
     ):
         counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
