@@ -163,7 +163,7 @@ class _Table:
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
         run.epochs = _ended_epochs(steps, times, epochs, run.series)
-        run.has_usually_times = not self._epoch or bool(self._time)
+        run.times_expected = not self._epoch or bool(self._time)
 
     def _check_columns(self) -> None:
         """Leave out columns of texts; a few texts among numbers are mistakes."""

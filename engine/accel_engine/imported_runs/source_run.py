@@ -151,7 +151,7 @@ class SourceRun:
         tags: The user's tags.
         host: Host name of its machine; empty if unknown.
         notes: What the reader left out or had to assume.
-        has_usually_times: Whether its format has times, so that it is worth a note if there are none.
+        times_expected: Whether its format has times, so that it is worth a note if there are none.
     """
 
     name: str
@@ -166,7 +166,7 @@ class SourceRun:
     tags: tuple[str, ...] = ()
     host: str = ""
     notes: list[str] = field(default_factory=list)
-    has_usually_times: bool = True
+    times_expected: bool = True
 
     def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
         """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.

@@ -30,8 +30,8 @@ MAX_STEP = 1 << 25
 """The highest step of a run; a dashboard pads the gaps between steps."""
 
 _MAX_GAP, _SPARSE = 1_000_000, 100
-"""Steps are numbered if there is a gap of more than this many, and more than this many times as many steps as values:
-a run takes disk space and time for the steps in gaps, too."""
+"""Steps are numbered if there is a gap of more than this many, and the highest is more than this many times their
+number: a run takes disk space and time for the steps in gaps, too."""
 
 _CHUNKS = 1 << 12  # about how many chunks consecutive steps are grouped to
 _BLOCK = 1 << 16  # steps that are written from one dense array
@@ -129,7 +129,7 @@ def _steps_and_times(run: SourceRun, written: float) -> tuple[Steps, Floats]:
         times[at] = np.fmax(times[at], points.times)
     times = np.fmax.accumulate(times)
     known = times[np.isfinite(times)]
-    if len(times) and not len(known) and run.has_usually_times:
+    if len(times) and not len(known) and run.times_expected:
         run.notes.append("it has no times: all its steps have the time when the file was last written")
     return steps, np.where(np.isfinite(times), times, known[0] if len(known) else written)
 

@@ -52,7 +52,7 @@ def test_an_epoch_per_row_of_keras(tmp_path: Path) -> None:
         (1, 1, {"accuracy": 0.5, "loss": 1.0}),
         (2, 2, {"accuracy": 0.75, "loss": 0.5}),
     ]
-    assert (run.notes, run.has_usually_times) == ([], False)
+    assert (run.notes, run.times_expected) == ([], False)
 
 
 @pytest.mark.parametrize("epochs", [(0, 1, 0, 1), (0, 5, 10), (0, 0)])
@@ -74,6 +74,7 @@ def test_sparse_columns_of_lightning(tmp_path: Path) -> None:
         (1, 20, {"loss": 0.75}),
         (2, 40, {"loss": 0.1875}),
     ]
+    assert (run.notes, run.times_expected) == ([], False)
 
 
 def test_dates_and_milliseconds(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_texts_are_named(tmp_path: Path) -> None:
 
 
 def test_columns_of_which_most_cells_are_texts_are_left_out(tmp_path: Path) -> None:
-    run = read(tmp_path, "step,loss,phase\n0,4,a\n1,3,1\n2,2,b\n")
+    run = read(tmp_path, "step,loss,phase\n0,4,1\n1,3,a\n2,2,b\n")
     assert list(values(run)) == ["loss"]
     assert run.notes == ["columns that are not numbers are left out: phase"]
 

@@ -140,7 +140,7 @@ def test_other_steps_stay(steps: list[int]) -> None:
 
 
 def test_a_format_without_times_needs_no_note() -> None:
-    run = SourceRun(name="x", series={"loss": points([0], [1], [math.nan])}, has_usually_times=False)
+    run = SourceRun(name="x", series={"loss": points([0], [1], [math.nan])}, times_expected=False)
     assert set(written.times(write(run)).values()) == {5000.0}
     assert run.notes == []
 
