@@ -2,11 +2,9 @@
 
 import csv
 import math
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -14,6 +12,7 @@ from typing import TextIO
 import numpy as np
 
 from accel_engine.errors import DataError, UsageError
+from accel_engine.imported_runs.csv_columns import Column, TimeColumn, is_number, parse_number
 from accel_engine.imported_runs.source_run import (
     Epoch,
     Floats,
@@ -47,12 +46,12 @@ _EPOCH_NAMES = ("epoch", "epochs")
 _TIME_NAMES = ("time", "timestamp", "_timestamp", "wall_time", "datetime", "date")
 """Names of columns, the preferred ones first."""
 
-_MISSING = frozenset({"", "na", "n/a", "none", "null", "-"})
-
-_DELIMITERS = ",;\t"
+_DELIMITERS = ";\t,"
 
 _YEAR_1973, _MILLISECONDS = 1e8, 1e11
 """Numbers below are no dates in Unix seconds; numbers above are in milliseconds."""
+
+_LARGEST_WHOLE = 1 << 53  # up to which float64 has all whole numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,63 +87,6 @@ def _read(file: Path, columns: ColumnNames) -> SourceRun:
         raise DataError(f"{file} is not text in UTF-8: {error.reason} at byte {error.start:,}") from error
 
 
-class _Column:
-    """The numbers of a column, with the row of each."""
-
-    def __init__(self) -> None:
-        self._rows, self._values = array("q"), array("d")
-        self.is_text = False
-
-    def add(self, row: int, cell: str) -> None:
-        """Add a cell; a column whose first value is no number is a column of texts.
-
-        Raises:
-            ValueError: The cell is no number, in a column of numbers.
-        """
-        if self.is_text or cell.lower() in _MISSING:
-            return
-        try:
-            number = float(cell)
-        except ValueError:
-            if self._rows:
-                raise
-            self.is_text = True
-            return
-        self._rows.append(row)
-        self._values.append(number)
-
-    @property
-    def rows(self) -> Steps:
-        """The rows with a value."""
-        return np.frombuffer(self._rows, np.int64)
-
-    @property
-    def values(self) -> Floats:
-        """The values of these rows."""
-        return np.frombuffer(self._values, np.float64)
-
-    def by_row(self, rows: int) -> Floats:
-        """The value of each row, NaN where there is none."""
-        found = np.full(rows, math.nan)
-        found[self.rows] = self.values
-        return found
-
-
-class _TimeColumn(_Column):
-    """A column of Unix times, in seconds or milliseconds, or of ISO dates; seconds since the Unix epoch."""
-
-    def add(self, row: int, cell: str) -> None:
-        """Add a cell.
-
-        Raises:
-            ValueError: It is neither a number nor a date.
-        """
-        try:
-            super().add(row, str(datetime.fromisoformat(cell).timestamp()) if "-" in cell.lstrip("-") else cell)
-        except (ValueError, OverflowError):
-            super().add(row, cell)
-
-
 class _Table:
     """Reads the rows of a file to a run."""
 
@@ -160,7 +102,7 @@ class _Table:
             self._step = self._find("--step", columns.step, _STEP_NAMES)
             self._epoch = self._find("--epoch", columns.epoch, _EPOCH_NAMES)
             self._time = self._find("", "", _TIME_NAMES)
-            self._columns = {name: _TimeColumn() if name == self._time else _Column() for name in self._header}
+            self._columns = {name: TimeColumn() if name == self._time else Column() for name in self._header}
             for cells in self._lines:
                 if cells:
                     self._add(cells)
@@ -178,7 +120,7 @@ class _Table:
         names = [name or f"column {number}" for number, name in enumerate(names, 1)]
         if repeated := [name for name, count in Counter(names).items() if count > 1]:
             raise self._error(f"two columns have the name {repeated[0]!r}")
-        if all(map(_is_number, names)):
+        if all(is_number(name.replace(",", ".")) for name in names):
             raise self._error("the first line must have the names of the columns; it has numbers")
         return names
 
@@ -197,36 +139,51 @@ class _Table:
         if len(cells) != len(self._header):
             raise self._error(f"{len(cells):,} values, but the header has {len(self._header):,} names", line)
         for name, cell in zip(self._header, cells, strict=True):
-            try:
-                self._columns[name].add(self._count, cell.strip())
-            except ValueError as error:
-                raise self._error(f"{cell.strip()[:40]!r} in the column {name!r} is not a number") from error
+            self._columns[name].add(self._count, line, cell.strip())
         if self._step:
             self._check_step(cells[self._header.index(self._step)].strip())
         self._count += 1
 
     def _check_step(self, cell: str) -> None:
-        if not _is_number(cell) or not float(cell).is_integer() or not 0 <= float(cell) < 1 << 53:
+        if not is_number(cell) or not 0 <= parse_number(cell) < _LARGEST_WHOLE or parse_number(cell) % 1:
             raise self._error(f"{cell[:40]!r} in the column {self._step!r} is not the number of a step: 0, 1, 2, ...")
 
     def _finish(self) -> None:
         """Turn the columns to series, validations and epochs."""
         run, keys = self.run, {self._step, self._epoch, self._time}
-        steps, times, epochs = self._steps(), self._times(keys), self._epochs(keys)
+        self._check_columns()
+        times, epochs = self._times(keys), self._epochs(keys)
+        steps = self._steps(epochs)
         collectors = {}
         for name, column in self._columns.items():
             is_speed = name == THROUGHPUT_TAG and self._time in keys  # it follows from the times
             if name not in keys and len(column.rows) and not is_speed:
-                collectors[name] = PointCollector()
+                collectors[name] = PointCollector(too_large=column.too_large)
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
-        if texts := [name for name, column in self._columns.items() if column.is_text]:
-            run.notes.append(f"columns that are not numbers are left out: {named(texts)}")
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
         run.epochs = _ended_epochs(steps, times, epochs, run.series)
+        run.times_expected = not self._epoch or bool(self._time)
 
-    def _steps(self) -> Steps:
+    def _check_columns(self) -> None:
+        """Leave out columns of texts; a few texts among numbers are mistakes."""
+        for name, column in self._columns.items():
+            if found := column.problem():
+                line, cell, problem = found
+                raise self._error(f"{cell[:40]!r} in the column {name!r} {problem}", line)
+        if texts := [name for name, column in self._columns.items() if column.is_text]:
+            self.run.notes.append(f"columns that are not numbers are left out: {named(texts)}")
+            self._columns |= {name: Column() for name in texts}
+
+    def _steps(self, epochs: Floats) -> Steps:
+        """The step of each row.
+
+        Args:
+            epochs: The epoch of each row; NaN if unknown.
+        """
         rows = np.arange(self._count)
+        if not self._step and np.isfinite(epochs).all() and (np.diff(epochs) == 1).all():
+            return rows  # of Keras' CSVLogger
         if not self._step:
             names = ", ".join(_STEP_NAMES[:3])
             self.run.notes.append(f"no column has the step ({names}, or --step COLUMN): the rows are numbered from 0")
@@ -243,17 +200,18 @@ class _Table:
         if not self._time:
             return unknown
         times = self._columns[self._time].by_row(self._count)
-        if not (times > _YEAR_1973).any():
+        times = np.where(times > _MILLISECONDS, times / 1000, times)
+        if not (times > _YEAR_1973).any() or (times > _MILLISECONDS).any():
             keys.discard(self._time)
             return unknown
-        return np.where(times > _MILLISECONDS, times / 1000, times)
+        return times
 
     def _epochs(self, keys: set[str]) -> Floats:
         """The epoch of each row; removes the column from ``keys`` if it has other numbers than whole ones."""
         if not self._epoch:
             return np.full(self._count, math.nan)
         epochs = self._columns[self._epoch].by_row(self._count)
-        if (epochs % 1 > 0).any():
+        if not (np.isnan(epochs) | (np.abs(epochs) < _LARGEST_WHOLE) & (np.floor(epochs) == epochs)).all():
             keys.discard(self._epoch)
             return np.full(self._count, math.nan)
         return epochs
@@ -285,16 +243,9 @@ def _ended_epochs(steps: Steps, times: Floats, epochs: Floats, series: Mapping[s
         metrics = {}
         for name, points in series.items():
             values = points.values[slice(*np.searchsorted(points.steps, (first, end)))]
-            if (finite := values[np.isfinite(values)]).size:
-                metrics[name] = float(finite.mean())
+            if values.size:
+                finite = values[np.isfinite(values)]
+                metrics[name] = float(finite.mean() if finite.size else values[-1])
         found.append(Epoch(number + int(numbers[0] == 0), end, time, metrics))
         first = end
     return found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -37,14 +37,20 @@ class Points:
 
 
 class PointCollector:
-    """Collects the values of a metric in the order in which they were recorded, in 24 bytes each."""
+    """Collects the values of a metric in the order in which they were recorded, in 24 bytes each.
 
-    def __init__(self) -> None:
+    Args:
+        too_large: Values that were made infinite before they are added.
+    """
+
+    def __init__(self, *, too_large: int = 0) -> None:
         self._steps, self._times, self._values = array("q"), array("d"), array("d")
         self.replaced = 0
         """Values that later ones of the same step, or of a restart from an earlier step, replace."""
         self.negative = 0
         """Values at negative steps, which are left out."""
+        self.too_large = too_large
+        """Finite values beyond float32, which are made infinite: a run stores float32."""
 
     def add(self, step: int, time: float, value: float) -> None:
         """Add a value."""
@@ -76,7 +82,15 @@ class PointCollector:
         lowest_after = np.minimum.accumulate(found.steps[::-1])[::-1]
         kept = np.append(found.steps[:-1] < lowest_after[1:], True)
         self.replaced += int((~kept).sum())
-        return Points(found.steps[kept], found.times[kept], found.values[kept])
+        return Points(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
+
+    def _in_float32(self, values: Floats) -> Floats:
+        """Make values infinite where they are beyond float32."""
+        with np.errstate(over="ignore"):
+            large = np.isinf(values.astype(np.float32)) & np.isfinite(values)
+        self.too_large += int(large.sum())
+        values[large] = np.copysign(np.inf, values[large])
+        return values
 
     def _arrays(self) -> Points:
         return Points(
@@ -137,6 +151,7 @@ class SourceRun:
         tags: The user's tags.
         host: Host name of its machine; empty if unknown.
         notes: What the reader left out or had to assume.
+        times_expected: Whether its format has times, so that it is worth a note if there are none.
     """
 
     name: str
@@ -151,6 +166,7 @@ class SourceRun:
     tags: tuple[str, ...] = ()
     host: str = ""
     notes: list[str] = field(default_factory=list)
+    times_expected: bool = True
 
     def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
         """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.
@@ -184,17 +200,22 @@ class Source:
 
 
 def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dict[str, Points]:
-    """The points of collectors that have any, by name; adds notes on values that are left out.
+    """The points of collectors that have any, by name; adds notes on values that are left out or changed.
 
     Args:
         collectors: By name.
         notes: Gets the notes.
     """
     points = {name: collector.points() for name, collector in collectors.items()}
-    for attribute, why in (("replaced", "whose step is recorded again later"), ("negative", "at negative steps")):
-        counts = {name: getattr(each, attribute) for name, each in collectors.items() if getattr(each, attribute)}
+    for attribute, what, why in (
+        ("replaced", "left out", "the run went back to the same step or an earlier one"),
+        ("negative", "left out", "negative steps"),
+        ("too_large", "read as infinite", "beyond the range of float32"),
+    ):
+        counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
-            notes.append(f"{sum(counts.values()):,} values {why} are left out, in {named(counts)}")
+            plural = "s" if sum(counts.values()) > 1 else ""
+            notes.append(f"{what}: {sum(counts.values()):,} value{plural} in {named(counts)}: {why}")
     return {name: each for name, each in points.items() if len(each.steps)}
 
 

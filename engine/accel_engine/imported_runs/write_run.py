@@ -13,9 +13,11 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
+from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.imported_runs.write_media import write_media
 from accel_engine.run.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
 from accel_engine.run.creation import create_imported
+from accel_engine.run.lock import WriterLock
 from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
 from accel_engine.run.status import ImportSource
 from accel_engine.run.writer import RunWriter
@@ -26,6 +28,10 @@ MAX_SERIES = 1000
 
 MAX_STEP = 1 << 25
 """The highest step of a run; a dashboard pads the gaps between steps."""
+
+_MAX_GAP, _SPARSE = 1_000_000, 100
+"""Steps are numbered if there is a gap of more than this many, and the highest is more than this many times their
+number: a run takes disk space and time for the steps in gaps, too."""
 
 _CHUNKS = 1 << 12  # about how many chunks consecutive steps are grouped to
 _BLOCK = 1 << 16  # steps that are written from one dense array
@@ -46,6 +52,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
         RunError: It cannot be written.
         UsageError: A tag is invalid.
     """
+    remove_abandoned()
     _limit(run)
     steps, times = _steps_and_times(run, written)
     names = _names(run)
@@ -56,7 +63,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
     began = min([*times[:1], *(event.time for event in events), *first], default=written)
     logged = [time for media in run.media if math.isfinite(time := float(media.points.times[-1]))]
     ended = max([*times[-1:], *(event.time for event in events), *logged], default=began)
-    with create_imported(values, source, began, run.host) as directory:
+    with create_imported(values, source, began, run.host) as directory, WriterLock(directory.parent):
         with closing(RunWriter(directory)) as writer:
             writer.write_event(
                 RunStarted(
@@ -89,7 +96,7 @@ def _limit(run: SourceRun) -> None:
         run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {named(rest)}")
         run.series = {name: run.series[name] for name in list(run.series)[:MAX_SERIES]}
     found = _union(points.steps for points in (*run.series.values(), *(media.points for media in run.media)))
-    if len(found) and found[-1] >= MAX_STEP:
+    if _is_too_sparse(found):
         run.notes.append(f"the steps reach {found[-1]:,}: the steps with values are numbered from 0 instead")
         run.series = {name: points.at(np.searchsorted(found, points.steps)) for name, points in run.series.items()}
         run.validations = {
@@ -98,7 +105,15 @@ def _limit(run: SourceRun) -> None:
         run.media = [
             replace(media, points=media.points.at(np.searchsorted(found, media.points.steps))) for media in run.media
         ]
-        run.epochs = []
+        run.epochs = [replace(epoch, step=int(np.searchsorted(found, epoch.step))) for epoch in run.epochs]
+
+
+def _is_too_sparse(steps: Steps) -> bool:
+    """Whether rising steps are too high, or too far apart, to keep their numbers."""
+    if not len(steps):
+        return False
+    gap = np.diff(steps, prepend=0).max()
+    return bool(steps[-1] >= MAX_STEP or (gap > _MAX_GAP and steps[-1] > _SPARSE * len(steps)))
 
 
 def _union(steps: Iterable[Steps]) -> Steps:
@@ -114,7 +129,7 @@ def _steps_and_times(run: SourceRun, written: float) -> tuple[Steps, Floats]:
         times[at] = np.fmax(times[at], points.times)
     times = np.fmax.accumulate(times)
     known = times[np.isfinite(times)]
-    if len(times) and not len(known):
+    if len(times) and not len(known) and run.times_expected:
         run.notes.append("it has no times: all its steps have the time when the file was last written")
     return steps, np.where(np.isfinite(times), times, known[0] if len(known) else written)
 

@@ -1,6 +1,7 @@
 """Runs of CSV files."""
 
 import csv
+import math
 import random
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def test_an_epoch_per_row_of_keras(tmp_path: Path) -> None:
         (1, 1, {"accuracy": 0.5, "loss": 1.0}),
         (2, 2, {"accuracy": 0.75, "loss": 0.5}),
     ]
+    assert (run.notes, run.times_expected) == ([], False)
+
+
+@pytest.mark.parametrize("epochs", [(0, 1, 0, 1), (0, 5, 10), (0, 0)])
+def test_other_rows_without_steps_have_a_note(tmp_path: Path, epochs: tuple[int, ...]) -> None:
+    run = read(tmp_path, "epoch,loss\n" + "".join(f"{epoch},1\n" for epoch in epochs))
     (note,) = run.notes
     assert "the rows are numbered from 0" in note
 
@@ -67,6 +74,7 @@ def test_sparse_columns_of_lightning(tmp_path: Path) -> None:
         (1, 20, {"loss": 0.75}),
         (2, 40, {"loss": 0.1875}),
     ]
+    assert (run.notes, run.times_expected) == ([], False)
 
 
 def test_dates_and_milliseconds(tmp_path: Path) -> None:
@@ -103,13 +111,56 @@ def test_fractions_of_epochs_are_a_series(tmp_path: Path) -> None:
 def test_later_rows_replace_those_of_the_same_steps(tmp_path: Path) -> None:
     run = read(tmp_path, "step,loss\n0,4\n1,3\n2,2\n1,9\n")
     assert values(run) == {"loss": [(0, 4), (1, 9)]}
-    assert run.notes == ["2 values whose step is recorded again later are left out, in loss"]
+    assert run.notes == ["left out: 2 values in loss: the run went back to the same step or an earlier one"]
+
+
+def test_a_step_before_which_the_run_went_back_was_not_recorded_again(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,loss\n0,1\n0,2\n5,3\n3,4\n")
+    assert values(run) == {"loss": [(0, 2), (3, 4)]}
+    assert run.notes == ["left out: 2 values in loss: the run went back to the same step or an earlier one"]
 
 
 def test_texts_are_named(tmp_path: Path) -> None:
     run = read(tmp_path, "step,phase,loss\n0,warmup,4\n1,main,nan\n")
     assert list(values(run)) == ["loss"]
     assert run.notes == ["columns that are not numbers are left out: phase"]
+
+
+def test_columns_of_which_most_cells_are_texts_are_left_out(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,loss,phase\n0,4,1\n1,3,a\n2,2,b\n")
+    assert list(values(run)) == ["loss"]
+    assert run.notes == ["columns that are not numbers are left out: phase"]
+
+
+def test_a_column_of_nan_is_a_series(tmp_path: Path) -> None:
+    run = read(tmp_path, "epoch,loss\n0,nan\n1,NaN\n")
+    assert run.series["loss"].values == pytest.approx([math.nan, math.nan], nan_ok=True)
+    assert [epoch.metrics["loss"] for epoch in run.epochs] == pytest.approx([math.nan, math.nan], nan_ok=True)
+
+
+def test_spellings_of_nan_and_infinity(tmp_path: Path) -> None:
+    nan = ["nan", "-NaN", "nan(ind)", "-nan(snan)", "1.#QNAN", "-1.#IND00"]
+    infinite = ["inf", "+Infinity", "1.#INF", "∞"]
+    run = read(tmp_path, "loss\n" + "".join(f"{cell}\n" for cell in (*nan, *infinite, "-1.#inf", "-∞")))
+    expected = [math.nan] * len(nan) + [math.inf] * len(infinite) + [-math.inf] * 2
+    assert run.series["loss"].values == pytest.approx(expected, nan_ok=True)
+    assert not any("infinite" in note for note in run.notes)
+
+
+def test_values_beyond_float32_are_infinite(tmp_path: Path) -> None:
+    run = read(tmp_path, "step,loss,val_loss\n0,1e308,1\n1,-1e400,1e39\n2,3.4e38,inf\n")
+    assert values(run) == {
+        "loss": [(0, math.inf), (1, -math.inf), (2, 3.4e38)],
+        "val loss": [(1, 1), (2, math.inf), (3, math.inf)],
+    }
+    assert run.notes == ["read as infinite: 3 values in loss, val_loss: beyond the range of float32"]
+
+
+@pytest.mark.parametrize("column", ["epoch", "time"])
+def test_numbers_that_are_too_large_for_epochs_and_times_are_a_series(tmp_path: Path, column: str) -> None:
+    run = read(tmp_path, f"step,{column},loss\n0,1e308,1\n1,inf,2\n")
+    assert values(run) == {column: [(0, math.inf), (1, math.inf)], "loss": [(0, 1), (1, 2)]}
+    assert (run.epochs, math.isnan(run.began)) == ([], True)
 
 
 def test_the_last_line_may_be_incomplete(tmp_path: Path) -> None:
@@ -131,7 +182,15 @@ def test_the_last_line_may_be_incomplete(tmp_path: Path) -> None:
         ("step,loss\n0,1\n1.5,1\n", "line 3: '1.5' in the column 'step' is not the number of a step"),
         ("step,loss\n0,1\n,1\n", "line 3: '' in the column 'step' is not the number of a step"),
         ("step,loss\n-1,1\n", "line 2: '-1' in the column 'step' is not the number of a step"),
-        ("step,time,loss\n0,1700000000,1\n1,soon,1\n", "line 3: 'soon' in the column 'time' is not"),
+        ("step,loss\n0,1\n1,x\n2,1\n", "correct the cell, leave it empty, or remove the column"),
+        ("step,loss\n0,x\n1,1\n2,1\n", "line 2: 'x' in the column 'loss' is not a number"),
+        (
+            "step,time,loss\n0,2026-11-23T10:00:00,1\n1,yesterday,1\n",
+            "line 3: 'yesterday' in the column 'time' is not a time: a date such as 2026-11-23T10:00:00, or seconds",
+        ),
+        ("step;loss\n1;0,9\n", "line 2: '0,9' in the column 'loss' has a decimal comma: replace the decimal commas by"),
+        ("step;loss\n0;1\n1;-0,9e-3\n", "line 3: '-0,9e-3' in the column 'loss' has a decimal comma"),
+        ("1;0,9\n", "line 1: the first line must have the names of the columns; it has numbers"),
         ('step,loss\n0,"' + "9" * 200_000 + '"\n', "line 2: field larger than field limit"),
     ],
 )

@@ -172,7 +172,7 @@ def test_steps_that_go_back_replace_what_was_there(tmp_path: Path) -> None:
     before = [tensor("word", step, "old", "text") for step in range(4)]
     items, notes = of_events(tmp_path, [*before, restart(2, 1004.0), tensor("word", 2, "new", "text")])
     assert [(each.step, each.item) for each in items] == [(0, Text("old")), (1, Text("old")), (2, Text("new"))]
-    assert notes == ["2 values whose step is recorded again later are left out, in word (text)"]
+    assert notes == ["left out: 2 values in word (text): the run went back to the same step or an earlier one"]
 
 
 def test_high_steps_are_numbered_together_with_those_of_scalars(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Scalars of event files, also of damaged ones."""
 
+import math
 import random
 from pathlib import Path
 
@@ -46,20 +47,27 @@ def test_steps_that_go_back_replace_what_was_there(tmp_path: Path) -> None:
     after = write(tmp_path, [old("a", step, 2.0, 2001.0 + step) for step in (3, 4)], time=2000)
     found = EventValues([before, after])
     assert points(found) == {"a": [(0, 1.0), (1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)]}
-    assert found.notes == ["3 values whose step is recorded again later are left out, in a"]
+    assert found.notes == ["left out: 3 values in a: the run went back to the same step or an earlier one"]
 
 
 def test_a_restarted_session_discards_the_steps_after_its_own(tmp_path: Path) -> None:
     events = [*(old(tag, step, 1.0, 1001.0) for tag in "ab" for step in range(4)), restart(2, 1002.0)]
     found = EventValues([write(tmp_path, [*events, old("a", 2, 9.0, 1003.0)])])
     assert points(found) == {"a": [(0, 1.0), (1, 1.0), (2, 9.0)], "b": [(0, 1.0), (1, 1.0)]}
-    assert found.notes == ["4 values whose step is recorded again later are left out, in a, b"]
+    assert found.notes == ["left out: 4 values in a, b: the run went back to the same step or an earlier one"]
 
 
 def test_negative_steps_are_left_out(tmp_path: Path) -> None:
     found = EventValues([write(tmp_path, [old("a", -1, 1.0, 1001.0), old("a", 0, 2.0, 1002.0)])])
     assert points(found) == {"a": [(0, 2.0)]}
-    assert found.notes == ["1 values at negative steps are left out, in a"]
+    assert found.notes == ["left out: 1 value in a: negative steps"]
+
+
+def test_values_beyond_float32_are_infinite(tmp_path: Path) -> None:
+    values = [new("a", step, value, 1001.0, dtype=np.float64) for step, value in enumerate((1e308, -1e39, math.inf, 2))]
+    found = EventValues([write(tmp_path, values)])
+    assert points(found) == {"a": [(0, math.inf), (1, -math.inf), (2, math.inf), (3, 2.0)]}
+    assert found.notes == ["read as infinite: 2 values in a: beyond the range of float32"]
 
 
 @pytest.mark.parametrize("cut", [1, 4, 12, 20])

@@ -1,5 +1,6 @@
 """What Keras' own callbacks write."""
 
+import math
 from pathlib import Path
 
 import keras
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 from accel_engine.imported_runs.source_run import SourceRun
-from accel_engine.imported_runs.sources import find
+from accel_engine.imported_runs.sources import find, import_run
+from accel_engine.run import runs_directory
+from accel_engine.run.listing import summarize
+from engine.imported_runs import reading as written
 
 
 def the_run(path: Path) -> SourceRun:
@@ -36,3 +40,17 @@ def test_logs_of_the_callbacks(tmp_path: Path, two_cpus: None, frequency: str | 
     assert log.series["loss"].steps.tolist() == ([3, 7, 11] if frequency == "epoch" else [*range(12)])
     assert log.series["loss"].values[[-1]] == pytest.approx(losses[-1:])
     assert {(media.kind, tuple(media.points.steps.tolist())) for media in log.media} == {("histogram", (4, 8, 12))}
+
+
+def test_the_csv_log_of_a_diverged_fit(tmp_path: Path, two_cpus: None) -> None:
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.full((8, 2), np.nan, np.float32)
+    model.fit(x, x[:, :1], epochs=2, verbose=0, callbacks=[keras.callbacks.CSVLogger(tmp_path / "log.csv")])
+    (source,) = find(tmp_path / "log.csv")
+    run_id, run = import_run(source)
+    assert np.isnan(run.series["loss"].values).tolist() == [True, True]
+    assert run.notes == []
+    directory = runs_directory() / run_id
+    assert [list(metrics) for _, _, metrics in written.epochs(directory)] == [["loss"], ["loss"]]
+    assert math.isnan(summarize(directory).metrics["loss"])

@@ -170,3 +170,12 @@ def test_weights_of_keras_are_at_the_ends_of_epochs(tmp_path: Path) -> None:
         "dense/kernel/text": [3, 6],
         "dense/kernel/other": [0, 1],
     }
+
+
+def test_values_beyond_float32_are_imported_without_a_warning(tmp_path: Path) -> None:
+    for part in ("train", "validation"):
+        write(tmp_path / part, [new("epoch_loss", epoch, 1e308, 1001.0, dtype=np.float64) for epoch in range(2)])
+    run_id, run = import_run(find(tmp_path)[0])
+    assert run.notes == ["read as infinite: 2 values in epoch_loss: beyond the range of float32"] * 2
+    assert values(run) == {"loss": [(0, np.inf), (1, np.inf)], "val loss": [(1, np.inf), (2, np.inf)]}
+    assert list(reading.validations(runs_directory() / run_id)) == [1, 2]

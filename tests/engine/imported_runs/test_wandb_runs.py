@@ -1,6 +1,7 @@
 """W&B's offline runs."""
 
 import json
+import math
 import random
 import struct
 import zlib
@@ -101,6 +102,12 @@ def test_a_run(tmp_path: Path, nested: bool) -> None:
     assert run.config == {"lr": 0.2, "model.layers": 2}
     assert run.results == {"best": 0.25}
     assert run.notes == []
+
+
+def test_values_beyond_float32_are_infinite(tmp_path: Path) -> None:
+    run = read(write(tmp_path, [the_run({}), history(0, 1001.0, {"loss": -1e308}), EXIT]))
+    assert values(run) == {"loss": [(0, -math.inf)]}
+    assert run.notes == ["read as infinite: 1 value in loss: beyond the range of float32"]
 
 
 def test_what_is_no_number_is_named(tmp_path: Path) -> None:

@@ -119,6 +119,32 @@ def test_high_steps_are_numbered() -> None:
     assert run.notes == ["the steps reach 1,000,000,000,000: the steps with values are numbered from 0 instead"]
 
 
+@pytest.mark.parametrize("steps", [[0, 30_000_000], [5_000_000, 5_000_001]])
+def test_few_steps_with_a_wide_gap_are_numbered(steps: list[int]) -> None:
+    run = SourceRun(name="x", series={"loss": points(steps, [1, 2])})
+    run.validations = {"loss": points([steps[1] + 1], [3])}
+    run.epochs = [Epoch(1, steps[1] + 1, 1000.0, {"loss": 1.5})]
+    directory = write(run)
+    assert written.series(directory)["loss"] == [(0, 1), (1, 2)]
+    assert written.validations(directory) == {2: {"loss": 3.0}}
+    assert written.epochs(directory) == [(1, 2, {"loss": 1.5})]
+    assert run.notes == [f"the steps reach {steps[1]:,}: the steps with values are numbered from 0 instead"]
+
+
+@pytest.mark.parametrize("steps", [[999_999, 1_999_998], [*range(10_600), 1_055_000]])
+def test_other_steps_stay(steps: list[int]) -> None:
+    run = SourceRun(name="x", series={"loss": points(steps, [1] * len(steps))})
+    directory = write(run)
+    assert [step for step, _ in written.series(directory)["loss"]] == steps
+    assert run.notes == []
+
+
+def test_a_format_without_times_needs_no_note() -> None:
+    run = SourceRun(name="x", series={"loss": points([0], [1], [math.nan])}, times_expected=False)
+    assert set(written.times(write(run)).values()) == {5000.0}
+    assert run.notes == []
+
+
 def test_too_many_series(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_run, "MAX_SERIES", 2)
     run = SourceRun(name="x", series={name: points([0], [1]) for name in "abcd"})

@@ -43,6 +43,19 @@ def test_notes_are_printed_and_stay_in_the_run(run_command, here):
     assert "note: columns that are not numbers are left out: word" in run_command("watch last").out
 
 
+def test_values_beyond_float32_are_a_note_and_no_warning(run_command, here):
+    (here / "results.csv").write_text("step,time,loss\n0,1700000000,1e308\n1,1700000001,1\n")
+    result = run_command("import results.csv")
+    assert (result.status, len(result.err.splitlines())) == (0, 1)
+    assert "read as infinite: 1 value in loss: beyond the range of float32" in result.err
+
+
+def test_a_log_of_keras_needs_no_note(run_command, here):
+    (here / "log.csv").write_text("epoch,accuracy,loss\n0,0.5,1\n1,0.75,0.5\n")
+    result = run_command("import log.csv")
+    assert (result.status, result.err) == (0, "")
+
+
 def test_images_that_are_left_out_are_in_a_note(run_command, here):
     write(here / "images", [old_image("\x1b[2Jsamples", 0, b"\xff\xd8\xff"), tensor("word", 0, "hello", "text")])
     result = run_command("import images")
