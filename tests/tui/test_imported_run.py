@@ -78,7 +78,7 @@ def test_nothing_is_offered_that_needs_an_engine(directory: Path) -> None:
     screen = RunScreen(directory)
     screen.set_reactive(RunScreen.state, followed(directory))
     actions = ("pause", "stop", "learning_rate", "detach", "checkpoint", "continue", "train_longer")
-    assert not any(screen.check_action(action, ()) for action in (*actions, "diagnostics", "log", "search_log"))
+    assert not any(screen.check_action(action, ()) for action in (*actions, "log", "search_log"))
 
 
 def test_what_is_not_known_of_plans_is_not_compared(directory: Path) -> None:
