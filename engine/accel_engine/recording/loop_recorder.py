@@ -163,7 +163,7 @@ class Recorder:
             if self._session:
                 self._session.leave()
 
-    def give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
         message = format_error(error)
         session = self._session
