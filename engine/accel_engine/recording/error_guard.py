@@ -13,7 +13,7 @@ from accel_engine.recording.supervised import part
 class StopsOnError(Protocol):
     """A class with methods that must not raise."""
 
-    def give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception) -> None:
         """Stop after an error, and warn the user."""
 
 
@@ -23,7 +23,7 @@ Guarded = TypeVar("Guarded", bound=StopsOnError)
 
 
 def guarded(method: Callable[Concatenate[Guarded, P], Result]) -> Callable[Concatenate[Guarded, P], Result | None]:
-    """Decorate a method to call ``give_up`` and return ``None`` instead of raising.
+    """Decorate a method to call ``_give_up`` and return ``None`` instead of raising.
 
     ``KeyboardInterrupt`` and ``SystemExit`` are raised, as they come from the user.
     """
@@ -34,7 +34,7 @@ def guarded(method: Callable[Concatenate[Guarded, P], Result]) -> Callable[Conca
             return method(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, training continues)
             with suppress(Exception):
-                self.give_up(error)
+                self._give_up(error)
             return None
 
     return call

@@ -1,8 +1,9 @@
 """Holds what a script logs, as it is at that moment, until the recorder thread converts it.
 
 A tensor may still be computed on its device: to convert it at once would make the script wait. So values that cannot
-change are held as they are, and others are copied. A PyTorch tensor can change and is held as it is: if it has changed
-when it is converted, it has no value.
+change are held as they are, and others are copied. A PyTorch tensor can change. Parameters, which optimizers change
+in place, images and histograms are copied on their device. Other tensors, such as losses, are held as they are: one
+that has changed when it is converted has no value.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,10 +31,10 @@ _NUMERIC = "buif"
 
 @dataclass(frozen=True, slots=True)
 class _PyTorchTensor:
-    """A tensor and its version; it shares its memory with the script's."""
+    """A tensor and its version; it may share its memory with the script's."""
 
     tensor: Any
-    version: int
+    version: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +44,28 @@ class _Unreadable:
     reason: str
 
 
-def held(value: Any, convert: Callable[[Any], Any] = np.array) -> Any:
+def held(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: bool = False) -> Any:
     """Hold a value; never raises an :class:`Exception`.
 
     Args:
         value: A number, an array, a tensor or a variable of any framework, or a mapping, list or tuple of these.
         convert: Converts at once what is none of these.
+        copies: Whether to copy every tensor that can change.
     """
     if type(value) in PLAIN:
         return value
     try:
-        return _held(value, convert)
+        return _held(value, convert, copies)
     except Exception as error:  # noqa: BLE001 (of the value's own library)
         return _Unreadable(format_error(error))
 
 
-def array_of(value: Any) -> npt.NDArray[Any]:
+def array_of(value: Any, name: str = "value") -> npt.NDArray[Any]:
     """Convert a held value to an array of booleans, integers or floats; this may wait for its device.
+
+    Args:
+        value: The held value.
+        name: The script's name for it, for errors.
 
     Raises:
         Exception: It has no such value, or none any more.
@@ -69,11 +75,12 @@ def array_of(value: Any) -> npt.NDArray[Any]:
     if isinstance(value, _PyTorchTensor):
         array = _array_of_pytorch(value.tensor)
         if pytorch_names.version(value.tensor) != value.version:  # afterwards: it may change meanwhile
+            number = f" or {name}.item()" if array.size == 1 else ""
             raise DataError(
-                "the tensor was changed in place after it was logged: log loss.detach().clone() or loss.item() instead"
+                f"the tensor was changed in place after it was logged: log {name}.detach().clone(){number} instead"
             )
     elif isinstance(value, list):
-        array = np.asarray([array_of(each) for each in value])
+        array = np.asarray([array_of(each, name) for each in value])
     else:
         # np.asarray takes no TensorFlow scalar of type bfloat16.
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
@@ -84,26 +91,33 @@ def array_of(value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _held(value: Any, convert: Callable[[Any], Any]) -> Any:
+def _held(value: Any, convert: Callable[[Any], Any], copies: bool) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
     if value is None or isinstance(value, str | bytes):
         raise DataError(f"{type(value).__name__} is not a number")
     if isinstance(value, Mapping):
-        return {key: held(each, convert) for key, each in value.items()}
+        return {key: held(each, convert, copies=copies) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [held(each, convert) for each in value] if len(value) <= MAX_ELEMENTS else np.array(value)
+        if len(value) > MAX_ELEMENTS:
+            return np.array(value)
+        return [held(each, convert, copies=copies) for each in value]
     if hasattr(value, "assign"):
         return np.array(value)
     if hasattr(value, "detach"):
         tensor = value.detach()  # without the graph of its gradients, which takes memory
-        version = pytorch_names.version(tensor)
-        return tensor.clone() if version is None else _PyTorchTensor(tensor, version)
+        if copies or _is_parameter(value) or pytorch_names.version(tensor) is None:
+            tensor = tensor.clone()
+        return _PyTorchTensor(tensor, pytorch_names.version(tensor))
     if type(value).__module__.partition(".")[0] in _IMMUTABLE:
         return value
     if hasattr(value, "__array__") or not hasattr(value, "__float__"):
         return convert(value)
     return float(value)
+
+
+def _is_parameter(tensor: Any) -> bool:
+    return bool(getattr(tensor, "requires_grad", False) and tensor.is_leaf)
 
 
 def _array_of_pytorch(tensor: Any) -> npt.NDArray[Any]:

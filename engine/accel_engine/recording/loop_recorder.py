@@ -90,7 +90,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, image in images.items():
-                session.log_media(step, name, partial(_image, held(image, image_of)))
+                session.log_media(step, name, partial(_image, held(image, image_of, copies=True)))
 
     @guarded
     def log_text(self, /, step: Any, **texts: Any) -> None:
@@ -114,7 +114,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, each in values.items():
-                session.log_media(step, name, partial(_histogram, held(each)))
+                session.log_media(step, name, partial(_histogram, held(each, copies=True)))
 
     @property
     def directory(self) -> Path | None:
@@ -163,7 +163,7 @@ class Recorder:
             if self._session:
                 self._session.leave()
 
-    def give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception) -> None:
         """Report an error to the run, or if there is none, to the user, once."""
         message = format_error(error)
         session = self._session

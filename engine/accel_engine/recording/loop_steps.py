@@ -1,7 +1,6 @@
 """Turns what a script's own training loop logs into steps, epochs and validations."""
 
 import math
-import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -91,13 +90,18 @@ class LoopSteps:
     def step_of(self, logged: Any) -> int | None:
         """The run's step for a logged one; ``None``, with a warning, if that is not a whole number from 0."""
         try:
-            value = logged if type(logged) in PLAIN else array_of(logged)[()]
-            if 0 <= (number := operator.index(value)) < MAX_STEP:
-                return self._before + number
-            problem = f"{number:,}"
+            value = logged if type(logged) is int else array_of(logged, "step").item()
+            # The remainder of infinity is NaN.
+            reason = "not whole" if value % 1 else "negative" if value < 0 else "too large" if value >= MAX_STEP else ""
+            if not reason:
+                return self._before + int(value)
+            problem = f"{value:,} is {reason}"
         except Exception as error:  # noqa: BLE001 (of the value's own library)
-            problem = format_error(error)
-        self.warn_once("step", f"a step is left out, as a step is a whole number from 0: {problem}")
+            reason = problem = format_error(error)
+        self.warn_once(
+            f"step {type(logged).__name__} {reason}",
+            f"a step is left out, as a step is a whole number from 0: {problem}",
+        )
         return None
 
     def end_epoch(self) -> Iterator[Event]:
@@ -207,7 +211,7 @@ class LoopSteps:
                 yield from self._arrays(f"{name}_{key}", each)
             return
         try:
-            yield name, array_of(value).astype(np.float64)
+            yield name, array_of(value, name).astype(np.float64)
         except Exception as error:  # noqa: BLE001 (of the value's own library)
             self.warn_once(f"value {name}", f"{name} is not recorded: {format_error(error)}")
 

@@ -300,6 +300,13 @@ class Database(sqlite3.Connection):
         query = "SELECT ended FROM chunk WHERE first_step < ? ORDER BY first_step DESC LIMIT 1"
         return float((self.execute(query, (step,)).fetchone() or (default,))[0])
 
+    def step_from(self, step: int) -> int:
+        """The first recorded step from a step on; the step itself if there is none."""
+        query = "SELECT first_step + count FROM chunk WHERE first_step <= ? ORDER BY first_step DESC LIMIT 1"
+        (end,) = self.execute(query, (step,)).fetchone() or (0,)
+        (later,) = self.execute("SELECT min(first_step) FROM chunk WHERE first_step > ?", (step,)).fetchone()
+        return step if end > step or later is None else int(later)
+
     def delete_steps(self, step: int, series: Collection[str]) -> None:
         """Delete the steps from ``step`` on, and cut the chunk that contains it."""
         self.execute("DELETE FROM chunk WHERE first_step >= ?", (step,))

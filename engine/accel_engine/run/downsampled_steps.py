@@ -1,9 +1,9 @@
 """A run's steps downsampled to a pyramid of buckets, so that any step range of any run is read in milliseconds.
 
 Level 0 has buckets of 64 steps, and each level 16 times as many as the one below it. A row holds 64 consecutive
-buckets of one series and is written once all of its steps are recorded. Steps after the last row of a level are
-read from the level below, and finally from the chunks. So rows never change, and a file without them can be read,
-only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
+buckets of one series and is written once the run has passed its steps, unless none is recorded. Steps after the last
+row of a level are read from the level below, and finally from the chunks. So rows never change, and a file without them
+can be read, only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """
 
 from collections.abc import Collection, Mapping
@@ -45,18 +45,17 @@ class StepRange:
 def extend(database: Database, last: int) -> None:
     """Add the rows that are complete once all steps before ``last`` are recorded."""
     for level, span in enumerate(SPANS):
-        for first in range(database.summary_end(level), last - span + 1, span):
+        stop = database.summary_end(level)
+        while (first := database.step_from(stop) // span * span) + span <= last:
+            stop = first + span
             if level:
-                below = _rows(database, level - 1, first, first + span)
+                below = _rows(database, level - 1, first, stop)
                 series = {name: merge(buckets, span // SPANS[level - 1]) for name, buckets in below.items()}
             else:
-                steps = read_steps(database, first, first + span)
+                steps = read_steps(database, first, stop)
                 series = {name: downsample(values, WIDTHS[0]) for name, values in steps.items()}
-            # A series without a value has no row. TIME always has one: it marks the end of a level.
-            database.add_summary(
-                (level, first, name, buckets.tobytes())
-                for name, buckets in series.items()
-                if name == TIME or buckets["finite"].any()
+            database.add_summary(  # a series without a value has no row
+                (level, first, name, buckets.tobytes()) for name, buckets in series.items() if buckets["finite"].any()
             )
 
 
@@ -72,12 +71,13 @@ def read(database: Database, first: int, last: int, width: int, wanted: Collecti
     """
     first -= first % width
     last = max(first, min(last, database.chunk_from_end()[1]))
-    series: dict[str, Buckets] = {}
+    size = -(-(last - first) // width)
+    series = {name: empty(size) for name in (THROUGHPUT, TIME) if size}
     at = first
 
     def store(part: Mapping[str, Buckets]) -> None:
         for name, buckets in part.items():
-            whole = series.setdefault(name, empty(-(-(last - first) // width)))
+            whole = series.setdefault(name, empty(size))
             offset = (at - first) // width
             whole[offset : offset + len(buckets)] = buckets
 
@@ -88,7 +88,7 @@ def read(database: Database, first: int, last: int, width: int, wanted: Collecti
             rows = _rows(database, level, at, stop, wanted)
             store({name: merge(buckets, width // WIDTHS[level]) for name, buckets in rows.items()})
             at = stop
-    while at < last:
+    while (at := max(at, database.step_from(at) // width * width)) < last:
         stop = min(at + max(width, _BATCH), last)
         store({name: downsample(values, width) for name, values in read_steps(database, at, stop, wanted).items()})
         at = stop

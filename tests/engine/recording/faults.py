@@ -29,7 +29,7 @@ OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_value
 OF_BOTH = {"destination", "open_files", "outcomes", "own_run", "recorder_thread", "watch_hint", "write_queue"}
 """The modules that both recorders use."""
 
-ESCAPE = {"guarded", "give_up", "warn", "observe", "FitCall.__init__"}
+ESCAPE = {"guarded", "_give_up", "warn", "observe", "FitCall.__init__"}
 """What a failure goes through on its way to the user, what runs at import alone, and what sets two attributes."""
 
 Functions = dict[str, tuple[object, str]]

@@ -1,6 +1,8 @@
 """Values of the frameworks themselves, where they are installed."""
 
 import math
+import threading
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,8 +10,17 @@ import pytest
 
 from accel_engine import Recorder
 from accel_engine.events import Warned
+from accel_engine.run import RunReader, RunWriter
 
 from .conftest import Read
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The recorder thread takes nothing until this is set."""
+    goes_on, commands = threading.Event(), RunWriter.commands
+    monkeypatch.setattr(RunWriter, "commands", lambda self: (goes_on.wait(), commands(self))[1])
+    return goes_on
 
 
 def values_of(run: Recorder) -> dict[str, list[float]]:
@@ -89,7 +100,7 @@ def test_values_of_jax() -> None:
     assert [message.partition(" ")[0] for message in warned(run)] == ["gone", "traced"]
 
 
-def test_values_of_pytorch() -> None:
+def test_values_of_pytorch(waiting: threading.Event) -> None:
     torch = pytest.importorskip("torch")
 
     weights = torch.ones(3, requires_grad=True)
@@ -104,6 +115,7 @@ def test_values_of_pytorch() -> None:
             uncounted.add_(1.0)
         run.log_image(1, image=torch.zeros(4, 4, 3).byte())
         run.log_histogram(1, histogram=torch.randn(100).bfloat16())
+        waiting.set()
 
     np.testing.assert_equal(
         values_of(run),
@@ -116,4 +128,34 @@ def test_values_of_pytorch() -> None:
         },
     )
     (message,) = warned(run)
-    assert message.startswith("changed is not recorded: the tensor was changed in place")
+    assert message == (
+        "changed is not recorded: the tensor was changed in place after it was logged: "
+        "log changed.detach().clone() or changed.item() instead"
+    )
+
+
+def test_parameters_of_pytorch_are_recorded_as_they_were_before_the_update(waiting: threading.Event) -> None:
+    torch = pytest.importorskip("torch")
+
+    weight = torch.nn.Parameter(torch.zeros(2))
+    picture = torch.zeros(4, 4)
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    with Recorder() as run:
+        for step in range(3):
+            run.log(torch.tensor(float(step)), weight=weight)
+            run.log_histogram(step, weight=weight)
+            run.log_image(step, picture=picture, planes=torch.zeros(3, 16, 16))
+            weight.sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            picture.fill_(9.0)
+            picture = torch.ones(4, 4)
+        waiting.set()
+
+    assert values_of(run) == {"weight_0": [0.0, -1.0, -2.0], "weight_1": [0.0, -1.0, -2.0]}
+    (message,) = warned(run)
+    assert message.startswith("planes is not recorded: ")
+    assert "image.permute(1, 2, 0)" in message
+    assert run.directory
+    with closing(RunReader(run.directory)) as reader:
+        assert {series.name: series.count for series in reader.media_list()} == {"weight": 3, "picture": 3}

@@ -18,7 +18,7 @@ from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome
 from accel_engine.recording import loop_session
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.commands import read_answer
-from accel_engine.run.media import Histogram, Image, Text
+from accel_engine.run.media import Histogram, Image, MediaItem, Text
 
 from .conftest import Read
 
@@ -30,6 +30,13 @@ def ended(run: Recorder) -> RunEnded:
 
 def warned(run: Recorder) -> list[str]:
     return [event.message for event in Read(run.directory).all(Warned)]
+
+
+def media_of(run: Recorder) -> dict[str, MediaItem]:
+    assert run.directory
+    with closing(RunReader(run.directory)) as reader:
+        found = {series.name: reader.media(series, series.last_step) for series in reader.media_list()}
+    return {name: item[1] for name, item in found.items() if item}
 
 
 def test_values_of_each_step_are_recorded() -> None:
@@ -68,17 +75,21 @@ def test_steps_may_be_left_out_and_may_be_any_whole_number() -> None:
     with Recorder() as run:
         run.log(np.int64(2), loss=1.0)
         run.log(np.array(4), loss=2.0)
-        run.log(step=1000, loss=3.0)
+        run.log(12.0, loss=3.0)
+        run.log(np.float32(14), loss=4.0)
+        run.log(step=1000, loss=5.0)
 
     read = Read(run.directory)
     assert read.update.chunks[-1].first_step == 1000
-    np.testing.assert_equal(read.series("loss"), [math.nan, math.nan, 1.0, math.nan, 2.0, 3.0])
+    losses = read.series("loss")
+    assert losses[np.isfinite(losses)].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert not warned(run)
 
 
-def test_a_step_that_goes_back_or_is_no_number_is_left_out_with_one_warning() -> None:
+def test_a_step_that_goes_back_or_is_no_number_is_left_out_with_a_warning_per_reason() -> None:
     with Recorder() as run:
         run.log(5, loss=1.0)
-        for step in (4, 3, "six", 6.5, -1, None, 1 << 70):
+        for step in (4, 3, "six", "seven", 6.5, 7.5, np.float32(6.5), math.inf, -1, -2, -1.0, None, 1 << 70, 10**5000):
             run.log(step, loss=9.0)
         run.log(6, loss=2.0)
 
@@ -86,7 +97,34 @@ def test_a_step_that_goes_back_or_is_no_number_is_left_out_with_one_warning() ->
     assert read.series("loss")[5:].tolist() == [1.0, 2.0]
     assert warned(run) == [
         "step 4 is left out, as it comes after step 5: steps must rise",
-        "a step is left out, as a step is a whole number from 0: str is not a number",
+        *(
+            f"a step is left out, as a step is a whole number from 0: {problem}"
+            for problem in (
+                "str is not a number",
+                "6.5 is not whole",
+                "6.5 is not whole",
+                "-1 is negative",
+                "-1.0 is negative",
+                "NoneType is not a number",
+                f"{1 << 70:,} is too large",
+                "ValueError: Exceeds the limit (4300 digits) for integer string conversion; "
+                "use sys.set_int_max_str_digits() to increase the limit",
+            )
+        ),
+    ]
+
+
+def test_steps_that_are_too_far_away_are_left_out_with_a_warning_and_nothing_else_is() -> None:
+    with Recorder() as run:
+        run.log(0, loss=1)
+        run.log(1_795_453_637, loss=2)
+        run.log(10**12, loss=3)
+        run.log(1, loss=4)
+
+    assert Read(run.directory).series("loss").tolist() == [1.0, 4.0]
+    assert warned(run) == [
+        "step 1,795,453,637 is left out, as it comes 10,000,000 steps after the last or more: "
+        "count updates, not examples or tokens"
     ]
 
 
@@ -200,12 +238,16 @@ class Tensor:
 
     def __init__(self, value: float) -> None:
         self.value, self._version = value, 0
+        self.requires_grad = self.is_leaf = False
 
     def add_(self, value: float) -> None:
         self.value, self._version = self.value + value, self._version + 1
 
     def detach(self) -> "Tensor":
         return self
+
+    def clone(self) -> "Tensor":
+        return Tensor(self.value)
 
     def cpu(self) -> "Tensor":
         return self
@@ -224,8 +266,30 @@ def test_a_tensor_that_was_changed_in_place_has_no_value(wait_until: Callable[..
     read = Read(run.directory)
     assert read.names == {"loss"}
     (message,) = warned(run)
-    assert message.startswith("total is not recorded: the tensor was changed in place")
-    assert "loss.item()" in message
+    assert message == (
+        "total is not recorded: the tensor was changed in place after it was logged: "
+        "log total.detach().clone() or total.item() instead"
+    )
+
+
+def test_parameters_images_and_histograms_that_an_optimizer_changes_are_recorded_as_they_were() -> None:
+    parameter = Tensor(2.0)
+    parameter.requires_grad = parameter.is_leaf = True
+    weights, pixels = Tensor([1.0, 3.0]), Tensor([[0.0, 1.0]])  # type: ignore[arg-type]
+    with Recorder() as run:
+        run.log(0, scale=parameter)
+        run.log_histogram(0, weights=weights)
+        run.log_image(0, pixels=pixels)
+        for tensor in (parameter, weights, pixels):
+            tensor.value, tensor._version = 9.0, 1
+
+    assert Read(run.directory).series("scale").tolist() == [2.0]
+    assert not warned(run)
+    items = media_of(run)
+    assert isinstance(items["weights"], Histogram)
+    assert (items["weights"].edges[0], items["weights"].edges[-1]) == (1.0, 3.0)
+    assert isinstance(items["pixels"], Image)
+    assert items["pixels"].pixels.ravel().tolist() == [0, 255]
 
 
 def test_images_texts_and_histograms_are_recorded_at_their_steps() -> None:

@@ -28,7 +28,8 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording import model_description, running_means
+from accel_engine.recording import model_description, running_means, supervised
+from accel_engine.recording.every_fit.added_recorder import _FitRecorder
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
@@ -435,3 +436,10 @@ def test_readings_of_devices_are_in_the_run(wait_until: Callable[..., None]) -> 
 
     assert any(sample.device == "cpu:0" for sample in Read(recorder.directory).update.samples)
     assert time.time() - Read(recorder.directory).update.samples[-1].time < 60
+
+
+def test_a_fit_that_cannot_reach_the_supervisor_of_its_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "address", "/nowhere/run")
+
+    with pytest.warns(RuntimeWarning, match="this fit is not recorded: the supervisor of the run does not answer"):
+        train(tiny(), _FitRecorder())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine import Recorder
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.run import Status, runs_directory
 
@@ -31,6 +32,22 @@ def test_a_loop_of_the_guide_is_recorded(number: int) -> None:
     if number == 0:
         assert len(read.series("loss")) == 1000
         assert [len(read.all(kind)) for kind in (EpochEnded, Validated)] == [10, 10]
+
+
+def test_the_guide_has_all_that_a_recorder_offers() -> None:
+    public = {name for name in vars(Recorder) if not name.startswith("_")}
+    assert public == {
+        "close",
+        "command",
+        "directory",
+        "log",
+        "log_histogram",
+        "log_image",
+        "log_text",
+        "should_stop",
+        "show",
+    }
+    assert public <= set(re.findall(r"`?\w+\.(\w+)", GUIDE.read_text()))
 
 
 def test_the_guide_has_loops() -> None:

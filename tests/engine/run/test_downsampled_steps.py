@@ -166,6 +166,31 @@ def test_steps_that_are_recorded_again_replace_the_old_ones(recorder: Recorder, 
     assert reader.step_range(0, 1 << 40, 1).stop_step == 10_500
 
 
+def test_rows_are_for_recorded_steps_only_however_many_are_skipped(
+    directory: Path, writer: RunWriter, reader: RunReader
+) -> None:
+    far = 10_000_000
+    for first, now in ((0, 1.0), (far, 3.0), (far + 5000, 4.0)):
+        writer.write_chunk(first, now, now + 1.0, {"loss": np.full(5000, now)})
+
+    with closing(connect(directory)) as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT level, first_step FROM summary ORDER BY level, first_step"
+        ).fetchall()
+    of_far = far // SPANS[0] * SPANS[0]
+    assert rows == [(0, 0), (0, SPANS[0]), (0, of_far), (0, of_far + SPANS[0]), (1, 0), (2, 0)]
+    for width in (1, 1 << 6, 1 << 14, 1 << 18):
+        everything = reader.step_range(0, 1 << 40, width)
+        assert everything.stop_step == far + 10_000
+        loss = everything.series["loss"]
+        assert loss["finite"].sum() == 15_000
+        assert loss["finite"][: far // width].sum() == 5000
+        assert (loss[0]["low"], loss[-1]["high"]) == (1.0, 4.0)
+    gap = reader.step_range(100_000, 200_000, 64)
+    assert not gap.series[TIME]["finite"].any()
+    assert len(gap.series[TIME]) == len(gap.series[THROUGHPUT]) == -(-(200_000 - gap.first_step) // 64)
+
+
 def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunReader) -> None:
     writer.write_chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
     writer.write_chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})

@@ -2,8 +2,10 @@
 
 import os
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, EpochEnded, Outcome, PartEnded, Phase, PhaseChanged, RunEnded
 from accel_engine.recording import supervised
 from accel_engine.recording.error_guard import warn
+from accel_engine.recording.supervised import part as part_module
 from accel_engine.recording.supervised.part import ScriptPart, begin
 from accel_engine.run import RunReader, request
 from accel_engine.run.commands import read_answer
@@ -79,6 +82,28 @@ def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pyte
 
     with pytest.raises(RunError, match="the supervisor of the run does not answer"):
         begun()
+    with pytest.warns(RuntimeWarning, match="the disk is too slow"):
+        warn("the disk is too slow")
+
+
+def test_a_supervisor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_module, "REPLY_SECONDS", 0.01)
+    monkeypatch.setattr(part_module, "_silent", threading.Event())
+    monkeypatch.setattr(supervised, "address", str(tmp_path / "run"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
+        stopped.bind(supervised.address)
+        stopped.listen()
+        stopped.setblocking(False)
+        with pytest.raises(RunError, match="does not answer: timed out"):
+            begun()
+        with pytest.raises(RunError, match="does not answer: it has not answered before"):
+            begun()
+        with pytest.warns(RuntimeWarning, match="not recorded"):
+            warn("not recorded")
+
+        stopped.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            stopped.accept()
 
 
 def test_a_command_goes_to_the_part_and_its_answer_to_the_sender(
@@ -124,7 +149,8 @@ def test_a_script_that_closes_all_descriptors_is_recorded_on(
     descriptor = part._connection.fileno()
     os.close(descriptor)
     own = os.open(f"{tmp_path}/own", os.O_RDWR | os.O_CREAT) if reused else None
-    assert own is None or own == descriptor
+    if own is not None:
+        os.dup2(own, descriptor)
     part.heartbeat()
     part.write_chunk(1, 2.0, 3.0, {"loss": [2.0]})
     part.end(ended())
@@ -134,6 +160,20 @@ def test_a_script_that_closes_all_descriptors_is_recorded_on(
     if own is not None:
         assert os.fstat(own).st_size == 0
         os.close(own)
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(("lowest", "high"), [(200, True), (1 << 30, False)])
+def test_the_connection_has_a_high_descriptor_where_there_are_such(
+    server: PartServer, monkeypatch: pytest.MonkeyPatch, lowest: int, high: bool
+) -> None:
+    monkeypatch.setattr(part_module, "LOWEST_DESCRIPTOR", lowest)
+    part = begun()
+
+    assert part._connection
+    assert (part._connection.fileno() >= 200) is high
+    assert not part._connection.get_inheritable()
+    part.end(ended())
 
 
 def test_problems_of_recorders_are_in_the_log_of_the_run(

@@ -7,18 +7,18 @@ from typing import Any
 import keras
 
 from accel_engine.errors import format_error
+from accel_engine.recording.error_guard import warn
 from accel_engine.recording.fit_calls import Arguments
 from accel_engine.recording.recorder import RunRecorder
-from accel_engine.recording.supervised import part
 
 
 class _FitRecorder(RunRecorder):
-    """Records one ``fit``; what goes wrong is told in the log, not to the script."""
+    """Records one ``fit``; what goes wrong is told in the log, without an exception."""
 
-    def give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception) -> None:
         """Stop recording this ``fit``."""
         fit, self._recorded = self._recorded, None
-        part.report(f"this fit is not recorded{' any more' if fit else ''}: {format_error(error)}")
+        warn(f"this fit is not recorded{' any more' if fit else ''}: {format_error(error)}")
         if fit:
             fit.fail(error)
 

@@ -4,6 +4,7 @@ The supervisor is another process (:mod:`accel_engine.scripts`), so the script m
 killed without damage to the run.
 """
 
+import fcntl
 import os
 import socket
 import threading
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
     from accel_engine.devices.device_types import Sample
     from accel_engine.run.media import MediaItem
 
-REPLY_SECONDS = 10.0
-"""How long to wait for the supervisor."""
+REPLY_SECONDS = 3.0
+"""How long to wait for the supervisor. After it has not answered the beginning of a part, no other part is begun."""
+
+LOWEST_DESCRIPTOR = 1000
+"""The connection has this descriptor or a higher one, which a script that closes and reuses low ones does not meet."""
+
+_silent = threading.Event()
+"""Set when the supervisor has not answered the beginning of a part."""
 
 
 def begin(values: Mapping[str, Any]) -> "ScriptPart | None":
@@ -76,6 +83,8 @@ class ScriptPart:
         try:
             reply = self._open({"begin": dict(values), "pid": os.getpid(), "thread": threading.get_ident()})
         except (OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                _silent.set()
             raise RunError(f"the supervisor of the run does not answer: {error}") from error
         if problem := reply.get("problem"):
             self.close()
@@ -208,7 +217,9 @@ class ScriptPart:
 
 
 def _connect() -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if _silent.is_set():
+        raise OSError("it has not answered before")
+    connection = _socket()
     try:
         connection.settimeout(REPLY_SECONDS)
         connection.connect(supervised.address)
@@ -216,3 +227,14 @@ def _connect() -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _socket() -> socket.socket:
+    """A socket with a high descriptor, unless the limit of this process is lower."""
+    low = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        descriptor = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+    except OSError:
+        return low
+    low.close()
+    return socket.socket(fileno=descriptor)

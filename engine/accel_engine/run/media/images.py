@@ -17,6 +17,7 @@ _GRAY = 128  # of a gap: it differs from black and from white
 _PALETTES = {"LA", "P", "PA"}
 _DIRECT_MODES = {"1", "F", "I", "I;16", "L", "RGB", "RGBA"}  # modes of Pillow whose arrays are intensities
 
+_CHANNELS = {1, 3, 4}
 _SHAPES = "[height, width], [height, width, 1, 3 or 4] or a batch [pictures, height, width, 1, 3 or 4]"
 
 
@@ -33,11 +34,12 @@ def image_of(value: Any) -> Image:
     """
     values = _array(value)
     notes = []
+    if not values.size:
+        raise ValueError(f"an image has pixels; this array of the shape {list(values.shape)} has no element")
     if values.ndim == 2:
         values = values[:, :, None]
-    if values.ndim not in {3, 4} or values.shape[-1] not in {1, 3, 4} or 0 in values.shape:
-        hint = "; add an axis for the channel: images[..., None]" if values.ndim == 3 else ""
-        raise ValueError(f"an image has the shape {_SHAPES}, not {list(values.shape)}{hint}")
+    if values.ndim not in {3, 4} or values.shape[-1] not in _CHANNELS:
+        raise ValueError(f"an image has the shape {_SHAPES}, not {list(values.shape)}{_advice(values.shape)}")
     pictures = len(values)
     if values.ndim == 4:
         values = values[:MAX_PICTURES]
@@ -52,6 +54,17 @@ def image_of(value: Any) -> Image:
             shown = f"first {MAX_PICTURES} of {pictures}" if pictures > MAX_PICTURES else f"{pictures}"
             notes.append(f"{shown} pictures, {columns} per row")
     return Image(pixels, "; ".join(notes))
+
+
+def _advice(shape: tuple[int, ...]) -> str:
+    """How to make an image of an array whose last axis is none of channels."""
+    advice = ""
+    if len(shape) in {3, 4} and shape[-3] in _CHANNELS:
+        axes, channels = ("1, 2, 0", 0) if len(shape) == 3 else ("0, 2, 3, 1", 1)
+        advice += f"; if the channels come first, image.permute({axes}) or np.moveaxis(image, {channels}, -1)"
+    if len(shape) == 3:
+        advice += "; for a batch without channels, images[..., None]"
+    return advice
 
 
 def _array(value: Any) -> npt.NDArray[Any]:

@@ -63,9 +63,15 @@ def test_pictures_that_are_cut_are_mentioned() -> None:
     ("array", "message"),
     [
         (np.zeros(5), r"has the shape \[height, width\].* not \[5\]"),
-        (np.zeros((0, 5)), r"not \[0, 5, 1\]"),
-        (np.zeros((2, 3, 5)), r"not \[2, 3, 5\]; add an axis for the channel: images\[..., None\]"),
-        (np.zeros((2, 2, 2, 2)), r"not \[2, 2, 2, 2\]"),
+        (np.zeros((0, 5)), r"this array of the shape \[0, 5\] has no element"),
+        (np.zeros(0), r"this array of the shape \[0\] has no element"),
+        (np.zeros((2, 3, 5)), r"not \[2, 3, 5\]; for a batch without channels, images\[..., None\]$"),
+        (
+            np.zeros((3, 16, 16)),
+            r"\[3, 16, 16\]; if the channels come first, image.permute\(1, 2, 0\) or np.moveaxis\(image, 0, -1\); for",
+        ),
+        (np.zeros((9, 3, 16, 16)), r"image.permute\(0, 2, 3, 1\) or np.moveaxis\(image, 1, -1\)$"),
+        (np.zeros((2, 2, 2, 2)), r"not \[2, 2, 2, 2\]$"),
         (np.full((2, 2), 255.0), "floats from 0 to 1: scale or clip them; these are from 255 to 255"),
         (np.full((2, 2), -0.5), "these are from -0.5 to -0.5"),
         (np.full((2, 2), 256), "integers from 0 to 255: scale them; these are from 256 to 256"),
