@@ -23,7 +23,7 @@ def script() -> FakeScript:
 async def test_the_part_is_named_with_its_own_progress(script: FakeScript, size: tuple[int, int]) -> None:
     script.fit("base", epochs=1).begin_part("tuned", epochs=4, steps_per_epoch=50).train(100)
     async with opened(script.directory, size) as pilot:
-        await shows(pilot, "part 2 · tuned", "epoch 4/5", "step 200/300", "50% of part 2", "■ part")
+        await shows(pilot, "part 2 · tuned", "epoch 3/4", "step 200/300", "50% of part 2", "■ part")
 
 
 async def test_the_details_list_the_parts(script: FakeScript) -> None:
@@ -46,7 +46,7 @@ async def test_a_script_with_many_parts_lists_the_latest(script: FakeScript) -> 
 async def test_outside_of_a_fit_nothing_is_estimated_and_only_interrupting_is_offered(script: FakeScript) -> None:
     script.fit("base")
     async with opened(script.directory) as pilot:
-        await shows(pilot, "▶ running the script", "no fit is running", "step 200")
+        await shows(pilot, "▶ running the script", "no fit is running", "epochs 2", "step 200")
         assert not any(words in text_of(pilot) for words in ("%", " left", "epoch 2/2", "ETA"))
         screen = screen_of(pilot)
         assert [screen.check_action(action, ()) for action in ("pause", "learning_rate", "stop")] == [None, None, True]
