@@ -5,6 +5,7 @@ import pytest
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.run_paths import LOG
 from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.widgets.key_bar import KeyBar
 from tui.fake_script import COMMAND, FakeScript
 from tui.screens.run_app import SMALL, WIDE, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
@@ -77,7 +78,12 @@ async def test_lines_of_output_cannot_be_paused(script: FakeScript) -> None:
     script.begin_part("output", parsed=True).train(10)
     async with opened(script.directory) as pilot:
         await shows(pilot, "part 1 · output", "step 10")
-        assert screen_of(pilot).check_action("pause", ()) is None
+        screen = screen_of(pilot)
+        assert [screen.check_action(action, ()) for action in ("pause", "learning_rate", "stop")] == [None, None, True]
+        keys = {key.action: key.is_enabled for key in screen.query_one(KeyBar).keys}
+        assert (keys["pause"], keys["learning_rate"], keys["stop"]) == (False, False, True)
+        await pilot.press("p", "r")
+        assert pilot.app.screen is screen
         await pilot.press("s")
         await shows(pilot, "Interrupt the script?")
 
