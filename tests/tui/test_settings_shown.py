@@ -124,12 +124,12 @@ async def test_pictures_are_in_ascii_where_that_is_settled() -> None:
 
 async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
     engine = FakeEngine().begin().build().train(30)
-    keys = {"charts.log": "L", "charts.cursor": "f8", "log.search": "ctrl+f"}
+    keys = {"charts.log": "f7", "charts.cursor": "f8", "log.search": "ctrl+f"}
     app = SettledApp(Settings(keys=keys))
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
         app.show_run(engine.directory)
-        await shows(pilot, "f8 cursor", "L log")
+        await shows(pilot, "f8 cursor", "f7 log")
         assert custom_keys(app.screen.query_one(LogView)) == {"search": "^f"}
     engine.close()
 

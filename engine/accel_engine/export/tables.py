@@ -1,7 +1,7 @@
 """A run's contents as tables, read in batches of rows."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.events import Event, ModelBuilt, PartStarted, RunStarted, Validated, to_json_object
+from accel_engine.events import Event, ModelBuilt, PartEnded, PartStarted, RunStarted, Validated, to_json_object
 from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
 
 _EVENTS = 1 << 12
 
 Column = npt.NDArray[Any] | Sequence[Any]
+
+Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +34,33 @@ class Table:
 
 
 def steps(source: RunReader) -> Table:
-    """One row per step, counted from 0: its end time, all series, and steps per second."""
+    """One row per step, counted from 0: epoch, part of a script, end time, all series, and steps per second."""
     names = source.series()
     new = source.new_steps()
-    epoch_of = _epochs(source)
+    places = _places(source)
 
     def batches() -> Iterator[list[Column]]:
         if new is None:
             return
         for batch in source.steps(0, new.stop):
-            keys = [batch.steps, *([epoch_of(batch.steps)] if epoch_of else []), batch.times]
+            keys = [batch.steps, *(place(batch.steps) for place in places.values()), batch.times]
             yield [*keys, *(batch.series[name] for name in names), batch.steps_per_second]
 
-    keys = {"step": "int64", **({"epoch": "int64"} if epoch_of else {}), "time": "float64"}
-    series = {name if name not in keys else f"metric_{name}": "float32" for name in names}
-    return Table({**keys, **series, "steps_per_second": "float32"}, batches)
+    keys = {"step": "int64", **dict.fromkeys(places, "int64"), "time": "float64"}
+    return Table(_with_values(keys, names, {"steps_per_second": "float32"}, "float32"), batches)
 
 
 def validation_table(source: RunReader) -> Table:
-    """One row per validation: steps taken, epoch, time, every metric, and its duration."""
-    rows = read_validations(source)
+    """One row per validation: steps taken, epoch, part of a script, time, every metric, and its duration."""
+    rows, parts = _validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
-    columns: list[Column] = [[row.step for row in rows], [row.epoch for row in rows], [row.time for row in rows]]
+    columns: list[Column] = [[row.step for row in rows], [row.epoch for row in rows]]
+    columns += [*([parts] if parts is not None else []), [row.time for row in rows]]
     columns += [[row.metrics.get(name) for row in rows] for name in names]
     columns.append([row.seconds for row in rows])
-    types = {"step": "int64", "epoch": "int64", "time": "float64", **dict.fromkeys(names, "float64")}
-    return Table({**types, "seconds": "float64"}, lambda: iter([columns] if rows else []))
+    part = {} if parts is None else {"part": "int64"}
+    keys = {"step": "int64", "epoch": "int64", **part, "time": "float64"}
+    return Table(_with_values(keys, names, {"seconds": "float64"}, "float64"), lambda: iter([columns] if rows else []))
 
 
 def samples(source: RunReader) -> Table:
@@ -100,10 +103,11 @@ TABLES: dict[str, Callable[[RunReader], Table]] = {
 """Tables by name."""
 
 
-def read_validations(source: RunReader) -> list[Validated]:
-    """Read the validations, except those of discarded steps."""
-    events = drop_discarded(event for _, event in source.events(0, RunStarted, Validated))
-    return [event for event in events if isinstance(event, Validated)]
+def validation_objects(source: RunReader) -> list[dict[str, Any]]:
+    """The validations as JSON objects, except those of discarded steps; in a run with parts, each with its ``part``."""
+    rows, parts = _validations(source)
+    objects = [to_json_object(row) for row in rows]
+    return [row | {"part": part} for row, part in zip(objects, parts, strict=True)] if parts is not None else objects
 
 
 def run_description(source: RunReader) -> dict[str, Any]:
@@ -128,24 +132,54 @@ def _details(event: Event) -> str:
     return json.dumps({name: value for name, value in to_json_object(event).items() if name not in ("event", "time")})
 
 
-def _epochs(source: RunReader) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]] | None:
-    """A function that returns the epochs of steps, counted from 1; ``None`` if the length of any epoch is unknown."""
-    parts: list[tuple[int, int]] = []
+def _with_values(keys: Mapping[str, str], names: Iterable[str], last: Mapping[str, str], value: str) -> dict[str, str]:
+    """The columns of a table: the keys, the values, and the last ones; a value with the name of another is renamed."""
+    values = {f"metric_{name}" if name in keys or name in last else name: value for name in names}
+    return {**keys, **values, **last}
+
+
+def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] | None]:
+    """The validations, except those of discarded steps, and the part of each; ``None`` for a run without parts."""
+    rows: list[Validated] = []
+    parts: list[int | None] = []
+    part, has_parts = None, False
+    kinds = (RunStarted, PartStarted, PartEnded, Validated)
+    for event in drop_discarded(event for _, event in source.events(0, *kinds)):
+        match event:
+            case PartStarted():
+                part, has_parts = event.part, True
+            case PartEnded():
+                part = None
+            case Validated():
+                rows.append(event)
+                parts.append(part)
+    return rows, parts if has_parts else None
+
+
+def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
+    """What returns the epochs and the parts of steps, both counted from 1, by name of the column.
+
+    There are no epochs if the length of any is unknown, and no parts without a script that has some. Every step of
+    such a script belongs to a part.
+    """
+    parts: list[PartStarted] = []
     lengths = [0]
     for _, event in source.events(0, PartStarted, ModelBuilt):
         if isinstance(event, PartStarted):
             lengths = [*lengths, 0] if parts else [0]
-            parts.append((event.step, event.epoch))
+            parts.append(event)
         elif isinstance(event, ModelBuilt):
             lengths[-1] = event.steps_per_epoch or 0
-    if not all(lengths):
-        return None
-    first_steps, first_epochs = np.array(parts or [(0, 0)]).T
+    first_steps, first_epochs, numbers = np.array([(at.step, at.epoch, at.part) for at in parts] or [(0, 0, 0)]).T
     steps_per_epoch = np.array(lengths)
 
-    def epochs(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        part = np.searchsorted(first_steps, steps, side="right") - 1
-        number: npt.NDArray[np.int64] = first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
+    def index(steps: Steps) -> Steps:
+        return np.searchsorted(first_steps, steps, side="right") - 1
+
+    def epochs(steps: Steps) -> Steps:
+        part = index(steps)
+        number: Steps = first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
         return number
 
-    return epochs
+    places: dict[str, Callable[[Steps], Steps]] = {"epoch": epochs} if all(lengths) else {}
+    return {**places, "part": lambda steps: numbers[index(steps)]} if parts else places

@@ -11,7 +11,7 @@ import numpy as np
 
 from accel_engine.errors import UsageError
 from accel_engine.events import to_json_object
-from accel_engine.export.tables import TABLES, Column, read_validations, run_description, shortest_texts
+from accel_engine.export.tables import TABLES, Column, run_description, shortest_texts, validation_objects
 from accel_engine.run import RunReader
 from accel_engine.run.sample_packing import SampleUnpacker
 
@@ -53,7 +53,7 @@ def write_json(source: RunReader, stream: TextIO) -> int:
         Number of steps.
     """
     lead = json.dumps(run_description(source))[:-1]
-    stream.write(f'{lead},\n"validation": {json.dumps([to_json_object(point) for point in read_validations(source)])}')
+    stream.write(f'{lead},\n"validation": {json.dumps(validation_objects(source))}')
     _write_items(stream, "events", (json.dumps(to_json_object(event)) for _, event in source.events()))
     stream.write(',\n"steps": {')
     steps = TABLES["steps"](source)
@@ -97,7 +97,7 @@ def write_parquet(source: RunReader, table: str, path: Path) -> int:
             "(or pip install pyarrow)"
         ) from error
     found = TABLES[table](source)
-    about = {**run_description(source), "validation": [to_json_object(point) for point in read_validations(source)]}
+    about = {**run_description(source), "validation": validation_objects(source)}
     types = {name: arrow.type_for_alias("string" if kind == "str" else kind) for name, kind in found.columns.items()}
     schema = arrow.schema(list(types.items()), metadata={METADATA: json.dumps(about).encode()})
     rows = 0

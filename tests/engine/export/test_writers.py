@@ -13,12 +13,13 @@ from pyarrow import parquet
 
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
-from accel_engine.events import RunStarted, Validated
+from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Validated
 from accel_engine.export.tables import TABLES
 from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, steps
 from accel_engine.run.media import Text
+from example_events import model_built
 
 LOSS = np.random.default_rng(0).random(50, np.float32)
 LOSS[7:10] = np.nan, np.inf, -np.inf
@@ -109,6 +110,53 @@ def test_readings_and_events_are_rows(writer: RunWriter, run: RunReader) -> None
     events = rows(run, "events")
     assert [row["event"] for row in events] == ["validated", "validated", "run_started", "validated"]
     assert json.loads(events[0]["details"])["loss"] == 0.25
+
+
+def add_parts(writer: RunWriter) -> None:
+    """Two parts of a script, of 20 and 30 steps, and a validation in each, after them and, in the second, before."""
+    for number, first, last in ((1, 0, 20), (2, 20, 50)):
+        writer.write_event(PartStarted(time=1000.0, part=number, name="fit", step=first, epoch=number - 1))
+        writer.write_event(model_built(epochs=number, steps_per_epoch=last - first))
+        for step in (last,) if number == 1 else (first, last):
+            metrics = {"loss": 0.25, "part": 3.0}
+            writer.write_event(Validated(time=1100.0, epoch=number, step=step, metrics=metrics, seconds=0.5))
+        ended = PartEnded(
+            time=1200.0, part=number, name="fit", outcome=Outcome.FINISHED, step=last, epoch=number, seconds=1.0
+        )
+        writer.write_event(ended)
+
+
+def test_rows_of_a_script_have_their_part(writer: RunWriter, run: RunReader, tmp_path: Path) -> None:
+    add_parts(writer)
+    found = rows(run, "steps")
+    assert list(found[0])[:4] == ["step", "epoch", "part", "time"]
+    assert [row["part"] for row in found] == ["1"] * 20 + ["2"] * 30
+    validations = rows(run, "validation")
+    assert list(validations[0]) == ["step", "epoch", "part", "time", "loss", "metric_part", "seconds"]
+    assert [(row["step"], row["part"]) for row in validations] == [("20", "1"), ("20", "2"), ("50", "2")]
+    assert [row["metric_part"] for row in validations] == ["3.0"] * 3
+    whole = document(run)
+    assert whole["steps"]["part"] == [1] * 20 + [2] * 30
+    assert [point["part"] for point in whole["validation"]] == [1, 2, 2]
+    for table in ("steps", "validation"):
+        write_parquet(run, table, tmp_path / table)
+        written = parquet.read_table(tmp_path / table)
+        assert str(written.schema.field("part").type) == "int64"
+        assert written["part"].to_pylist() == [int(row["part"]) for row in rows(run, table)]
+
+
+def test_a_validation_between_two_parts_has_none(writer: RunWriter, run: RunReader) -> None:
+    add_parts(writer)
+    writer.write_event(Validated(time=1300.0, epoch=2, step=50, metrics={"loss": 0.5}, seconds=0.5))
+    assert [row["part"] for row in rows(run, "validation")] == ["1", "2", "2", ""]
+    assert document(run)["validation"][-1]["part"] is None
+
+
+@pytest.mark.parametrize("name", ["step", "time", "seconds"])
+def test_a_metric_with_the_name_of_another_column_is_renamed(writer: RunWriter, run: RunReader, name: str) -> None:
+    writer.write_event(Validated(time=1100.0, epoch=1, step=50, metrics={name: 7.0}, seconds=0.5))
+    (row,) = rows(run, "validation")
+    assert (row["step"], row["time"], row["seconds"], row[f"metric_{name}"]) == ("50", "1100.0", "0.5", "7.0")
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -1,13 +1,17 @@
 """What the commands say of scripts under ``accel-tui run``."""
 
 import json
+from contextlib import closing
 
 import pytest
 
 from accel_engine.events import Outcome, RunStarted
+from accel_engine.run import RunReader
 from accel_engine.run.run_paths import LOG
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
+from accel_tui.cli.progress import progress
+from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from tui.fake_script import COMMAND, FakeScript
 
@@ -33,6 +37,22 @@ def test_each_part_begins_and_ends_with_a_line(script: FakeScript, capsys: pytes
     assert "10 parameters; 3 epochs of 50 steps, batch size 64; Adam" in lines
     assert "part 2 stopped: stop requested by me; loss 0.7200  validation loss 0.9000" in lines
     assert lines[-1] == "finished at step 120 after 1:23, 200 steps/s"
+
+
+def test_epochs_are_counted_within_their_part(script: FakeScript, capsys: pytest.CaptureFixture[str]) -> None:
+    script.fit("base", epochs=2, steps_per_epoch=10)
+    script.begin_part("tuned", epochs=3, steps_per_epoch=50).train(50)
+    script.end_epoch()
+    script.train(20)
+    with closing(RunReader(script.directory)) as reader:
+        state = apply_update(RunState(info=reader.info()), reader.poll())
+    assert progress(state).startswith("epoch 2/3  loss ")
+    script.end_part()
+    script.end()
+    assert main(["watch", script.directory.name, "--plain"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[2] for line in lines if line[1] == "epoch" and line[3] == "loss"] == ["1/2", "2/2", "1/3"]
+    assert [line[2] for line in lines if line[1] == "epoch" and line[3] == "validation"] == ["1/2", "2/2", "1/3"]
 
 
 def test_json_lines_have_the_parts(script: FakeScript, capsys: pytest.CaptureFixture[str]) -> None:

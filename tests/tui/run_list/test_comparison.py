@@ -3,11 +3,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accel_engine.events import DevicesFound, TensorFlowDevice
+from accel_engine.events import DevicesFound, PartStarted, TensorFlowDevice
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
 from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from example_events import model_built
 
@@ -48,6 +49,39 @@ def test_of_a_script_only_what_it_told_is_said() -> None:
     found = compare([replace(script, run=replace(script.run, info=info)), side("b", model="mlp", epochs=9, seed=3)])
     assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
     assert found.equal == {"epochs": 9}
+
+
+def script(run: str, *parts: PartStarted, **values: Any) -> ComparedRun:
+    compared = side(run, **values)
+    assert compared.run.info
+    info = replace(compared.run.info, script="accel-tui run train.py", launched=True)
+    state = RunState(info=info, parts=tuple(map(Part, parts)))
+    return replace(compared, run=replace(compared.run, info=info), state=state)
+
+
+def part(number: int, name: str, *, parsed: bool = False) -> PartStarted:
+    return PartStarted(time=0.0, part=number, name=name, step=0, epoch=0, parsed=parsed)
+
+
+def test_scripts_have_neither_defaults_nor_fields_that_are_empty_in_all() -> None:
+    both = {"strategy": DEFAULTS["strategy"], "data": "train.py", "monitor": ""}
+    found = compare([script("a", model="cnn", epochs=2, **both), script("b", model="", epochs=3, seed=None, **both)])
+    assert {row.label: row.texts for row in found.plan} == {"model": ("cnn", "—"), "epochs": ("2", "3")}
+    assert found.equal == {"strategy": DEFAULTS["strategy"], "data": "train.py"}
+    assert found.summary == f"Equal: strategy {DEFAULTS['strategy']}, data train.py."
+    assert compare([script("a"), script("b", model="")]).summary == "No plan fields in common are known."
+
+
+def test_the_models_of_all_parts_are_named() -> None:
+    nets = [part(number, f"net_{number}") for number in range(4)]
+    runs = [
+        script("a", *nets[:2], part(3, "output", parsed=True), model="net_0"),
+        script("b", *nets, model="net_0"),
+        script("c", nets[0], nets[0], model="net_0"),
+        script("d", part(1, "first try"), part(2, "second try"), model="cnn"),  # recorders with names
+    ]
+    (row,) = compare(runs).plan
+    assert row.texts == ("net_0, net_1", "net_0, net_1, net_2, …", "net_0", "cnn")
 
 
 def test_files_of_one_name_in_two_folders_are_told_apart() -> None:

@@ -82,7 +82,7 @@ def test_a_part_counts_on_from_the_one_before(second_part: RunState) -> None:
     assert second_part.part.title == "part 2 · tuned"
     assert second_part.can_control_training
     assert second_part.total_steps == 20 + 3 * 100
-    assert second_part.current_epoch == 3
+    assert (second_part.current_epoch, second_part.epochs) == (1, 3)
     assert second_part.progress == pytest.approx(50 / 300)
     assert second_part.steps_per_second == pytest.approx(49.0)
     # Its own steps and rate; not the validation of a minute of the part before.
@@ -100,9 +100,9 @@ def test_epochs_of_steps_are_those_of_their_parts(second_part: RunState) -> None
 
 def test_the_length_of_an_epoch_is_that_of_the_part_alone(second_part: RunState) -> None:
     state = after(second_part, model_built(epochs=5, steps_per_epoch=None))
-    assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (None, None, 3)
+    assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (None, None, 1)
     state = after(state, EpochEnded(time=0.0, epoch=3, step=60, metrics={}, seconds=1.0))
-    assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (40, 140, 4)
+    assert (state.steps_per_epoch, state.total_steps, state.current_epoch) == (40, 140, 2)
 
 
 def test_between_two_parts_nothing_is_estimated(second_part: RunState) -> None:
@@ -154,6 +154,7 @@ def test_a_script_that_finished_is_done_and_of_any_other_nobody_knows(
     state = after(second_part, part_ended(2, 70, 2, outcome), phase(Phase.SCRIPT), ended)
     assert state.progress == progress
     assert state.part is None
+    assert state.current_epoch is None
 
 
 def test_an_interrupted_script_is_no_longer_paused(second_part: RunState) -> None:

@@ -5,6 +5,7 @@ import pytest
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.run_paths import LOG
 from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.widgets.key_bar import KeyBar
 from tui.fake_script import COMMAND, FakeScript
 from tui.screens.run_app import SMALL, WIDE, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until
@@ -23,7 +24,7 @@ def script() -> FakeScript:
 async def test_the_part_is_named_with_its_own_progress(script: FakeScript, size: tuple[int, int]) -> None:
     script.fit("base", epochs=1).begin_part("tuned", epochs=4, steps_per_epoch=50).train(100)
     async with opened(script.directory, size) as pilot:
-        await shows(pilot, "part 2 · tuned", "epoch 4/5", "step 200/300", "50% of part 2", "■ part")
+        await shows(pilot, "part 2 · tuned", "epoch 3/4", "step 200/300", "50% of part 2", "■ part")
 
 
 async def test_the_details_list_the_parts(script: FakeScript) -> None:
@@ -46,7 +47,7 @@ async def test_a_script_with_many_parts_lists_the_latest(script: FakeScript) -> 
 async def test_outside_of_a_fit_nothing_is_estimated_and_only_interrupting_is_offered(script: FakeScript) -> None:
     script.fit("base")
     async with opened(script.directory) as pilot:
-        await shows(pilot, "▶ running the script", "no fit is running", "step 200")
+        await shows(pilot, "▶ running the script", "no fit is running", "epochs 2", "step 200")
         assert not any(words in text_of(pilot) for words in ("%", " left", "epoch 2/2", "ETA"))
         screen = screen_of(pilot)
         assert [screen.check_action(action, ()) for action in ("pause", "learning_rate", "stop")] == [None, None, True]
@@ -77,7 +78,12 @@ async def test_lines_of_output_cannot_be_paused(script: FakeScript) -> None:
     script.begin_part("output", parsed=True).train(10)
     async with opened(script.directory) as pilot:
         await shows(pilot, "part 1 · output", "step 10")
-        assert screen_of(pilot).check_action("pause", ()) is None
+        screen = screen_of(pilot)
+        assert [screen.check_action(action, ()) for action in ("pause", "learning_rate", "stop")] == [None, None, True]
+        keys = {key.action: key.is_enabled for key in screen.query_one(KeyBar).keys}
+        assert (keys["pause"], keys["learning_rate"], keys["stop"]) == (False, False, True)
+        await pilot.press("p", "r")
+        assert pilot.app.screen is screen
         await pilot.press("s")
         await shows(pilot, "Interrupt the script?")
 

@@ -37,16 +37,17 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
 
 @_command(
     "stop",
-    "Stop a run after the current steps and write a checkpoint. Of a script that accel-tui run started, stop the fit, "
-    "and the script keeps running; while no fit is running, interrupt the script as Ctrl-C does.",
+    "Stop a run after the current steps and write a checkpoint.\n\n"
+    "A script that accel-tui run started keeps running: only its current fit ends. If no fit is running, the script "
+    "is interrupted, as by Ctrl-C.",
     "accel-tui stop last",
 )
 @_run
 @click.option(
     "--now",
     is_flag=True,
-    help="Stop without writing a checkpoint; the last one is kept. Interrupt a script; once more terminates it, and "
-    "then kills it.",
+    help="Stop without writing a checkpoint; the last one is kept. A script is interrupted; the second time it is "
+    "terminated, the third time killed.",
 )
 @_wait
 def stop(run: str, now: bool, wait: bool) -> int:
@@ -54,7 +55,11 @@ def stop(run: str, now: bool, wait: bool) -> int:
     return _send(find(run), "stop_now" if now else "stop", wait=wait)
 
 
-@_command("pause", "Pause a run between two steps, until it is resumed.", "accel-tui pause last")
+@_command(
+    "pause",
+    "Pause training between two steps, until it is resumed. A script can be paused while a fit is running.",
+    "accel-tui pause last",
+)
 @_run
 @_wait
 def pause(run: str, wait: bool) -> int:

@@ -57,16 +57,15 @@ def format_event(event: Event, state: RunState) -> str:
             optimizer = f"; {event.optimizer}" if event.optimizer else ""
             if not event.epochs:  # a script's loop
                 return numbers.counted(event.steps_per_epoch or 0, "step")
-            before = state.parts[-1].started.epoch if state.parts else 0
-            epochs = numbers.counted(event.epochs - before, "epoch")
+            epochs = numbers.counted(event.epochs - state.before_part[1], "epoch")
             return f"{parameters}; {epochs}{steps}{batch}{optimizer}{drops}{scaling}"
         case events.EpochEnded() if not _is_validated(state):
-            return f"{epoch_of(event.epoch, state)}  {means(event.metrics)}{_without_improvement(event, state)}"
+            return f"{_epoch_of(event, state)}  {means(event.metrics)}{_without_improvement(event, state)}"
         case events.Validated():
             own = state.epoch if _is_validated(state) and state.epoch and state.epoch.epoch == event.epoch else None
             trained = f"{means(own.metrics)}  " if own else ""
-            ends_epoch = state.epoch is not None and state.epoch.step == event.step
-            when = epoch_of(event.epoch, state) if own or ends_epoch else f"step {event.step:,}"
+            ends_epoch = state.epoch is not None and state.epoch.step == event.step > state.before_part[0]
+            when = _epoch_of(event, state) if own or ends_epoch else f"step {event.step:,}"
             waited = _without_improvement(event, state)
             return f"{when}  {trained}validation {means(event.metrics)}{waited}"
         case events.LearningRateChanged():
@@ -99,11 +98,18 @@ def format_event(event: Event, state: RunState) -> str:
 _EVERY_EPOCH = DEFAULTS["validation_every"]
 
 
-def epoch_of(epoch: int, state: RunState) -> str:
-    """``epoch 3/10``; ``epoch 3`` if the number of epochs is unknown."""
-    if state.built is None or not state.built.epochs:
-        return f"epoch {epoch:,}"
-    return f"epoch {epoch:,}/{state.built.epochs:,}"
+def format_epoch(epoch: int, state: RunState) -> str:
+    """``epoch 3/10``; ``epoch 3`` if the number of epochs is unknown.
+
+    Args:
+        epoch: Counted from 1; in a script, within its part.
+        state: The run's state.
+    """
+    return f"epoch {epoch:,}/{state.epochs:,}" if state.epochs else f"epoch {epoch:,}"
+
+
+def _epoch_of(event: events.EpochEnded | events.Validated, state: RunState) -> str:
+    return format_epoch(event.epoch - state.before_part[1], state)
 
 
 def means(metrics: Mapping[str, float]) -> str:

@@ -15,7 +15,8 @@ from accel_tui.cli.output import write
 
 EPILOG = """\b
 Formats:
-  csv          one table, by default the steps: number, epoch, time, values
+  csv          one table, by default the steps: number, epoch, time, values;
+               of a script under accel-tui run also the part, counted from 1
   json         one object with the plan, events, steps and device metrics
   parquet      one table as in csv, with the plan as metadata; needs PyArrow
   tensorboard  a directory of event files: train, validation, devices

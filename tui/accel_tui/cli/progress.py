@@ -12,7 +12,7 @@ from accel_engine.run import RunInfo, Update
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.event_text import epoch_of, format_event, means
+from accel_tui.cli.event_text import format_epoch, format_event, means
 from accel_tui.formatting import numbers
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -132,7 +132,7 @@ class Bar(Log):
 
 def progress(state: RunState, width: float = math.inf) -> str:
     """Format the progress of a run in about 70 columns, with the MFU if ``width`` allows."""
-    parts = [epoch_of(state.current_epoch, state) if state.current_epoch else f"step {state.step:,}"]
+    parts = [format_epoch(state.current_epoch, state) if state.current_epoch else f"step {state.step:,}"]
     metrics = {name: curve.last_value for name, curve in state.curves.items() if name != LEARNING_RATE}
     counts = state.monitor.removeprefix(VALIDATION_PREFIX)
     first = [name for name in dict.fromkeys((*list(metrics)[:1], counts, *metrics)) if name in metrics][:2]

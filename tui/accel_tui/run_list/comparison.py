@@ -23,6 +23,11 @@ _UNKNOWN: Any = object()
 
 _TITLES = frozenset({"name"})  # shown as column titles
 
+_EMPTY = frozenset({_UNKNOWN, None, "", ()})
+
+_MODELS = 3
+"""How many models of a script are named."""
+
 _CONFIG = "config"
 """The field with a script's own settings, each of which is compared under its name after this prefix and a dot."""
 
@@ -50,7 +55,7 @@ class ComparedRun:
         info = self.run.info
         if info is None or info.has_engine:
             return {**DEFAULTS, **(info.plan_values if info else {})}
-        values = dict(info.plan_values)
+        values = {**info.plan_values, **_models(self.state, info.plan_values)}
         config = values.pop(_CONFIG, None)
         settings = config.items() if isinstance(config, dict) else ()
         return values | {f"{_CONFIG}.{name}": value for name, value in settings}
@@ -101,7 +106,7 @@ class Comparison:
         results: The rows of their results.
         plan: The rows of plan fields that differ.
         equal: The equal fields that are not at their default, by name.
-        defaults: The number of fields at their default in all runs.
+        defaults: The number of fields at their default in all runs; 0 if none has an engine.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -114,10 +119,9 @@ class Comparison:
     def summary(self) -> str:
         """The equal fields in a sentence."""
         equal = ", ".join(f"{field_labels.label(name)} {_value(name, value)}" for name, value in self.equal.items())
-        if not self.equal and not self.defaults:
-            return "No plan fields in common are known."
-        rest = f"{numbers.counted(self.defaults, 'field')} at default"
-        return f"Equal: {equal}; {rest}." if equal else f"Equal: {rest}."
+        rest = f"{numbers.counted(self.defaults, 'field')} at default" if self.defaults else ""
+        known = "; ".join(filter(None, (equal, rest)))
+        return f"Equal: {known}." if known else "No plan fields in common are known."
 
 
 def compare(runs: Sequence[ComparedRun]) -> Comparison:
@@ -125,7 +129,11 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]
     columns = {name: tuple(_comparable(plan.get(name, _UNKNOWN)) for plan in plans) for name in field_names}
-    defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
+    if any(compared.run.info is None or compared.run.info.has_engine for compared in runs):
+        defaults = {name: _comparable(DEFAULTS.get(name)) for name in field_names}
+    else:  # scripts have no defaults
+        columns = {name: values for name, values in columns.items() if not _EMPTY.issuperset(values)}
+        defaults = dict.fromkeys(columns, _UNKNOWN)
     # A field that is not known counts as its default.
     known = {
         name: {defaults[name] if each is _UNKNOWN else each for each in values} for name, values in columns.items()
@@ -146,6 +154,14 @@ def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
     recorded = [name for compared in runs for name in compared.state.curves]
     validated = [name for compared in runs for name in compared.state.validation]
     return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name != LEARNING_RATE] or ["loss"]
+
+
+def _models(state: RunState, values: Mapping[str, Any]) -> dict[str, str]:
+    """The models of a script's parts, if they differ; empty if its parts are not named after models."""
+    names = list(dict.fromkeys(part.started.name for part in state.parts if not part.started.parsed))
+    if len(names) < 2 or names[0] != values.get("model"):
+        return {}
+    return {"model": ", ".join(names[:_MODELS]) + (", …" if len(names) > _MODELS else "")}
 
 
 def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:

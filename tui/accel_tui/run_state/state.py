@@ -181,7 +181,7 @@ class RunState:
         return self.live and (not self.is_launched or (self.part is not None and not self.part.started.parsed))
 
     @property
-    def _before_part(self) -> tuple[int, int]:
+    def before_part(self) -> tuple[int, int]:
         """Steps and epochs before the latest part."""
         return (self.parts[-1].started.step, self.parts[-1].started.epoch) if self.parts else (0, 0)
 
@@ -198,7 +198,7 @@ class RunState:
         """
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch
-        step, epoch = self._before_part
+        step, epoch = self.before_part
         epochs = self.epoch.epoch - epoch if self.epoch else 0
         return max(round((self.epoch.step - step) / epochs), 1) if self.epoch and epochs > 0 else None
 
@@ -207,16 +207,15 @@ class RunState:
         """Steps of the whole plan, or of a script up to the end of the latest part; ``None`` if unknown."""
         if self.is_between_parts or not (self.built and self.steps_per_epoch):
             return None
-        step, epoch = self._before_part
-        epochs = self.built.epochs - epoch if self.built.epochs else 1  # a script's loop has none
-        return step + epochs * self.steps_per_epoch
+        step, _ = self.before_part
+        return step + (self.epochs or 1) * self.steps_per_epoch  # a script's loop has no epochs
 
     @property
     def progress(self) -> float | None:
         """Share of the steps that are taken, from 0 to 1; in a script, of the latest part. ``None`` if unknown."""
         if self.is_launched and self.ended:
             return 1.0 if self.ended.outcome is events.Outcome.FINISHED else None
-        first = self._before_part[0]
+        first = self.before_part[0]
         return (self.step - first) / (self.total_steps - first) if self.total_steps else None
 
     @property
@@ -225,15 +224,23 @@ class RunState:
         return self.step if self.has_ended else self.total_steps
 
     @property
+    def epochs(self) -> int:
+        """Epochs of the whole plan; in a script, of the latest part. 0 if unknown."""
+        return self.built.epochs - self.before_part[1] if self.built and self.built.epochs else 0
+
+    @property
     def current_epoch(self) -> int | None:
-        """The epoch of the next step, counted from 1; ``None`` if unknown, and between parts."""
-        if self.built is None or not self.built.epochs or self.is_between_parts:
+        """The epoch of the next step, counted from 1; in a script, within its part.
+
+        ``None`` if unknown, and in a script that is between parts or has ended.
+        """
+        if self.built is None or not self.epochs or (self.parts and not (self.live and self.part)):
             return None
-        step, epoch = self._before_part
+        step, epoch = self.before_part
         if self.built.steps_per_epoch:
-            return min(epoch + (self.step - step) // self.built.steps_per_epoch + 1, self.built.epochs)
-        ended = max(epoch, self.epoch.epoch if self.epoch else 0)
-        return min(ended + 1, self.built.epochs)  # epochs may differ in length
+            return min((self.step - step) // self.built.steps_per_epoch + 1, self.epochs)
+        ended = max(0, self.epoch.epoch - epoch if self.epoch else 0)
+        return min(ended + 1, self.epochs)  # epochs may differ in length
 
     def epoch_of(self, step: int) -> int | None:
         """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""
@@ -254,9 +261,9 @@ class RunState:
         rate = self.steps_per_second
         if not (self.built and rate and self.total_steps is not None):
             return None
-        epochs_left = self.built.epochs - self.current_epoch + 1 if self.current_epoch else 0
+        epochs_left = self.epochs - self.current_epoch + 1 if self.current_epoch else 0
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
-        has_validation = self.validated is not None and self.validated.step > self._before_part[0]
+        has_validation = self.validated is not None and self.validated.step > self.before_part[0]
         between = self.validated.seconds if self.validated and has_validation else 0.0
         if self.checkpoint:
             between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)

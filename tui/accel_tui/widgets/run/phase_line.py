@@ -88,11 +88,11 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
 def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
-    epoch = state.ended.epochs if state.ended and state.has_ended else state.current_epoch
-    if state.built and state.built.epochs and epoch is not None:
-        pairs.append(_pair("epoch", f"{epoch:,}/{state.built.epochs:,}"))
-    elif state.epoch:  # of a script that does not tell how many there will be
-        pairs.append(_pair("epochs", f"{state.epoch.epoch:,}"))
+    epoch = state.ended.epochs if state.ended and state.has_ended and not state.parts else state.current_epoch
+    if state.epochs and epoch is not None:
+        pairs.append(_pair("epoch", f"{epoch:,}/{state.epochs:,}"))
+    elif ended := _epochs_ended(state):
+        pairs.append(_pair("epochs", f"{ended:,}"))
     if state.total_steps:
         pairs.append(_pair("step", f"{state.step:,}/{state.total_steps:,}"))
     elif state.step:
@@ -106,6 +106,11 @@ def progress(state: RunState) -> list[list[TextSpan]]:
     if (share := state.mfu) is not None:
         pairs.append(_pair("MFU", numbers.percent(share)))
     return pairs
+
+
+def _epochs_ended(state: RunState) -> int:
+    """Epochs that have ended; in a script, those of the part that is being recorded, and between parts of all."""
+    return state.epoch.epoch - (state.before_part[1] if state.part else 0) if state.epoch else 0
 
 
 def _pair(first: str, second: str, *, figure_first: bool = False) -> list[TextSpan]:
