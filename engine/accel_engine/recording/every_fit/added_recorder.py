@@ -38,7 +38,7 @@ def recorder_added(signature: inspect.Signature, arguments: Arguments) -> Argume
         epochs = bound.arguments.get("epochs", 1)
         bound.arguments["callbacks"] = _with_recorder(bound.arguments.get("callbacks"), epochs)
     except Exception as error:  # noqa: BLE001 (whatever it is, fit runs)
-        part.report(f"this fit is not recorded: {format_error(error)}")
+        warn(f"this fit is not recorded: {format_error(error)}")
         return arguments
     return bound.args, bound.kwargs
 
