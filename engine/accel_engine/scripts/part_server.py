@@ -3,14 +3,13 @@
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
 from accel_engine import clock
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, format_error
 from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
 from accel_engine.run import media
@@ -63,7 +62,7 @@ class PartServer:
                 connection = self._listener.accept()
             except OSError:  # closed
                 return
-            handler = _Connection(connection, self._begin, self._attach, self._handle)
+            handler = _Connection(connection, self._begin, self._attach, self._handle, self._run.warn)
             threading.Thread(target=handler.serve, name="part", daemon=True).start()
 
     def _begin(self, connection: "_Connection", values: dict[str, Any]) -> dict[str, Any]:
@@ -129,18 +128,20 @@ class _Connection:
         begin: Callable[["_Connection", dict[str, Any]], dict[str, Any]],
         attach: Callable[["_Connection", int], dict[str, Any]],
         handle: Callable[["_Connection", Message], None],
+        report: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._begin = begin
         self._attach = attach
         self._handle = handle
+        self._report = report
         self._sending = threading.Lock()
         self.done = threading.Event()
 
     def serve(self) -> None:
         """Handle the messages until the connection ends."""
         reader = MessageReader(self._connection)
-        with suppress(OSError, ValueError, KeyError, TypeError):  # no recorder sends such messages
+        try:
             while message := reader.read():
                 values = message[0]
                 if "begin" in values:
@@ -149,6 +150,10 @@ class _Connection:
                     self.send(self._attach(self, values["attach"]))
                 else:
                     self._handle(self, message)
+        except OSError:  # the script has ended
+            pass
+        except Exception as error:  # noqa: BLE001 (whatever was sent, others are received)
+            self._report(f"a recorder has sent what cannot be recorded: {format_error(error)}")
         self.done.set()
         self._connection.close()
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import DatabaseError, RunError, format_error
 
 RETRY_SECONDS = 1.0
 """How long to wait before another try while the disk is full, or the database is locked."""
@@ -121,6 +121,9 @@ class PatientWriter:
                     write.refused(str(error))
                     return
                 self.fail(error)
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others are written)
+                self._report(f"one record is missing, as it cannot be written: {format_error(error)}")
+                return
             else:
                 break
         if waits and not self._is_broken:

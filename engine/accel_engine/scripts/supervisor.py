@@ -82,6 +82,7 @@ class ScriptSupervisor:
         self._signals: deque[tuple[int, bool]] = deque()
         self._log = OutputLog(directory / LOG)
         self._run = ScriptRun(directory, self._log.note)
+        self._run.begin()  # before a part of a script that is already running
         self._server = PartServer(listener, self._run)
         self._parsed = ParsedPart(self._run) if patterns else None
         add = self._parsed.add if self._parsed else lambda _: None
@@ -97,7 +98,6 @@ class ScriptSupervisor:
             signal.signal(number, lambda received, _: self._signals.append((received, False)))
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._copier.start()
-        self._run.begin()
         self._sampler.start()
         command_due = beat_due = 0.0
         was_suspended = False
@@ -143,7 +143,8 @@ class ScriptSupervisor:
     def _handle(self, command: Command) -> None:
         """Handle a command that is not for a part."""
         if command.name not in ("stop", "stop_now"):
-            answer_command(self._run, command, f"no fit is running: {ONLY_IN_FIT[command.name]}", obeyed=False)
+            why = ONLY_IN_FIT.get(command.name, "a script has no such command")
+            answer_command(self._run, command, f"no fit is running: {why}", obeyed=False)
             return
         number = signal.SIGINT
         if command.name == "stop_now":

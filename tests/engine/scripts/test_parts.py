@@ -185,12 +185,15 @@ def test_problems_of_recorders_are_in_the_log_of_the_run(
     assert reports == ["the disk is too slow"]
 
 
-def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(run: ScriptRun, server: PartServer) -> None:
+def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(
+    run: ScriptRun, server: PartServer, reports: Reports
+) -> None:
     part = begun()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as garbage:
         garbage.connect(supervised.address)
         garbage.sendall(b"\xff" * 64)
         assert garbage.recv(1) == b""  # closed
+    assert reports == ["a recorder has sent what cannot be recorded: ValueError: not a message of a recorder"]
     part.write_event(PhaseChanged(time=1.0, phase=Phase.TRAINING))
     part.end(ended())
 

@@ -76,9 +76,15 @@ def test_a_write_that_is_refused_stops_no_other() -> None:
     def too_large() -> None:
         raise RunError("the image is too large")
 
-    writer = PatientWriter(pytest.fail)
+    def mistaken() -> None:
+        raise ValueError("arrays differ in length")
+
+    reports = list[str]()
+    writer = PatientWriter(reports.append)
+    writer.put(mistaken)
     writer.put(too_large, 1, refused.append)
     writer.put(disk.write(1))
     writer.finish()
 
     assert (refused, disk.written) == (["the image is too large"], [1])
+    assert reports == ["one record is missing, as it cannot be written: ValueError: arrays differ in length"]
