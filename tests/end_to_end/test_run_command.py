@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 import pytest
 
+from accel_engine.events import PartStarted
 from accel_engine.run import RunInfo, RunReader, Status, list_runs, request
 from accel_engine.run.commands import read_answer
 from end_to_end.terminal import Terminal
@@ -445,3 +446,24 @@ def test_a_killed_supervisor_is_told(scripts: Scripts, wait_until: Callable[...,
         assert "the supervisor of the script is gone" in process.stderr.read()
         script.kill()
     assert last().status is Status.LOST
+
+
+def test_a_script_that_trains_at_once_loses_no_step(scripts: Scripts) -> None:
+    name = scripts.write(
+        "train.py",
+        """
+        from accel_engine import Recorder
+        for part in range(2):
+            with Recorder(f"part {part}") as run:
+                for step in range(5): run.log(step, loss=1 / (step + 1))
+        """,
+    )
+    assert scripts.recorded(name).returncode == 0
+
+    with closing(RunReader(last().directory)) as reader:
+        batches = list(reader.steps(0, 100))
+        parts = [event for event in reader.poll().events if isinstance(event, PartStarted)]
+    assert np.concatenate([batch.series["loss"] for batch in batches]) == pytest.approx(
+        [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5] * 2
+    )
+    assert [(part.name, part.step) for part in parts] == [("part 0", 0), ("part 1", 5)]
