@@ -29,14 +29,12 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "recorded-scripts.md"
 
 USUAL = (
     "transfer_learning",
-    "pydataset_workers",
-    "fit_in_process",
+    "fit_in_process.py",
     "gradient_tape",
     "-m",
-    "reads_stdin",
     "fails_in_fit",
 )
-"""Several fits, processes of its own, a loop of its own, a package, standard input, an exception."""
+"""Several fits, forked processes, a loop of its own, a package, an exception."""
 
 CHOSEN = [row for row in ROWS if os.environ.get("SCRIPTS") == "all" or row.command.startswith(USUAL)]
 
