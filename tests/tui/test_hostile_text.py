@@ -66,6 +66,8 @@ async def walk(pilot: Pilot[None], place: str) -> str:
     await shows(pilot, "Start")
     for key in keys:
         shown = pilot.app.screen
+        if key == "down":
+            await shows(pilot, "step 150")  # the list has the focus once its first item is shown
         await pilot.press(key)
         check(pilot)
         if key in LEADING and not isinstance(shown, CommandPalette):
