@@ -33,7 +33,6 @@ class ScriptProcess:
     """
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], streams: Streams) -> None:
-        self._terminal = streams.script[0] if streams.terminal is not None else None
         self._streams = streams
         stdin, stdout, stderr = streams.script
         self._process = subprocess.Popen(
@@ -83,14 +82,13 @@ class ScriptProcess:
             signal.signal(signal.SIGTTOU, handler)
 
 
-def environment(address: str, **chosen: str) -> dict[str, str]:
+def environment(address: str) -> dict[str, str]:
     """The environment of a script: that of this process, with what records the script's training.
 
     Args:
         address: The supervisor's socket.
-        chosen: More variables.
     """
-    variables = {**os.environ, **chosen, hook.SUPERVISOR: address}
+    variables = {**os.environ, hook.SUPERVISOR: address}
     path = os.environ.get("PYTHONPATH")
     if path is not None:
         variables[hook.PATH] = path

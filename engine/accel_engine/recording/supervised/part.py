@@ -81,7 +81,7 @@ class ScriptPart:
         self._connection: socket.socket | None = None
         self._pending: list[Command] = []
         try:
-            reply = self._open({"begin": dict(values), "pid": os.getpid(), "thread": threading.get_ident()})
+            reply = self._open({"begin": dict(values)})
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 _silent.set()
