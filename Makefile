@@ -1,7 +1,7 @@
 # All checks are defined here: `make check` runs them, `.ci/run` does so in a fresh environment.
 BIN ?= .venv/bin/
 
-.PHONY: check static format tests gallery scripts
+.PHONY: check static format tests gallery scripts fuzz kills disk faults mutants
 
 check: static tests
 
@@ -21,6 +21,27 @@ gallery:
 # Runs all of docs/recorded-scripts.md; `tests` runs some of it.
 scripts:
 	SCRIPTS=all $(BIN)pytest tests/end_to_end/test_scripts.py
+
+# Kills engines at random moments, and adds to the totals of tests/campaigns. With others: KILLS="--seed 7 --minutes 60".
+kills:
+	PYTHONPATH=tests $(BIN)python -m campaigns.kills $(KILLS)
+
+# Tries many more examples of tests/fuzzing, and adds them to the totals. With others: FUZZ="--seed 7 --minutes 60".
+fuzz:
+	PYTHONPATH=tests $(BIN)python -m campaigns.fuzz $(FUZZ)
+
+# Lets every write of a run fail once with every fault, and some of engines. For less: FAULTS="--every 10 --engines 2".
+faults:
+	PYTHONPATH=tests $(BIN)python -m campaigns.faults $(FAULTS)
+
+# Puts small faults into modules, one at a time, and looks whether tests notice; needs the extra `mutants`.
+# MUTANTS="store --seed 2 --sample 40" chooses the modules and how many faults of each.
+mutants:
+	PYTHONPATH=tests $(BIN)python -m campaigns.mutants $(MUTANTS)
+
+# Fills the disk of running engines, as root, and adds to the totals. With others: DISK="--seed 7 --minutes 60".
+disk:
+	PYTHONPATH=tests $(BIN)python -m campaigns.disk $(DISK)
 
 format:
 	$(BIN)ruff format

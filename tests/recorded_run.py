@@ -1,12 +1,13 @@
 """Events of a run, and changes of its database behind the engine's back."""
 
 import os
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from accel_engine.events import RunStarted
-from accel_engine.run.connection import connect
+from accel_engine.run.connection import DATABASE, connect
 
 
 def started(first_step: int = 0, *, time: float = 1.0, run: str = "k7m2", worker: str = "") -> RunStarted:
@@ -25,8 +26,8 @@ def started(first_step: int = 0, *, time: float = 1.0, run: str = "k7m2", worker
 
 
 def execute(directory: Path, statement: str, *parameters: object) -> list[Any]:
-    """Run one statement in a run's database, and return its rows."""
-    with closing(connect(directory)) as database:
+    """Run one statement in a run's database, and return its rows, whole or not."""
+    with closing(sqlite3.connect(directory / DATABASE, isolation_level=None)) as database:
         return database.execute(statement, parameters).fetchall()
 
 

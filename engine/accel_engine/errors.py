@@ -1,6 +1,6 @@
 """Errors with messages for the user."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,6 +9,15 @@ from accel_engine.text import printable
 
 MAX_REASON_LENGTH = 500
 """Maximum stored characters of an exception's text."""
+
+MAX_MESSAGE_LENGTH = 20_000
+"""Maximum characters of a message, of which names from outside may be a part."""
+
+MAX_VALUE_LENGTH = 200
+"""Maximum characters of a value in a message."""
+
+MAX_ERRORS = 20
+"""Maximum number of errors that are listed."""
 
 
 class AccelError(Exception):
@@ -22,7 +31,7 @@ class AccelError(Exception):
 
     def __str__(self) -> str:
         """The message, without control characters of quoted names, values and errors."""
-        return printable(super().__str__())
+        return printable(super().__str__()[:MAX_MESSAGE_LENGTH])
 
 
 class UsageError(AccelError):
@@ -58,10 +67,20 @@ def join_words(words: Iterable[str | FieldValue], name: Callable[[FieldValue], s
 
 
 def show_value(value: object) -> str:
-    """A value of a plan in a message, as a plan file writes it: ``'adam'``, ``5``, ``true``."""
+    """A value of a plan in a message, as a plan file writes it: ``'adam'``, ``5``, ``true``; a long one is cut."""
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(",".join(value) if isinstance(value, tuple) else value)
+    try:
+        text = repr(",".join(value) if isinstance(value, tuple) else value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+
+
+def first_errors(lines: Sequence[str]) -> list[str]:
+    """The first of many errors, and how many more there are."""
+    more = len(lines) - MAX_ERRORS
+    return [*lines[:MAX_ERRORS], f"and {more:,} more"] if more > 0 else list(lines)
 
 
 class PlanError(UsageError):
@@ -74,7 +93,7 @@ class PlanError(UsageError):
     """
 
     def __init__(self, field: str, value: object, *reason: str | FieldValue) -> None:
-        super().__init__(f"{field} = {show_value(value)}: {join_words(reason)}")
+        super().__init__(f"{field[:MAX_VALUE_LENGTH]} = {show_value(value)}: {join_words(reason)}")
         self.field = field
         self.value = value
         self.reason = reason
@@ -91,6 +110,10 @@ class ModelError(AccelError):
 
 class DataError(AccelError):
     """Data that cannot be read, or is invalid."""
+
+
+class UnreadableError(DataError):
+    """A file that cannot be opened, or is damaged; the others of its folder may be whole."""
 
 
 class RunError(AccelError):

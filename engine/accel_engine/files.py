@@ -1,21 +1,69 @@
-"""Writes files atomically: a reader finds the old file or the new one, whole."""
+"""Writes files atomically, so that a reader finds the old file or the new one, whole; opens regular files only."""
 
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path in the same directory, whose file replaces ``path`` unless the block raises.
+
+    Args:
+        path: The file to replace.
+        temporary: The temporary path; by default, one for each process, so that a killed one leaves its file for good.
 
     Raises:
         OSError: The file cannot be replaced.
     """
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")  # some formats are chosen by the suffix
+    temporary = temporary or path.with_name(f".{os.getpid()}.{path.name}")  # some formats are chosen by the suffix
     try:
         yield temporary
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def private_directory(path: Path) -> None:
+    """Create a directory, and those above it that are missing, which only their owner can enter under any umask.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    for each in reversed((path, *path.parents)):
+        if not each.exists():  # ``parents`` of mkdir would create those above with the mode that the umask leaves
+            each.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)
+
+
+def regular(path: Path, *, or_pipe: bool = False) -> Path:
+    """Return the path of a regular file, or of a link to one.
+
+    Opening a pipe may wait for ever, a device may have no end, and names can be given to both.
+
+    Args:
+        path: The path.
+        or_pipe: Whether a pipe is right too, as of a command whose output the user passes.
+
+    Raises:
+        OSError: It is something else, or is not there.
+    """
+    mode = path.stat().st_mode
+    right = stat.S_ISREG(mode) or (or_pipe and stat.S_ISFIFO(mode))
+    if not right and not path.samefile(os.devnull):  # which is an empty file to many users
+        kind = next(kind for is_kind, kind in _KINDS if is_kind(mode))
+        raise OSError(errno.EINVAL, f"it is a {kind}, not a file", str(path))
+    return path
+
+
+_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "directory"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (lambda _: True, "device"),
+)

@@ -79,8 +79,8 @@ class Message:
 
 
 def text_field(number: int, text: str) -> bytes:
-    """Encode a field of type ``string``."""
-    return bytes_field(number, text.encode())
+    """Encode a field of type ``string``; lone surrogates, which UTF-8 does not have, are escaped."""
+    return bytes_field(number, text.encode("utf-8", "backslashreplace"))
 
 
 def bytes_field(number: int, data: bytes) -> bytes:

@@ -52,6 +52,11 @@ def printable(text: str) -> str:
     return _PILE.sub(r"\1", "".join(map(_shown, lines)))
 
 
+def encodable(text: str) -> str:
+    """Escape what UTF-8 does not have: lone surrogates, which stand for bytes of names that are no text."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def printable_line(text: str) -> str:
     """Escape a text as :func:`printable` does, and join its lines with blanks."""
     return printable(text).replace("\n", " ")

@@ -161,6 +161,10 @@ class Terminal:
             time.sleep(TYPING_SECONDS)
             os.write(self._master, KEYS.get(key, key).encode())
 
+    def send_bytes(self, data: bytes) -> None:
+        """Send what no key sends."""
+        os.write(self._master, data)
+
     def click(self, text: str, right: int = 0) -> None:
         """Press and release the mouse's button on a text that is on the screen.
 

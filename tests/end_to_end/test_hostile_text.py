@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.terminal import Terminal
+from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 
 OWN = (
@@ -61,3 +62,16 @@ def test_a_user_s_model_that_raises_such_a_text_is_quoted(program: Path, tmp_pat
         sent = terminal.raw.decode()
     assert r"ValueError: H\x1b]0;X\x07\x1b[2J" in sent
     assert not obeyed(sent, r"\r\x1b\[K|\x1b\[\d*m|\r\n")
+
+
+def test_bytes_that_are_no_text_of_the_terminal_end_nothing(program: Path) -> None:
+    run = FakeEngine().begin().build().train(20)
+    run.end()
+    run.close()
+    with Terminal([program, "watch", run.directory], columns=160, rows=45) as terminal:
+        terminal.wait_for("Finished after")
+        terminal.send_bytes(b"\xe9\xff\xc3(\x80")
+        terminal.send("l")
+        terminal.wait_for("/ search")
+        terminal.send("q")
+        assert terminal.wait_closed() == 0

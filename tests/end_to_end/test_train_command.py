@@ -1,10 +1,11 @@
 """``accel-tui train`` with real engines: what a script reads, and steering from another terminal."""
 
 import json
+import os
 import signal
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 from accel_engine.events import KINDS
-from accel_engine.run import RunReader, Status, find
+from accel_engine.run import RunReader, Status, find, list_runs
+
+Wait = Callable[..., None]
 
 TRAIN = ("train", "--model", "mlp", "--data", "digits", "--xla", "off", "--json")
 
@@ -120,6 +123,17 @@ def test_a_run_is_steered_from_another_terminal_and_stopped_by_ctrl_c(program: P
     answered = [line for line in foreground.lines if line["event"] == "command_answered"]
     assert [line["command"] for line in answered] == ["pause", "learning_rate", "resume", "checkpoint", "stop"]
     assert all(line["obeyed"] for line in answered)
+
+
+def test_a_run_goes_on_after_its_terminal_is_closed(program: Path, foreground: Foreground, wait_until: Wait) -> None:
+    """The command ends; the engine does not, even if the hangup reaches it."""
+    foreground.read_until("steps")
+    foreground.process.send_signal(signal.SIGHUP)
+    assert foreground.process.wait(120) == -signal.SIGHUP
+    os.kill(foreground.lines[0]["pid"], signal.SIGHUP)
+    steps = list_runs()[0].steps
+    wait_until(lambda: list_runs()[0].steps > steps, "more steps without a terminal")
+    subprocess.run([program, "stop", "long"], capture_output=True, timeout=120, check=True)
 
 
 def test_the_trained_model_is_where_the_last_line_says_and_classifies_images(program: Path, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 import json
 import math
-from dataclasses import FrozenInstanceError, asdict
+import sys
+from dataclasses import FrozenInstanceError, asdict, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
 
 import pytest
 
@@ -121,6 +124,44 @@ def test_not_a_number_is_null_on_disk_and_wire_and_comes_back_as_itself() -> Non
     back = from_stored("epoch_ended", 0.0, to_stored(event))
     assert isinstance(back, EpochEnded)
     assert math.isnan(back.metrics["loss"])
+
+
+def extreme(value: Any, number: float, text: str) -> Any:
+    """A value of the same form with other numbers and texts."""
+    match value:
+        case float():
+            return number
+        case str() if not isinstance(value, Enum):
+            return text
+        case tuple():
+            return tuple(extreme(item, number, text) for item in value)
+        case dict():
+            return {key: extreme(item, number, text) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{item.name: extreme(getattr(value, item.name), number, text) for item in fields(value)})
+    return value
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, sys.float_info.max, -sys.float_info.max, 5e-324])
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind())
+def test_whatever_is_stored_of_an_event_can_be_read(event: Event, number: float) -> None:
+    stored = to_stored(extreme(event, number, "\N{SNOWMAN}" * 70_000))
+    back = from_stored(event.kind(), event.time, stored)
+    assert to_stored(back) == stored
+
+
+def test_a_number_that_was_not_finite_comes_back_as_not_a_number() -> None:
+    back = from_stored(
+        "learning_rate_changed", 0.0, to_stored(LearningRateChanged(time=0.0, step=1, learning_rate=math.inf))
+    )
+    assert isinstance(back, LearningRateChanged)
+    assert math.isnan(back.learning_rate)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + 309 * "0"])
+def test_a_number_beyond_a_double_is_refused(number: str) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        from_stored("learning_rate_changed", 0.0, f'{{"step": 1, "learning_rate": {number}}}')
 
 
 def test_what_a_later_program_adds_to_an_event_is_passed_over() -> None:

@@ -3,25 +3,29 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partialmethod
 
 import pytest
 import textual.app
 import textual.pilot
 from textual._context import active_app
+from textual.pilot import Pilot
 
 from accel_engine.run import RunList
 from accel_tui.run_state import run_follower
 from accel_tui.widgets.runs.runs_table import RunsTable
 from tui.fake_engine import close_all
+from waiting import TIMEOUT
 
 
 async def settled(*_: float) -> None:
     """Wait until the event loop is idle and the screen is painted.
 
     Replaces Textual's ``wait_for_idle``, which samples the process's CPU time for 20 ms to one second. That takes the
-    full second if something is animated, and is unreliable on a busy machine.
+    full second if something is animated, and is unreliable on a busy machine. On such a one an idle loop may take many
+    seconds; a test that went on before would press keys that have no effect yet.
     """
-    app, until = active_app.get(), time.monotonic() + 10.0
+    app, until = active_app.get(), time.monotonic() + TIMEOUT
     await _quiet(until)
     app.screen._on_timer_update()
     await _quiet(until)
@@ -41,6 +45,8 @@ async def _quiet(until: float) -> None:
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textual.app, "wait_for_idle", settled)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", settled)
+    # Textual gives up after 30 seconds.
+    monkeypatch.setattr(Pilot, "_wait_for_screen", partialmethod(Pilot._wait_for_screen, TIMEOUT))
 
 
 @pytest.fixture(autouse=True)

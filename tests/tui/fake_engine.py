@@ -74,7 +74,7 @@ class FakeEngine:
         self._random = np.random.default_rng(0)
 
     def say(self, kind: type[Event], **values: Any) -> None:
-        self.writer.write_event(kind.parse({"time": time.time(), **values}))
+        self.writer.write_event(kind(**{"time": time.time(), **values}))
 
     def enter(self, phase: Phase, detail: str = "") -> None:
         self.say(PhaseChanged, phase=phase, detail=detail)

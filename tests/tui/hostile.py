@@ -134,10 +134,10 @@ def _label(directory: Path, *, plan: bool) -> None:
             texts = [name for name, spec in SPECS.items() if spec.type is str and not spec.choices]
             values |= dict.fromkeys(texts, HOSTILE) | {"devices": [HOSTILE], "strategy": "default"}
         meta = {"plan": json.dumps(values), "name": HOSTILE, "note": HOSTILE, "tags": json.dumps([HOSTILE])}
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
-        connection.execute(f'ALTER TABLE chunk ADD COLUMN "{HOSTILE}" BLOB')
-        connection.execute(f'UPDATE chunk SET "{HOSTILE}" = loss')
-        connection.execute("UPDATE command SET who = ?, name = ?, answer = ?", (HOSTILE,) * 3)
+        connection.executemany("INSERT OR REPLACE INTO main.meta VALUES (?, ?)", meta.items())
+        connection.execute(f'ALTER TABLE main.chunk ADD COLUMN "{HOSTILE}" BLOB')
+        connection.execute(f'UPDATE main.chunk SET "{HOSTILE}" = loss')
+        connection.execute("UPDATE main.command SET who = ?, name = ?, answer = ?", (HOSTILE,) * 3)
 
 
 def obeyed(text: str, own: str = r"\n") -> list[str]:

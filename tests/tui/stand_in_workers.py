@@ -42,9 +42,9 @@ class Worker(FakeEngine):
             worker=self.name,
         )
         with closing(connect(self.directory)) as connection:
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'host'", (self.host,))
+            connection.execute("UPDATE main.meta SET value = ? WHERE key = 'host'", (self.host,))
             # Of an engine on another machine only this tells that it lives.
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'heartbeat'", (time.time() + 3600,))
+            connection.execute("UPDATE main.meta SET value = ? WHERE key = 'heartbeat'", (time.time() + 3600,))
         return self
 
 

@@ -1,27 +1,38 @@
 """Ways through the app, and what it leaves behind."""
 
 import gc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.command import CommandPalette
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from accel_engine.events import Outcome
 from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
+from accel_engine.run import Annotations
+from accel_engine.run.connection import connect
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
+from accel_tui.screens.help_screen import HelpScreen
+from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
+from accel_tui.screens.select_charts_screen import SelectChartsScreen
+from accel_tui.screens.too_small_screen import TooSmallScreen
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, until
+from tui.stand_ins import StubApp, begun, shows, until
 
 
 @pytest.fixture(autouse=True)
@@ -126,25 +137,61 @@ async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
     engine.close()
 
 
-async def test_interrupting_asks_as_leaving_does_and_answers_no_question() -> None:
+def commands(directory: Path) -> list[object]:
+    """The commands that the engine was sent."""
+    with closing(connect(directory, read_only=True)) as connection:
+        return list(connection.execute("SELECT name FROM command"))
+
+
+async def test_interrupting_asks_as_leaving_does() -> None:
     async with asked("ctrl+c") as (app, pilot, directory):
-        await pilot.press("ctrl+c")
-        assert isinstance(app.screen, QuestionScreen)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         app.show_diagnostics(directory)
         await until(pilot, lambda: isinstance(app.screen, DiagnosticsScreen), "the inside")
-        await pilot.press("ctrl+c")
+        await pilot.press("question_mark", "ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "the question")
         assert not app._exit
         assert not app._notifications
 
 
-async def test_the_key_of_textual_that_leaves_asks_too_and_leaves_when_pressed_again() -> None:
-    async with asked("ctrl+q") as (app, pilot, _):
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
+async def test_keys_that_leave_leave_when_pressed_again_and_answer_no_question(key: str) -> None:
+    async with asked(key) as (app, pilot, directory):
         assert not app._exit
-        await pilot.press("ctrl+q")
+        await pilot.press(key)
         await until(pilot, lambda: app._exit, "the end")
+        assert commands(directory) == []
+
+
+DIALOGS: dict[str, Callable[[StubApp], Screen[Any]]] = {
+    "help": lambda app: HelpScreen(app.screen),
+    "palette": lambda _: CommandPalette(),
+    "charts": lambda _: SelectChartsScreen((), ()),
+    "rate": lambda _: LearningRateScreen(None),
+    "edit": lambda _: EditRunScreen(RunsToEdit(("one",), Annotations(), "")),
+    "question": lambda _: QuestionScreen("Delete?", "All of it.", (Answer("yes", "Yes", "y"),)),
+}
+
+
+@pytest.mark.parametrize("dialog", DIALOGS)
+async def test_interrupting_leaves_from_dialogs_too(dialog: str) -> None:
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        await app.push_screen(DIALOGS[dialog](app))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_interrupting_leaves_without_a_question_where_there_is_no_room_for_one() -> None:
+    async with asked("ctrl+c") as (app, pilot, directory):
+        await pilot.press("escape")
+        await pilot.resize_terminal(30, 5)
+        await until(pilot, lambda: isinstance(app.screen, TooSmallScreen), "too small a window")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app._exit, "the end")
+        assert commands(directory) == []
 
 
 async def test_the_two_themes_take_turns() -> None:
@@ -170,3 +217,18 @@ async def test_a_worker_that_fails_is_said_and_ends_nothing() -> None:
         app.run_worker(fail, thread=True, exit_on_error=False, group="test")
         await until(pilot, lambda: app._notifications, "the notification")
         assert any("nobody thought of this" in each.message for each in app._notifications)
+
+
+async def test_keys_that_come_twice_close_a_screen_once() -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: pilot.app.screen.id == "--command-palette", "the palette")
+        for letter in "theme":
+            await pilot.press(letter)
+        for _ in range(4):  # at once, as a held key or a slow connection sends them
+            for event in XTermParser().feed("\r"):
+                assert pilot.app._driver
+                pilot.app._driver.process_message(event)
+        await until(pilot, lambda: pilot.app.screen.id != "--command-palette", "the form")
+        assert len(pilot.app.screen_stack) == 1

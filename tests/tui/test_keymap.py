@@ -103,6 +103,11 @@ def test_a_key_that_was_given_another_is_free() -> None:
     assert said(run_pause="question_mark", app_help="f9") == []
 
 
+def test_a_dialog_may_not_take_a_key_that_works_everywhere() -> None:
+    (mistake,) = said(help_close="ctrl+c")
+    assert "ctrl+c is already bound to app.interrupt" in mistake
+
+
 def test_screens_that_are_never_together_may_share_a_key() -> None:
     assert said(**{"new-run.start": "p"}, help_close="q") == []
 

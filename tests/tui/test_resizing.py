@@ -6,6 +6,8 @@ import pytest
 
 from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen
 from accel_tui.widgets.chart.chart import Chart
 from tui.fake_engine import FakeEngine
@@ -96,3 +98,25 @@ async def test_the_form_keeps_its_start_in_sight_at_every_size(engine: FakeEngin
                 "Start",
             )
             assert right_of_screen(app) == []
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 30)])
+async def test_the_smallest_windows_have_no_scrollbars_which_come_and_go_with_each_layout(
+    size: tuple[int, int],
+) -> None:
+    app = StubApp()
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, TooSmallScreen), "too small a window")
+        assert app.screen.scrollbars_enabled == (False, False)
+        assert not app.screen._layout_required
+
+
+async def test_what_is_opened_in_too_small_a_window_is_left_in_a_larger_one(engine: FakeEngine) -> None:
+    app = StubApp()
+    async with app.run_test(size=(30, 5)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, TooSmallScreen), "too small a window")
+        app.show_run(engine.directory)  # as when an engine has started meanwhile
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+        await pilot.resize_terminal(80, 24)
+        app.screen.dismiss()
+        await until(pilot, lambda: isinstance(app.screen, NewRunScreen), "the form")

@@ -16,7 +16,6 @@ from accel_engine.launch.start_run import prepare_continuation
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize
-from accel_engine.run.run_paths import LOCK
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.fold_events import apply_update
@@ -55,8 +54,8 @@ BUILT = ModelBuilt(
 
 
 @pytest.fixture
-def directory() -> Iterator[Path]:
-    """A live run of which only what any model tells is known."""
+def writer() -> Iterator[RunWriter]:
+    """The writer of a live run of which only what any model tells is known."""
     directory = create_recorded(VALUES, "python train.py --fast")
     started = RunStarted(
         time=time.time(),
@@ -72,7 +71,13 @@ def directory() -> Iterator[Path]:
         writer.begin(started)
         writer.write_event(BUILT)
         writer.write_chunk(0, 1.0, 2.0, {"loss": [0.5, 0.25]})
-        yield directory
+        yield writer
+
+
+@pytest.fixture
+def directory(writer: RunWriter) -> Path:
+    """The directory of the run."""
+    return writer.directory
 
 
 @pytest.fixture
@@ -107,9 +112,9 @@ def test_it_can_be_paused_and_stopped_but_neither_saved_nor_resumed(directory: P
 
 
 async def test_one_that_is_lost_is_told_to_be_started_again_and_offers_no_resume(
-    directory: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, writer: RunWriter, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (directory / LOCK).unlink()
+    writer.close()
     with closing(RunReader(directory)) as reader:
         state = apply_update(RunState(info=reader.info()), reader.poll())
         watched = main(["watch", directory.name, "--plain"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
+from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Resize
@@ -80,9 +81,10 @@ class AccelApp(IncrementalApp):
         Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit accel-tui; active runs keep training"),
         Binding(
             "ctrl+c",
-            "quit",
+            "interrupt",
+            priority=True,
             id="app.interrupt",
-            tooltip="Quit, also from a text field; copies the selected text if there is any",
+            tooltip="Quit, also from a text field or a dialog; copies the selected text if there is any",
         ),
         Binding(
             "ctrl+p", "command_palette", "Commands", priority=True, id="app.palette", tooltip="Search for a command"
@@ -206,11 +208,21 @@ class AccelApp(IncrementalApp):
         self.push_screen(HelpScreen(self.screen))
 
     async def action_quit(self) -> None:
-        """Quit by the screen's own action if it has one, which may ask first."""
-        if hasattr(self.screen, "action_quit"):
-            await self.run_action("quit", self.screen)
+        """Quit by the action of the screen below all dialogs if it has one, which may ask first."""
+        from accel_tui.screens.question_screen import QuestionScreen  # see get_default_screen
+
+        screen = next(screen for screen in reversed(self.screen_stack) if not screen.is_modal)
+        cannot_ask = isinstance(self.screen, QuestionScreen | TooSmallScreen)  # it asks already, or has no room
+        if hasattr(screen, "action_quit") and not cannot_ask:
+            await self.run_action("quit", screen)
         else:
             await super().action_quit()
+
+    async def action_interrupt(self) -> None:
+        """Quit, unless text is selected: then another binding of the key copies it."""
+        if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
+        await self.action_quit()
 
     def action_toggle_theme(self) -> None:
         """Switch between the dark and the light theme."""

@@ -14,6 +14,7 @@ from textual.keys import KEY_ALIASES, KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME
 from textual.screen import ModalScreen
 from textual.theme import BUILTIN_THEMES
 
+from accel_engine.errors import show_value
 from accel_engine.text import suggestion
 from accel_tui.appearance.theme import THEMES
 from accel_tui.settings.user_settings import Settings
@@ -39,12 +40,14 @@ class KeyBinding:
         keys: Its keys, by their Textual names.
         description: Its action, in a sentence.
         modal: Whether it belongs to a modal screen, which disables other bindings.
+        priority: Whether it comes before all others, on modal screens too.
     """
 
     id: str
     keys: tuple[str, ...]
     description: str
     modal: bool = False
+    priority: bool = False
 
 
 def themes() -> tuple[str, ...]:
@@ -57,7 +60,7 @@ def theme_errors(settings: Settings) -> list[str]:
     if settings.theme in themes():
         return []
     near = suggestion(settings.theme, themes())
-    return [settings.source.at("theme", f"unknown theme {settings.theme!r}; {near}")]
+    return [settings.source.at("theme", f"unknown theme {show_value(settings.theme)}; {near}")]
 
 
 def keys(owners: Iterable[type]) -> dict[str, KeyBinding]:
@@ -69,9 +72,8 @@ def keys(owners: Iterable[type]) -> dict[str, KeyBinding]:
                 pressed = tuple(_textual_name(key) for key in binding.key.split(","))
                 description = binding.tooltip or binding.description or binding.action
                 # Of bindings that share an id, the first describes it.
-                found.setdefault(
-                    binding.id, KeyBinding(binding.id, pressed, description, issubclass(owner, ModalScreen))
-                )
+                modal = issubclass(owner, ModalScreen)
+                found.setdefault(binding.id, KeyBinding(binding.id, pressed, description, modal, binding.priority))
     return dict(sorted(found.items()))
 
 
@@ -92,7 +94,11 @@ def key_errors(settings: Settings, known: Mapping[str, KeyBinding]) -> list[str]
         if name not in known
     ]
     errors += [
-        at(f"keys.{name}", f"{name} = {pressed!r}: unknown key {key!r}; use e.g. x, ctrl+x, f5, space, pagedown, ?")
+        at(
+            f"keys.{name}",
+            f"{name} = {show_value(pressed)}: unknown key {show_value(key)}; "
+            "use e.g. x, ctrl+x, f5, space, pagedown, ?",
+        )
         for name, pressed in settings.keys.items()
         for key in pressed.split(",")
         if not _is_key(key)
@@ -111,7 +117,7 @@ def _conflicts(chosen: Mapping[str, str], known: Mapping[str, KeyBinding]) -> It
         changed, existing = (first, second) if first.id in chosen else (second, first)
         yield (
             changed.id,
-            f"{changed.id} = {chosen[changed.id]!r}: {min(shared)} is already bound to {existing.id} "
+            f"{changed.id} = {show_value(chosen[changed.id])}: {min(shared)} is already bound to {existing.id} "
             f"({existing.description}); use another key, or set another key for {existing.id} in [keys]",
         )
 
@@ -121,7 +127,7 @@ def _can_conflict(first: KeyBinding, second: KeyBinding) -> bool:
     families = {first.id.partition(".")[0], second.id.partition(".")[0]}
     if len(families) == 1 or any(families <= together for together in SHARED_SCREENS):
         return True
-    return "app" in families and not (first.modal or second.modal)
+    return "app" in families and (first.priority or second.priority or not (first.modal or second.modal))
 
 
 def _split(keys: str) -> tuple[str, ...]:

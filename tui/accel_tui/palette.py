@@ -56,7 +56,8 @@ class KeyCommands(ListedCommands):
 
     def _keys(self) -> Iterator[Command]:
         seen = set()
-        for active in self.screen.active_bindings.values():
+        # First what has a name of its own.
+        for active in sorted(self.screen.active_bindings.values(), key=lambda each: not each.binding.description):
             binding = active.binding
             # Textual's own bindings have no id.
             if active.enabled and binding.id and active.tooltip and (binding.action, active.node) not in seen:

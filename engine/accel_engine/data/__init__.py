@@ -12,6 +12,7 @@ from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.layout import READERS_OF_IMAGES, find_folder_reader
 from accel_engine.errors import PlanError
+from accel_engine.files import regular
 from accel_engine.text import suggestion
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ _SURVEYS = {
 CLOUD_STORAGE = "gs://"
 """The beginning of an address in Google Cloud Storage."""
 
-_SYNTHETIC = re.compile(r"synthetic(?::(\d+(?:x\d+)*)(?::(\d+)(?::(\d+))?)?)?")
+_SYNTHETIC = re.compile(r"synthetic(?::(\d{1,9}(?:x\d{1,9}){0,9})(?::(\d{1,9})(?::(\d{1,9}))?)?)?")
 
 
 def find(spec: str) -> DatasetEntry:
@@ -106,8 +107,12 @@ def find(spec: str) -> DatasetEntry:
         return _in_cloud_storage(spec)
     path = Path(spec).expanduser()
     if reader := _FILE_READERS.get(path.suffix.lower()):
-        if not path.is_file():
-            raise PlanError("data", spec, "no such file")
+        try:
+            regular(path)
+        except (FileNotFoundError, ValueError) as error:  # a ValueError for a name with a null character
+            raise PlanError("data", spec, "no such file") from error
+        except OSError as error:
+            raise PlanError("data", spec, str(error.strerror)) from error
         return DatasetEntry(path.stem, f"Data in {path.name}", reader, path=path, value_range=None, kind="arrays")
     if path.is_dir():
         reader, kind = find_folder_reader(path)

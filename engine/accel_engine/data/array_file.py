@@ -1,16 +1,28 @@
 """Opens ``.npz`` and ``.npy`` files, and reads headers and first rows without the rest."""
 
+import lzma
+import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.errors import DataError
+from accel_engine.errors import MAX_REASON_LENGTH, DataError, format_error
+from accel_engine.files import regular
+from accel_engine.memory import check_memory
+
+MAX_ARRAYS = 10_000
+"""Maximum number of arrays of a file."""
+
+_HEAD = 1 << 16
+"""Bytes that a header may have: NumPy reads up to 10,000."""
 
 
 class Header(NamedTuple):
@@ -32,27 +44,46 @@ class ArrayFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = regular(path)
         self._archive = None if path.suffix.lower() == ".npy" else zipfile.ZipFile(path)
         members = ["x"] if self._archive is None else self._archive.namelist()
+        if len(members) > MAX_ARRAYS:
+            raise DataError(f"it has {len(members):,} arrays; at most {MAX_ARRAYS:,} are read")
         names = [member.removesuffix(".npy") for member in members]
         self.headers: Mapping[str, Header] = {name: self._header(name) for name in names}
 
     def read(self, name: str) -> npt.NDArray[Any]:
-        """Read an array."""
+        """Read an array.
+
+        Raises:
+            DataError: It does not fit in memory.
+        """
+        self.check_size(name)
         with self._open(name) as file:
             array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             return array
 
+    def check_size(self, name: str) -> None:
+        """Check that an array fits in memory, by its header: a small file may hold a huge array.
+
+        Raises:
+            DataError: It does not.
+        """
+        shape, dtype = self.headers[name]
+        check_memory(f"the array {name}, {dtype} {list(shape)},", math.prod(shape) * dtype.itemsize)
+
     def first_rows(self, name: str, count: int) -> npt.NDArray[Any]:
         """Read the first rows of an array, without the others where its layout allows that."""
         with self._open(name) as file:
-            shape, fortran, dtype = _read_header(file, name)
+            start = BytesIO(file.read(_HEAD))
+            shape, fortran, dtype = _read_header(start, name)
             if dtype.hasobject or not shape or fortran:
                 return self.read(name)[:count]
             rows = (min(count, shape[0]), *shape[1:])
-            size = int(np.prod(rows)) * dtype.itemsize
-            return np.frombuffer(file.read(size), dtype).reshape(rows)
+            size = math.prod(rows) * dtype.itemsize
+            check_memory(f"the first rows of the array {name}, {dtype} {list(shape)},", size)
+            content = start.read(size)
+            return np.frombuffer(content + file.read(size - len(content)), dtype).reshape(rows)
 
     def close(self) -> None:
         """Close the file."""
@@ -61,23 +92,40 @@ class ArrayFile:
 
     def _header(self, name: str) -> Header:
         with self._open(name) as file:
-            shape, _, dtype = _read_header(file, name)
+            start = BytesIO(file.read(_HEAD))
+            shape, _, dtype = _read_header(start, name)
+            needed, stored = start.tell() + math.prod(shape) * dtype.itemsize, self._size(name)
+            if not dtype.hasobject and stored < needed:
+                raise ValueError(f"the array {name} has {stored:,} of {needed:,} bytes")
             return Header(shape, dtype)
+
+    def _size(self, name: str) -> int:
+        """Bytes of an array with its header, uncompressed."""
+        return self._path.stat().st_size if self._archive is None else self._archive.getinfo(f"{name}.npy").file_size
 
     def _open(self, name: str) -> IO[bytes]:
         return self._path.open("rb") if self._archive is None else self._archive.open(f"{name}.npy")
 
 
-def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and type."""
-    version = np.lib.format.read_magic(file)
-    read: Any = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if read is None:
-        raise ValueError(f"{name} has a header of unknown version {version}")
-    shape, fortran, dtype = read(file)
+def _read_header(start: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type, from the beginning of an array's file."""
+    try:
+        version = np.lib.format.read_magic(start)
+        read: Any = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read is None:
+            raise ValueError(f"{name} has a header of unknown version {version}")
+        shape, fortran, dtype = read(start)
+    except Exception as error:  # NumPy evaluates the header as Python's parser does, which raises errors of any type
+        is_cut = isinstance(error, ValueError) and str(error).startswith("EOF: ")
+        raise ValueError(f"the header of {name}{' is cut short' if is_cut else f': {format_error(error)}'}") from error
+    if (
+        min(shape, default=0) < 0
+        or math.prod(max(side, 1) for side in (*shape, dtype.itemsize)) > np.iinfo(np.intp).max
+    ):
+        raise ValueError(f"the header of {name} has the shape {shape}")
     return shape, fortran, dtype
 
 
@@ -94,9 +142,12 @@ def opened(path: Path) -> Iterator[ArrayFile]:
         raise DataError(f"{path}: {error}") from error
     except MemoryError as error:
         raise DataError(f"{path} does not fit in memory") from error
-    except ValueError as error:
+    except (*_DAMAGES, ValueError) as error:
         if "allow_pickle" in str(error):
             raise DataError(f"{path} has Python objects, which are not loaded as they could run code") from error
-        raise DataError(f"{path} is damaged or not an {path.suffix} file: {error}") from error
-    except (OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} is damaged or not an {path.suffix} file: {error or type(error).__name__}") from error
+        reason = str(error)[:MAX_REASON_LENGTH] or type(error).__name__
+        raise DataError(f"{path} is damaged or not an {path.suffix} file: {reason}") from error
+
+
+_DAMAGES = (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error)
+"""What the readers of archives raise besides a ``ValueError``; a ``RuntimeError`` for an encrypted one."""

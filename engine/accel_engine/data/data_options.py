@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from accel_engine.errors import DataError, FieldValue
+from accel_engine.errors import DataError, FieldValue, UnreadableError
 
 TASKS = (
     "auto",
@@ -22,8 +22,8 @@ input itself or another image; the model's own loss. A compiled model decides ho
 SPLITS = ("auto", "random", "stratified", "ordered", "none")
 """Values of a plan's ``split``, besides ``column:NAME``."""
 
-INVALID_EXAMPLES = ("fail", "skip")
-"""Values of a plan's ``invalid_examples``."""
+INVALID_EXAMPLES = ("auto", "fail", "skip")
+"""Values of a plan's ``invalid_examples``; ``auto`` skips the damaged files of a folder, and fails otherwise."""
 
 TOKENIZERS = ("characters", "bytes")
 """Values of a plan's ``tokenizer``."""
@@ -67,7 +67,8 @@ class DataOptions:
         validation_data: A file or folder with the validation examples.
         validation_steps: Batches of a validation stream to read at most.
         class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
-        invalid_examples: ``fail`` or ``skip``, for files that cannot be read and numbers that are not finite.
+        invalid_examples: What to do about files that cannot be read and numbers that are not finite, one of
+            :data:`INVALID_EXAMPLES`.
     """
 
     task: str = "auto"
@@ -90,4 +91,10 @@ class DataOptions:
     validation_data: str = ""
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
-    invalid_examples: str = "fail"
+    invalid_examples: str = "auto"
+
+
+def is_skipped(problem: DataError, options: DataOptions) -> bool:
+    """Whether an example that cannot be read for this reason is left out."""
+    skipped = {"auto": isinstance(problem, UnreadableError), "fail": False, "skip": True}
+    return skipped[options.invalid_examples]

@@ -6,14 +6,14 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure
+from accel_engine.memory import available_memory
 
 MEMORY_SHARE = 0.25
-"""Share of the host's free memory up to which examples are loaded into memory; otherwise they are read lazily."""
+"""Share of the free memory up to which examples are loaded into memory; otherwise they are read lazily."""
 
 
 class LazyArray(Protocol):
@@ -151,6 +151,7 @@ class Dataset:
         value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
             are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
         notes: Notes for the user.
+        warnings: Warnings for the user.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Dataset:
     target_scaling: Standardization | None = None
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def classes(self) -> int:
@@ -198,4 +200,4 @@ def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[
 
 def fits_in_memory(nbytes: int) -> bool:
     """Whether to load examples of this size into the host's memory."""
-    return nbytes <= MEMORY_SHARE * psutil.virtual_memory().available
+    return nbytes <= MEMORY_SHARE * available_memory()

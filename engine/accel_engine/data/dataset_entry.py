@@ -122,7 +122,7 @@ def parse_size(text: str) -> tuple[int, int]:
     Raises:
         PlanError: It has another format.
     """
-    match = re.fullmatch(r"(\d+)(?:x(\d+))?", text)
+    match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
     size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not all(1 <= side <= 4096 for side in size):
         raise PlanError("image_size", text, "must be HEIGHTxWIDTH in pixels, e.g. 96x96")

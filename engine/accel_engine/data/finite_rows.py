@@ -25,7 +25,7 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
         The examples that are left, and notes about the others.
 
     Raises:
-        DataError: There are such examples and the plan says ``fail``, or none are left.
+        DataError: There are such examples and the plan does not skip them, or none are left.
     """
     keep: npt.NDArray[np.bool_] | None = None
     first = ""
@@ -35,7 +35,7 @@ def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch,
             if finite is None:
                 continue
             place = f"{path}[{int(np.argmin(finite))}]"
-            if options.invalid_examples == "fail":
+            if options.invalid_examples != "skip":
                 raise or_skip(DataError(f"{place} has values that are NaN or infinite"))
             first = first or place
             keep = finite if keep is None else keep & finite

@@ -46,7 +46,7 @@ def entry_of(dataset: Dataset, entry: DatasetEntry) -> DatasetEntry:
         validation_examples=_count(dataset.validation),
         test_examples=_count(dataset.test),
         value_range=dataset.value_range,
-        notes=dataset.notes,
+        notes=(*dataset.notes, *dataset.warnings),
         kind=dataset.kind,
         task=dataset.task,
         spec=dataset.spec,

@@ -26,6 +26,7 @@ from accel_engine.data.splits import split_counts
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, as_text
 from accel_engine.errors import PlanError
+from accel_engine.memory import check_memory
 
 SAMPLES = 3
 """Number of examples that a survey shows."""
@@ -174,8 +175,11 @@ def _parts(
         notes.append("the test arrays are the validation split; add x_val and y_val to keep them apart")
     if options.validation_data and "validation" in splits:
         del splits["validation"]
-    read = (lambda name: file.headers[name].rows()) if header_only else file.read
-    parts = {split: _map_names(part, read) for split, part in splits.items()}
+    parts = {split: _map_names(part, lambda name: file.headers[name].rows()) for split, part in splits.items()}
+    leaves = [array for part in parts.values() for _, array in named_leaves(part)]
+    check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
+    if not header_only:
+        parts = {split: _read(file, part) for split, part in splits.items()}
     names = {split: _labels(part) for split, part in splits.items()}
     if options.validation_data:
         names["validation"] = _labels(splits["train"], f"{Path(options.validation_data).name}: ")

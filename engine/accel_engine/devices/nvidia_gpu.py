@@ -49,11 +49,11 @@ class GpuProbe:
         with contextlib.suppress(nvml.NVMLError):
             handle = self._open()
             with contextlib.suppress(nvml.NVMLError):
-                known["name"] = text(nvml.nvmlDeviceGetName(handle))
+                known["name"] = text(nvml.nvmlDeviceGetName, handle)
             with contextlib.suppress(nvml.NVMLError):
                 known["memory"] = int(memory(nvml, handle)[1])
             with contextlib.suppress(nvml.NVMLError):
-                known["address"] = normalize_bus_id(text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+                known["address"] = normalize_bus_id(text(lambda gpu: nvml.nvmlDeviceGetPciInfo(gpu).busId, handle))
             with contextlib.suppress(nvml.NVMLError):
                 known["uuids"] = uuids(nvml, handle)
         self.device = Device(self.device.id, "gpu", **known)

@@ -16,6 +16,9 @@ SLOW_INTERVAL = 5.0
 RARE_INTERVAL = 30.0
 """Seconds between queries of values that hardly change, or that are slow to query."""
 
+_MAX_INSTANCES = 64
+"""MIG instances that are looked for, whatever a driver reports; GPUs have up to 7."""
+
 QueryValue = float | tuple[CountedItem, ...]
 """A number, or counted items."""
 
@@ -89,7 +92,7 @@ def _instances(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
 
 def uuids(nvml: Any, gpu: Any) -> tuple[str, ...]:
     """UUIDs of a GPU and its MIG instances."""
-    return tuple(text(nvml.nvmlDeviceGetUUID(handle)) for handle in (gpu, *_instance_handles(nvml, gpu)))
+    return tuple(text(nvml.nvmlDeviceGetUUID, handle) for handle in (gpu, *_instance_handles(nvml, gpu)))
 
 
 def _instance(nvml: Any, handle: Any) -> CountedItem:
@@ -97,8 +100,8 @@ def _instance(nvml: Any, handle: Any) -> CountedItem:
     with contextlib.suppress(nvml.NVMLError):
         used, total = (int(size) for size in memory(nvml, handle))
     # The full name includes the GPU's: NVIDIA A100-SXM4-40GB MIG 1g.5gb
-    name = text(nvml.nvmlDeviceGetName(handle)).rpartition("MIG ")[2]
-    return CountedItem(f"MIG {name}", text(nvml.nvmlDeviceGetUUID(handle)), used, total)
+    name = text(nvml.nvmlDeviceGetName, handle).rpartition("MIG ")[2]
+    return CountedItem(f"MIG {name}", text(nvml.nvmlDeviceGetUUID, handle), used, total)
 
 
 def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:
@@ -108,13 +111,17 @@ def _instance_handles(nvml: Any, gpu: Any) -> Iterable[Any]:
         count = nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)
     except nvml.NVMLError:
         return
-    for index in range(count):
+    for index in range(min(count, _MAX_INSTANCES)):
         with contextlib.suppress(nvml.NVMLError):  # most slots are empty
             yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
 
 
-def text(value: str | bytes) -> str:
-    """Decode a string of ``pynvml``, which is bytes in old versions."""
+def text(read: Callable[[Any], str | bytes], handle: Any) -> str:
+    """Read a text of a device; ``pynvml`` decodes it strictly, and in old versions not at all."""
+    try:
+        value = read(handle)
+    except UnicodeDecodeError as error:
+        value = error.object
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks
+from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks, worker_checks
 from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT
@@ -26,6 +26,7 @@ CHECKS: tuple[tuple[str, Callable[[Machine], Finding], float], ...] = (
     ("tpu.lock", tpu_checks.check_lock, CHECK_TIMEOUT),
     ("tpu.address", tpu_checks.check_address, 4 * PROBE_TIMEOUT_SECONDS),
     ("tpu.metrics", tpu_checks.check_metrics, CHECK_TIMEOUT),
+    ("workers.ports", worker_checks.check_ports, CHECK_TIMEOUT + 5.0),
     ("runs.directory", run_directory_checks.check_directory, CHECK_TIMEOUT),
     ("runs.space", run_directory_checks.check_space, CHECK_TIMEOUT),
     ("runs.database", run_directory_checks.check_database, CHECK_TIMEOUT),

@@ -1,7 +1,7 @@
 """The events of a run, which engine and dashboard share.
 
-Events are frozen and have no tensors. :func:`to_stored` gives the stored form, which :func:`from_stored` and, for many
-events, :func:`from_stored_rows` read; :func:`to_json_object` gives the form that ``accel-tui train --json`` prints.
+Events are frozen and have no tensors. :func:`to_stored` gives the stored form, which :func:`from_stored`
+reads; :func:`to_json_object` gives the form that ``accel-tui train --json`` prints.
 """
 
 from accel_engine.events.event import Event, Outcome, Phase
@@ -17,7 +17,7 @@ from accel_engine.events.progress_events import (
     Validated,
     Warned,
 )
-from accel_engine.events.serialization import KINDS, from_stored, from_stored_rows, to_json_object, to_stored
+from accel_engine.events.serialization import KINDS, from_stored, to_json_object, to_stored
 from accel_engine.events.setup_events import (
     DevicesFound,
     MicroBatchesTried,
@@ -55,7 +55,6 @@ __all__ = [
     "WorkersMet",
     "XlaTried",
     "from_stored",
-    "from_stored_rows",
     "to_json_object",
     "to_stored",
 ]

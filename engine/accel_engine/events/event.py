@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
 
 
 class Phase(StrEnum):
@@ -43,8 +42,3 @@ class Event:
     def kind(cls) -> str:
         """The event's name in files and JSON lines: ``epoch_ended`` for ``EpochEnded``."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
-
-    @classmethod
-    def parse(cls, values: dict[str, Any]) -> Self:
-        """Make the event from its stored fields, ignoring unknown ones."""
-        return cls(**{name: values[name] for name in cls.__dataclass_fields__ if name in values})

@@ -2,12 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import sys
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Any
 
-from accel_engine.events.event import Event, Outcome, Phase
+from accel_engine.events.event import Event
 from accel_engine.events.progress_events import (
     CheckpointSaved,
     CommandAnswered,
@@ -25,12 +24,11 @@ from accel_engine.events.setup_events import (
     MicroBatchesTried,
     ModelBuilt,
     RunStarted,
-    TensorFlowDevice,
     WorkCounted,
-    Worker,
     WorkersMet,
     XlaTried,
 )
+from accel_engine.stored_values import MAX_TEXT, make, parse_object
 
 KINDS: dict[str, type[Event]] = {
     kind.kind(): kind
@@ -55,42 +53,25 @@ KINDS: dict[str, type[Event]] = {
     )
 }
 
-_ENUMS: dict[str, type[StrEnum]] = {"phase": Phase, "outcome": Outcome}
-
-_RECORDS: dict[str, type[TensorFlowDevice | Worker]] = {"devices": TensorFlowDevice, "workers": Worker}
-
 
 def to_stored(event: Event) -> str:
-    """Format an event for storage: a JSON object of its fields, except the time, which has its own column."""
+    """Format an event for storage: a JSON object of its fields, except the time, which has its own column.
+
+    Texts that are too long to be read again are cut.
+    """
     values = asdict(event)
     del values["time"]
-    return json.dumps(_finite(values), separators=(",", ":"))
+    return json.dumps(_finite(values, MAX_TEXT), separators=(",", ":"))
 
 
 def from_stored(kind: str, time: float, body: str) -> Event:
-    """Parse an event's stored form.
+    """Parse an event's stored form; fields that this program does not know are ignored.
 
     Raises:
         KeyError: The kind is unknown.
+        ValueError: The body is no JSON object, lacks a field, or a field has a value that it cannot have.
     """
-    (event,) = from_stored_rows([(kind, time, body)])
-    return event
-
-
-def from_stored_rows(rows: Sequence[tuple[str, float, str]]) -> Iterator[Event]:
-    """Parse the stored forms of many events, faster than one by one.
-
-    Args:
-        rows: Kind, time and stored form of each.
-
-    Raises:
-        KeyError: A kind is unknown.
-    """
-    bodies = json.loads(f"[{','.join(body for _, _, body in rows)}]")
-    for (kind, time, _), values in zip(rows, bodies, strict=True):
-        values["time"] = time
-        _restore(values)
-        yield KINDS[kind].parse(values)
+    return make(KINDS[kind], {**parse_object(body), "time": time})
 
 
 def to_json_object(event: Event) -> dict[str, Any]:
@@ -103,27 +84,15 @@ def to_json_object(event: Event) -> dict[str, Any]:
     return values | {name: value for name, value in metrics.items() if name not in values}
 
 
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinities, which JSON does not have, by null."""
+def _finite(value: Any, most: int = sys.maxsize) -> Any:
+    """Replace NaN and infinities, which JSON does not have, by null, and cut texts to ``most`` characters."""
     match value:
         case float():
             return value if math.isfinite(value) else None
+        case str() if len(value) > most:
+            return f"{value[: most - 1]}…"
         case dict():
-            return {key: _finite(item) for key, item in value.items()}
+            return {key: _finite(item, most) for key, item in value.items()}
         case list() | tuple():
-            return [_finite(item) for item in value]
+            return [_finite(item, most) for item in value]
     return value
-
-
-def _restore(values: dict[str, Any]) -> None:
-    """Convert JSON values to the types of events, in place."""
-    for name, value in values.items():
-        if record := _RECORDS.get(name):
-            known = record.__dataclass_fields__
-            values[name] = tuple(record(**{key: each[key] for key in known if key in each}) for each in value)
-        elif isinstance(value, list):
-            values[name] = tuple(value)
-        elif isinstance(value, dict) and name == "metrics" and None in value.values():
-            values[name] = {key: math.nan if number is None else number for key, number in value.items()}
-    for name in _ENUMS.keys() & values.keys():
-        values[name] = _ENUMS[name](values[name])

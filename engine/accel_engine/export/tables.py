@@ -12,6 +12,7 @@ import numpy.typing as npt
 from accel_engine.events import Event, ModelBuilt, PartEnded, PartStarted, RunStarted, Validated, to_json_object
 from accel_engine.run.reader import RunReader, drop_discarded
 from accel_engine.run.sample_packing import SampleUnpacker
+from accel_engine.text import encodable
 
 _EVENTS = 1 << 12
 
@@ -69,11 +70,19 @@ def samples(source: RunReader) -> Table:
     def batches() -> Iterator[list[Column]]:
         for _, samples in source.sample_batches(SampleUnpacker()):
             rows = [
-                (sample.time, sample.device, name, reading.value, reading.unit, reading.reason or None)
+                (
+                    sample.time,
+                    encodable(sample.device),
+                    encodable(name),
+                    reading.value,
+                    encodable(reading.unit),
+                    encodable(reading.reason) or None,
+                )
                 for sample in samples
                 for name, reading in sample.readings.items()
             ]
-            yield [list(column) for column in zip(*rows, strict=True)]
+            if rows:
+                yield [list(column) for column in zip(*rows, strict=True)]
 
     types = {"time": "float64", "device": "str", "reading": "str", "value": "float64", "unit": "str", "reason": "str"}
     return Table(types, batches)
@@ -134,7 +143,7 @@ def _details(event: Event) -> str:
 
 def _with_values(keys: Mapping[str, str], names: Iterable[str], last: Mapping[str, str], value: str) -> dict[str, str]:
     """The columns of a table: the keys, the values, and the last ones; a value with the name of another is renamed."""
-    values = {f"metric_{name}" if name in keys or name in last else name: value for name in names}
+    values = {f"metric_{name}" if name in keys or name in last else encodable(name): value for name in names}
     return {**keys, **values, **last}
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -126,8 +125,7 @@ def _samples(source: RunReader) -> Iterable[str]:
         for sample in samples:
             readings = {}
             for name, reading in sample.readings.items():
-                known = reading.value is not None and math.isfinite(reading.value)
-                readings[name] = {"value": reading.value if known else None, "unit": reading.unit}
+                readings[name] = {"value": reading.value, "unit": reading.unit}
                 if reading.reason:
                     readings[name]["reason"] = reading.reason
             yield json.dumps({"time": sample.time, "device": sample.device, "readings": readings})

@@ -10,7 +10,7 @@ from accel_engine.imported_runs.csv_files import ColumnNames
 from accel_engine.imported_runs.source_run import Source, SourceRun
 from accel_engine.imported_runs.write_run import valid_tag, write
 from accel_engine.run.listing import list_runs
-from accel_engine.run.status import ImportSource
+from accel_engine.run.meta import ImportSource
 
 _LOOKED_FOR = "TensorBoard event files (*tfevents*) and W&B offline runs (*.wandb)"
 

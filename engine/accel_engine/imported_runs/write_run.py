@@ -18,8 +18,8 @@ from accel_engine.imported_runs.write_media import write_media
 from accel_engine.run.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
 from accel_engine.run.creation import create_imported
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.meta import ImportSource
 from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
-from accel_engine.run.status import ImportSource
 from accel_engine.run.writer import RunWriter
 from accel_engine.text import printable_line
 

@@ -1,6 +1,7 @@
 """Starts engine processes, from programs that do not import TensorFlow.
 
-An engine runs in its own session, so that neither a hangup of the terminal nor a crash of the dashboard affects it.
+An engine runs in its own session and ignores hangups, so that neither a closed terminal nor a crash of the dashboard
+affects it.
 Programs communicate with it through the run's directory only.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from accel_engine import hangup
 from accel_engine.devices.installation import Installation as Installation
 from accel_engine.devices.installation import find_installation as find_installation
 from accel_engine.devices.installation import installed_versions
@@ -79,12 +81,13 @@ def spawn(
         EngineMissingError: No usable TensorFlow is installed.
     """
     require_installation()
-    return subprocess.Popen(
-        [sys.executable, "-m", "accel_engine.process", *arguments],
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env=os.environ | (environment or {}),
-        text=True,
-        start_new_session=True,
-    )
+    with hangup.held():
+        return subprocess.Popen(
+            [sys.executable, "-m", "accel_engine.process", *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=os.environ | (environment or {}),
+            text=True,
+            start_new_session=True,
+        )

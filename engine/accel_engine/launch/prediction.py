@@ -42,12 +42,14 @@ class Predictions:
     """The predictions of a run's model.
 
     Attributes:
-        step: The step of its last checkpoint.
+        step: The step of the checkpoint whose weights it has.
         images: One for each image, in the given order.
+        notes: Newer checkpoints that are damaged, and were not used.
     """
 
     step: int
     images: tuple[Prediction, ...]
+    notes: tuple[str, ...] = ()
 
 
 def predict(directory: Path, images: Sequence[Path], top: int) -> Predictions:
@@ -76,4 +78,5 @@ def predict(directory: Path, images: Sequence[Path], top: int) -> Predictions:
             )
             for path, answer in zip(images, reply["images"], strict=True)
         ),
+        tuple(reply["notes"]),
     )

@@ -4,7 +4,7 @@ All functions block; the dashboard calls them from a thread.
 """
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ from accel_engine.errors import RunError
 from accel_engine.launch import engine_process
 from accel_engine.launch.warm_engine import USABLE, WarmEngine
 from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.estimate import estimate_disk
 from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.new_run_checks import fields_of_other_data
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import RunReader, Status, create
+from accel_engine.run.checkpoint_files import check_any_whole
 from accel_engine.run.creation import reopen
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.disk_space import check_free_space, shortage
+from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint, runs_directory
 from accel_engine.run.worker_runs import run_to_continue
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -28,12 +32,15 @@ CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 """The statuses of runs that can be continued: they ended before the last epoch."""
 
 
-def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
+def prepare_run(
+    plan: Plan, devices: Sequence[Device] | None = None, warn: Callable[[str], object] = lambda _: None
+) -> Path:
     """Create a run for an engine to train.
 
     Args:
         plan: The plan.
         devices: The devices of the machine; detected if ``None``.
+        warn: Called with a warning if the disk may become full.
 
     Returns:
         The run's directory.
@@ -42,24 +49,29 @@ def prepare_run(plan: Plan, devices: Sequence[Device] | None = None) -> Path:
         EngineMissingError: No usable TensorFlow is installed.
         PlanError: The plan does not fit the machine, the data or the model.
         DataError: The data cannot be read.
-        RunError: The run cannot be written.
+        RunError: The run cannot be written, or the disk has no room for it.
     """
-    return create(_checked(plan, devices))
+    checked = _checked(plan, devices)
+    _check_disk(runs_directory(), checked, 0, warn)
+    return create(checked.plan)
 
 
-def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = None) -> Path:
+def prepare_continuation(
+    directory: Path, changes: Mapping[str, Any] | None = None, warn: Callable[[str], object] = lambda _: None
+) -> Path:
     """Reopen an ended run, for an engine to continue from its last checkpoint.
 
     Args:
         directory: The run's directory.
         changes: New values of plan fields.
+        warn: Called with a warning if the disk may become full.
 
     Returns:
         The directory to continue: that of a worker's own run, in a worker's process.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run is live, has no checkpoint, is a worker's run, or cannot be read or written.
+        RunError: The run is live, has no whole checkpoint, is a worker's run, or cannot be read or written.
         PlanError: A changed field must not change, does not fit, or all epochs are already trained.
         UsageError: The environment describes an invalid cluster.
     """
@@ -73,10 +85,12 @@ def prepare_continuation(directory: Path, changes: Mapping[str, Any] | None = No
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
         anew = f": train it again with {_for_a_new_run(info.plan).command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
+    check_any_whole(directory / CHECKPOINTS)
     changes = changes or {}
     values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
-    plan = _checked(Plan.from_mapping(values), None, chosen=changes)
-    reopen(directory, plan)
+    checked = _checked(Plan.from_mapping(values), None, chosen=changes)
+    _check_disk(directory, checked, latest_checkpoint(directory), warn)
+    reopen(directory, checked.plan)
     return directory
 
 
@@ -105,11 +119,19 @@ def _for_a_new_run(plan: Plan) -> Plan:
 
 def _checked(
     plan: Plan, devices: Sequence[Device] | None, *, chosen: Container[str] = resolved_plan.ALL_FIELDS
-) -> Plan:
+) -> ResolvedPlan:
     """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
     resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, chosen=chosen)
     engine_process.require_installation()
-    return resolved.with_chosen_model().plan
+    return resolved.with_chosen_model()
+
+
+def _check_disk(directory: Path, resolved: ResolvedPlan, done: int, warn: Callable[[str], object]) -> None:
+    """Compare what is free with what the steps take that are left; the engine knows the size of checkpoints, too."""
+    check_free_space(directory)
+    steps = resolved.step_counts.total_steps if resolved.step_counts else 0
+    if short := shortage(directory, estimate_disk(resolved.plan, max(0, steps - done))):
+        warn(short)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from accel_engine import hangup
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run.creation import assign_process, create_recorded
@@ -98,16 +99,17 @@ def start_script(
         words += ["--attach", str(attach.fileno())]
     nothing = None if attach else subprocess.DEVNULL
     try:
-        process = subprocess.Popen(
-            # -P: the supervisor imports nothing from the current directory, where a file may have any name
-            [sys.executable, "-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-            env=os.environ | (environment or {}),
-            close_fds=False,  # the user's own descriptors are the script's
-            start_new_session=True,
-        )
+        with hangup.held():
+            process = subprocess.Popen(
+                # -P: the supervisor imports nothing from the current directory, where a file may have any name
+                [sys.executable, "-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                env=os.environ | (environment or {}),
+                close_fds=False,  # the user's own descriptors are the script's
+                start_new_session=True,
+            )
     except OSError as error:
         raise RunError(f"cannot start the script: {error.strerror}") from error
     finally:

@@ -63,7 +63,8 @@ def _explained(error: Exception, options: BuildOptions) -> str:
     text = str(error)
     if not options.unsafe and any(part in text for part in _LAMBDA):
         return (
-            "it has a lambda layer, which is code in the file that could do anything that you may do. "
+            "it has a lambda layer, which is code in the file that could do anything that you may do, or a layer that "
+            "reads other files. "
             "If you trust the file as you would trust a program, add --unsafe-load on"
         )
     if found := _UNKNOWN_CLASS.search(text):

@@ -186,3 +186,31 @@ def estimate_memory(plan: Plan, per_replica_batch: int, parameters: int, trainab
     weights = _WEIGHT_BYTES * (parameters + trainable * (gradients + OPTIMIZER_SLOTS.get(plan.optimizer, 2)))
     copies = 2 * parameters if mixed else 0
     return weights + copies + (2 if mixed else 4) * activations * (per_replica_batch // parts)
+
+
+_RUN_BYTES = 6 << 20
+"""A run's database with its write-ahead log, and what it sets aside for its end."""
+
+_STEP_BYTES = 18
+"""A step in the database, with loss, one metric and learning rate, in chunks of ten steps."""
+
+_EPOCH_BYTES = 600
+"""The events of an epoch in the database."""
+
+
+def estimate_disk(plan: Plan, steps: int, parameters: int = 0, trainable: int = 0) -> int:
+    """Estimate the bytes that a run takes on the disk, without device samples (100 bytes each), media and logs.
+
+    All checkpoints that the plan keeps, another one while it is written, and the model; each has all weights, the
+    optimizer's slots, and their moving averages if the plan has any.
+
+    Args:
+        plan: The plan.
+        steps: Number of steps; 0 while it is unknown.
+        parameters: Number of weights; 0 while it is unknown.
+        trainable: Number of trainable weights.
+    """
+    slots = OPTIMIZER_SLOTS.get(plan.optimizer, 2) + (plan.ema_momentum is not None)
+    files = plan.keep_checkpoints + (plan.restore_best == "on") + 2
+    state = _WEIGHT_BYTES * (parameters + slots * trainable)
+    return _RUN_BYTES + _STEP_BYTES * steps + _EPOCH_BYTES * plan.epochs + files * state

@@ -94,6 +94,7 @@ NEEDS: Mapping[str, Need] = {
     "restore_best": Need(
         lambda plan: plan.validation != "off" or monitors_training(plan), "validation", _VALIDATION_OR_TRAINING
     ),
+    "isolate_workers": Need(lambda plan: plan.local_workers > 0, "local workers", (FieldValue("local_workers", "2"),)),
 }
 """What fields need of others, by field."""
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 
+MAX_NUMBER = 10**15
+"""The largest integer of any field: more steps or bytes than any run has, and exact as a float."""
+
 AUTO = "auto"
 """The text of an omitted value, where an empty text would be ambiguous."""
 
@@ -111,6 +114,8 @@ class FieldSpec:
             raise self._wrong(name, value)
         if self.is_share and isinstance(value, str):
             return self.parse(name, value)
+        if isinstance(value, int) and abs(value) > MAX_NUMBER:
+            raise self._wrong(name, value, f", up to {MAX_NUMBER:,}")
         if self.type is float and isinstance(value, int):
             value = float(value)
         if not isinstance(value, self.type):

@@ -46,7 +46,10 @@ class PlanFields:
     )
     tokenizer: str = _field("characters", "Tokens of a text for a language model", str, choices=TOKENIZERS)
     invalid_examples: str = _field(
-        "fail", "Files that cannot be read and numbers that are not finite", str, choices=INVALID_EXAMPLES
+        "auto",
+        "Invalid files, rows and numbers; auto skips damaged files of a folder",
+        str,
+        choices=INVALID_EXAMPLES,
     )
     name: str = _field("", "Name of the run", str, example="first-try")
     target: tuple[str, ...] = _field((), "Columns or arrays to predict", tuple, optional=True, example="price")
@@ -303,6 +306,12 @@ class PlanFields:
     )
     reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS)
     local_workers: int = _field(0, "Number of worker processes on this machine", int, minimum=0, maximum=64)
+    isolate_workers: str = _field(
+        "auto",
+        "Hide local workers from the network; auto: unless code or data may need it",
+        str,
+        choices=("auto", "on", "off"),
+    )
     tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
     memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
     memory_limit: float | None = _field(

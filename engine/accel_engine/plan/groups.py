@@ -52,6 +52,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "cpu_kernels",
         "reduction",
         "local_workers",
+        "isolate_workers",
         "tpu",
         "memory_growth",
         "memory_limit",
@@ -129,6 +130,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "cpu_kernels": ("onednn", "convolution"),
     "reduction": ("all-reduce", "cross_device_ops"),
     "local_workers": ("processes", "TF_CONFIG"),
+    "isolate_workers": ("network namespace", "ports", "security"),
     "memory_growth": ("set_memory_growth", "gpu memory"),
     "memory_limit": ("gpu memory", "oom"),
 }

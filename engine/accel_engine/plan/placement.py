@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from accel_engine import network_namespace
 from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.tpu_chips import runtime_devices
@@ -216,6 +217,8 @@ def _worker_count(entry: StrategyEntry, plan: Plan, cluster: ClusterSpec | None)
         raise PlanError(
             "local_workers", plan.local_workers, f"must be 0, because {cluster.source} describes the workers"
         )
+    if plan.isolate_workers == "on" and cluster is None and (problem := network_namespace.why_not()):
+        raise PlanError("isolate_workers", plan.isolate_workers, f"must be auto or off: {problem}")
     count = len(cluster.workers) if cluster is not None else plan.local_workers
     if not count:
         raise PlanError("strategy", entry.name, "needs ", *entry.needs)

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import tomllib
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.recipe_checks import recipe_errors
+from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.text import shell_command
 
@@ -61,8 +61,8 @@ class Plan(PlanFields):
             UsageError: The text is not valid TOML.
         """
         try:
-            return cls.from_mapping(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            return cls.from_mapping(parse_toml(text, 'model = "cnn"'))
+        except SourceError as error:
             raise UsageError(f"the plan is not valid TOML: {error}") from error
 
     @classmethod
@@ -74,8 +74,8 @@ class Plan(PlanFields):
             UsageError: The text is not a JSON object.
         """
         try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
+            values = parse_json(text)
+        except SourceError as error:
             raise UsageError(f"the plan is not valid JSON: {error}") from error
         if not isinstance(values, dict):
             raise UsageError("the plan is not a JSON object")

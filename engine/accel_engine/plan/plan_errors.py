@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
-from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.errors import FieldValue, PlanError, UsageError, first_errors
 from accel_engine.plan.plan import SPECS, Plan, unknown_field
 
 
@@ -21,7 +21,8 @@ class InvalidPlanError(UsageError):
     def __init__(self, errors: Sequence[PlanError], describe: Callable[[PlanError], str] = str) -> None:
         self.errors = tuple(errors)
         lines = [describe(error) for error in errors]
-        super().__init__("\n".join([f"the plan has {len(lines)} errors", *lines]) if lines[1:] else lines[0])
+        title = [f"the plan has {len(lines)} errors"] if lines[1:] else []
+        super().__init__("\n".join([*title, *first_errors(lines)]))
 
 
 def refers_to(error: PlanError, fields: Container[str]) -> bool:

@@ -1,14 +1,13 @@
 """Reads plan files, TOML or JSON, and names their errors with their lines."""
 
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError, join_words, show_value
-from accel_engine.plan.source_lines import explain_toml_error, json_lines, toml_lines
+from accel_engine.plan.source_lines import json_lines, toml_lines
+from accel_engine.plan.source_text import SourceError, parse_json, parse_toml, read_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +38,20 @@ def _assignment(part: FieldValue) -> str:
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """Read a plan file, TOML or (by its suffix) JSON, without validating its fields.
+    """Read a plan file or pipe, TOML or (by its suffix) JSON, without validating its fields.
 
     Raises:
         UsageError: It cannot be read or parsed.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}") from error
+        text = read_source(path, or_pipe=True)
+        if path.suffix != ".json":
+            return PlanFile(path, parse_toml(text, 'model = "cnn"'), toml_lines(text))
+        values = parse_json(text)
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}") from error
-    if path.suffix == ".json":
-        return PlanFile(path, _json_values(path, text), json_lines(text))
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line, message = explain_toml_error(error, text, 'model = "cnn"')
-        raise UsageError(f"{path}:{line}: {message}") from error
-    return PlanFile(path, values, toml_lines(text))
-
-
-def _json_values(path: Path, text: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}: invalid JSON: {error.msg} at column {error.colno}") from error
+    except SourceError as error:
+        raise UsageError(error.at(path)) from error
     if not isinstance(values, dict):
         raise UsageError(f'{path}: the plan is not a JSON object, e.g. {{"model": "cnn"}}')
-    return values
+    return PlanFile(path, values, json_lines(text))

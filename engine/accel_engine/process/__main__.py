@@ -9,34 +9,40 @@ run to train.
 import argparse
 import os
 import sys
+from contextlib import closing, suppress
 from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
-from typing import cast
 
+from accel_engine import hangup, network_namespace
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
+from accel_engine.plan import Plan, isolation
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process import environment, query_server
 from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm_server import WarmServer
+from accel_engine.run import RunReader
+from accel_engine.run.log_file import never_fail_to_print
 from accel_engine.run.run_paths import LOG
 
 
 def main() -> int:
     """Run the engine; returns the exit status."""
+    hangup.ignore()
+    os.umask(0o077)  # what a run writes is its owner's, whatever TensorFlow or Keras writes it with
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
+    parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
     environment.set_batch_scheduling()  # before threads start, which inherit it
-    # Write the output of the user's model to the log at once, in case the process is killed.
-    cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
+    never_fail_to_print()
     tensorflow = TensorFlowImport()
     if arguments.predict:
         return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
@@ -48,8 +54,11 @@ def main() -> int:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
+    if not arguments.isolated and _is_isolated(directory):
+        command = network_namespace.command(*_train_command(directory), "--isolated")
+        os.execv(command[0], command)  # noqa: S606
     try:
-        outcome = EngineSupervisor(directory, tensorflow).run()
+        outcome = EngineSupervisor(directory, tensorflow, isolated=arguments.isolated).run()
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1
@@ -69,8 +78,20 @@ def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     requests.close()
     replies.close()
     if server.needs_restart:
-        os.execv(sys.executable, [sys.executable, "-m", "accel_engine.process", "--run", str(directory)])  # noqa: S606
+        os.execv(sys.executable, _train_command(directory))  # noqa: S606
     return directory
+
+
+def _train_command(directory: Path) -> list[str]:
+    """The command line of a process that trains a run."""
+    return [sys.executable, "-m", "accel_engine.process", "--run", str(directory)]
+
+
+def _is_isolated(directory: Path) -> bool:
+    """Whether a run's process belongs in a network namespace; the supervisor reports all errors."""
+    with suppress(AccelError), closing(RunReader(directory)) as reader:
+        return isolation.is_isolated(resolve(Plan.from_mapping(reader.info().plan_values), chosen=()))
+    return False
 
 
 if __name__ == "__main__":

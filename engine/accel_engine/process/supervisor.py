@@ -8,8 +8,11 @@ import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent import futures
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,18 +22,19 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.launch.engine_process import versions
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.tensorflow_import import TensorFlowImport
-from accel_engine.run import RunReader, RunWriter
+from accel_engine.run import RunReader, RunWriter, log_file
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
+from accel_engine.run.place import reference
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.tensorboard.live import LiveLog
-from accel_engine.training.commands.command_mailbox import CommandMailbox, command_from_signal
+from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
 from accel_engine.training.distributed.readiness import ReadinessListener
@@ -54,12 +58,14 @@ class EngineSupervisor:
     Args:
         directory: The run's directory.
         tensorflow: Imported on demand, or ahead.
+        isolated: Whether nobody else can reach the ports of this process.
     """
 
-    def __init__(self, directory: Path, tensorflow: TensorFlowImport) -> None:
+    def __init__(self, directory: Path, tensorflow: TensorFlowImport, *, isolated: bool = False) -> None:
         self._directory = directory
+        self._isolated = isolated
         self._tensorflow = tensorflow
-        self._writer = RunWriter(directory)
+        self._writer = RunWriter(directory, waits=True)
         self._mailbox = CommandMailbox()
         self._signals: deque[int] = deque()
         self._stop_requested = False
@@ -100,7 +106,7 @@ class EngineSupervisor:
                 self._exit_for_lost_peers(self._peer_monitor)
             training.join(POLL_SECONDS)
         ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
-        outcome = self._write_end(self._explain_lost_peers(ended))
+        outcome = self._write_end(self._explain_place(self._explain_lost_peers(ended)))
         # TensorFlow's server never stops, and retries lost workers for long.
         if self._cluster and self._cluster.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
@@ -137,11 +143,24 @@ class EngineSupervisor:
             versions=versions(),
             worker=self._worker(),
         )
-        self._writer.begin(started)
+        try:
+            self._wait_in_thread(lambda: self._writer.begin(started), self._forward_signals)
+        except StopRequested as stop:
+            raise RunError(str(stop)) from stop
+        self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
             self._tensorboard = LiveLog(self._directory, self._warn)
             self._tensorboard.start()
+
+    def _wait_in_thread(self, write: Callable[[], object], meanwhile: Callable[[], None]) -> None:
+        """Call a function, which may wait for the disk, in a thread, and another in this one until it has returned."""
+        with futures.ThreadPoolExecutor(1) as threads:
+            written = threads.submit(write)
+            while not written.done():
+                meanwhile()
+                futures.wait([written], POLL_SECONDS)
+        written.result()
 
     def _worker(self) -> str:
         """The name of this worker; empty for the chief."""
@@ -152,16 +171,36 @@ class EngineSupervisor:
 
     def _write_samples(self, samples: tuple[Sample, ...]) -> None:
         allocated_memory = self._trainer.allocated_memory if self._trainer else None
-        self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
+        with suppress(DatabaseError):  # it has them in memory, and writes them with the next ones
+            self._writer.write_samples(allocated_memory.add_to(samples) if allocated_memory else samples)
 
     def _write_heartbeat(self) -> None:
-        # The trainer reports a locked database or a full disk.
+        # The trainer reports a locked database, and waits for a full disk.
         try:
             with suppress(DatabaseError):
                 self._writer.heartbeat()
         except RunError as error:  # nothing can be written any more
             print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
             self._exit(1)
+        if self._writer.directory != self._directory:
+            self._leave_place()
+
+    def _leave_place(self) -> None:
+        """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one."""
+        former, self._directory = self._directory, self._writer.directory
+        log_file.follow_run(former, self._directory)
+        self._warn(self._writer.displaced)
+        stop = Command(0, clock.now(), "accel-tui", "stop")
+        self._mailbox.post(stop)
+        self._take([stop])
+
+    def _explain_place(self, ended: RunEnded) -> RunEnded:
+        """Say why training was stopped, if the run was deleted, moved or replaced."""
+        if not self._writer.displaced or ended.outcome is not Outcome.STOPPED:
+            return ended
+        directory = self._writer.directory
+        hint = f"continue it: accel-tui continue {reference(directory)}" if latest_checkpoint(directory) else ""
+        return replace(ended, outcome=Outcome.FAILED, reason=self._writer.displaced, hint=hint)
 
     def _train(self) -> None:
         try:
@@ -172,6 +211,8 @@ class EngineSupervisor:
             self._tensorflow.wait()
             self._trainer = self._create_trainer(resolved)
             self._ended = self._trainer.train()
+        except StopRequested as stop:
+            self._ended = self._make_end(Outcome.STOPPED, str(stop))
         except AccelError as error:
             self._ended = self._make_end(Outcome.FAILED, str(error))
         except Exception as error:  # noqa: BLE001 (the run must record why it ended)
@@ -203,6 +244,8 @@ class EngineSupervisor:
             return resolved
         cluster = resolved.cluster
         if cluster is None:
+            if not self._isolated and (reachable := isolation.warning(resolved)):
+                self._warn(reachable)
             self._workers = LocalWorkers(self._directory, resolved.plan, coordinated=resolved.strategy.coordinated)
             cluster = self._workers.cluster
         if self._workers or cluster.source != "TF_CONFIG":
@@ -220,7 +263,8 @@ class EngineSupervisor:
         self._writer.write_event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
 
     def _warn(self, message: str) -> None:
-        self._writer.write_event(Warned(time=clock.now(), message=message))
+        with suppress(StopRequested):  # nobody waits for the disk any more
+            self._writer.write_event(Warned(time=clock.now(), message=message))
 
     def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""
@@ -231,27 +275,41 @@ class EngineSupervisor:
 
     def _forward_commands(self) -> None:
         """Pass new commands and signals to the trainer."""
-        commands: list[Command] = []
-        with suppress(DatabaseError):  # as for the heartbeat; read again at the next poll
-            commands = self._mailbox.post_new(self._writer.commands())
+        with suppress(RunError):  # read again at the next poll, unless the run has just been closed
+            self._take(self._mailbox.post_new(self._writer.commands()))
+        self._forward_signals()
+
+    def _forward_signals(self) -> None:
         while self._signals:
             command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested)
             self._mailbox.post(command)
-            commands.append(command)
+            self._take([command])
+
+    def _take(self, commands: Sequence[Command]) -> None:
+        """Note which commands stop the run, also while it waits for the disk."""
         for command in commands:
             self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
             if command.name == "stop_now" and self._exit_at is None:
                 self._exit_at = time.monotonic() + STOP_NOW_SECONDS
+            if command.name == "stop_now" or (command.name == "stop" and self._writer.disk.problem):
+                self._writer.disk.give_up(partial(StopRequested, command))
 
     def _write_end(self, ended: RunEnded) -> Outcome:
         """Stop the other writers, then write the event that ends the run."""
         self._sampler.stop()
         if self._peer_monitor:
             self._peer_monitor.stop()
+        try:
+            self._wait_in_thread(partial(self._write_last, ended), self._forward_commands)
+        except StopRequested as stop:
+            print(f"{stop}; the end of the run could not be written", file=sys.stderr)  # noqa: T201 (the run's log)
+        return ended.outcome
+
+    def _write_last(self, ended: RunEnded) -> None:
         if self._tensorboard:
             self._tensorboard.stop()
+        self._writer.disk.free_all()
         end(self._writer, ended)
-        return ended.outcome
 
     def _make_end(self, outcome: Outcome, reason: str, hint: str = "") -> RunEnded:
         """The event of an end that the trainer did not cause."""

@@ -14,15 +14,13 @@ from accel_engine.recording.held_values import PLAIN, array_of
 from accel_engine.recording.write_queue import PendingSteps
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, SeriesNames
 from accel_engine.run.step_rows import StepChunk, StepRow, chunks_of
+from accel_engine.run.whole_rows import MAX_STEP
 
 LoggedRow: TypeAlias = tuple[Any, float, Mapping[str, Any]]
 """A step, when it was logged, and values by name, both held (:mod:`accel_engine.recording.held_values`)."""
 
 EPOCH = "epoch"
 """The name under which a script logs its epoch."""
-
-MAX_STEP = 1 << 53
-"""Later steps are left out: they are no longer exact as floats."""
 
 MAX_JUMP = 10_000_000
 """Most steps that may be left out between two: a run has room for every step, also for those without a value."""
@@ -92,7 +90,8 @@ class LoopSteps:
         try:
             value = logged if type(logged) is int else array_of(logged, "step").item()
             # The remainder of infinity is NaN.
-            reason = "not whole" if value % 1 else "negative" if value < 0 else "too large" if value >= MAX_STEP else ""
+            is_large = self._before + value >= MAX_STEP
+            reason = "not whole" if value % 1 else "negative" if value < 0 else "too large" if is_large else ""
             if not reason:
                 return self._before + int(value)
             problem = f"{value:,} is {reason}"
@@ -197,7 +196,7 @@ class LoopSteps:
                 of_validation, plain = _metric_of(metric)
                 others[of_validation][plain] = array
                 if array.size == 1:
-                    (series,) = self._names.scalars({plain: 0.0})
+                    (series,) = self._names.scalars({plain: array})
                     self._scalars[name] = of_validation, series
         for known_metrics, rest in zip(found, others, strict=True):
             if rest:

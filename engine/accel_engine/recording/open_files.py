@@ -32,8 +32,9 @@ class OpenFiles:
 
     @property
     def are_open(self) -> bool:
-        """Whether all of these descriptors are still those of the files."""
-        return all(_file_of(number) == file for number, file in self._files.items())
+        """Whether each file has one of its descriptors still: a script that reads its own run closes the others."""
+        still_open = {file for number, file in self._files.items() if _file_of(number) == file}
+        return still_open == set(self._files.values())
 
 
 def _file_of(descriptor: int) -> _File | None:

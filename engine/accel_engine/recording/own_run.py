@@ -14,11 +14,14 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
+from accel_engine.recording.error_guard import warn
 from accel_engine.recording.open_files import OpenFiles
 from accel_engine.run.connection import DATABASE
+from accel_engine.run.place import recorded_on
 from accel_engine.run.run_paths import LOCK, LOG
 from accel_engine.run.writer import RunWriter
 
@@ -44,12 +47,13 @@ class OwnRunWriter(RunWriter):
 
     def __init__(self, directory: Path) -> None:
         self._files: OpenFiles | None = None
+        self._reported = directory
         super().__init__(directory)
 
     def begin(self, started: RunStarted | None = None) -> None:
         """Lock the run, and write its start."""
         super().begin(started)
-        self._files = OpenFiles([self.directory / name for name in FILES])
+        self._files = self._open_files()
         _writers.add(self)
         _observe_opening()
 
@@ -58,6 +62,24 @@ class OwnRunWriter(RunWriter):
         if isinstance(event, Warned):
             _write_log(self.directory, event.message)
         super().write_event(event)
+
+    def heartbeat(self) -> None:
+        """Write the heartbeat; says so if the run goes on in another directory."""
+        super().heartbeat()
+        if self.directory != self._reported:
+            former, self._reported = self._reported, self.directory
+            message = f"run {former.name}: {self.displaced}; {recorded_on(self.directory)}"
+            self.write_event(Warned(time=clock.now(), message=message))
+            warn(message)
+
+    @contextmanager
+    def _changing_files(self) -> Iterator[None]:
+        former, self._files = self._files, None  # they are closed, by this process itself
+        yield
+        self._files = former and self._open_files()
+
+    def _open_files(self) -> OpenFiles:
+        return OpenFiles([self.directory / name for name in FILES])
 
     def close(self) -> None:
         """Close the database and release the lock, unless the script has closed them."""

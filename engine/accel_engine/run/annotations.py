@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import UsageError
-from accel_engine.run.connection import DAMAGE, explained, writing
+from accel_engine.run.connection import check_writable, writing
+from accel_engine.run.meta import read_meta
 from accel_engine.text import printable
 
 NAME_LENGTH = 80
@@ -39,12 +40,8 @@ class Annotations:
 
 
 def read_annotations(meta: Mapping[str, Any]) -> Annotations:
-    """Read annotations from the rows of ``meta``.
-
-    Raises:
-        ValueError: They are damaged.
-    """
-    return Annotations(str(meta.get("name", "")), str(meta.get("note", "")), tuple(json.loads(meta.get("tags", "[]"))))
+    """The annotations of decoded rows of ``meta``."""
+    return Annotations(meta.get("name", ""), meta.get("note", ""), meta.get("tags", ()))
 
 
 def validate_name(text: str) -> str:
@@ -107,9 +104,9 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         RunError: The run cannot be written.
         UsageError: Raised by ``change``.
     """
+    check_writable(directory)
     with writing(directory) as database:
-        with explained(f"cannot write the run {directory.name}", DAMAGE):
-            before = read_annotations(database.meta())
+        before = read_annotations(read_meta(database))
         after = change(before)
         if after != before:
             database.set_meta(name=after.name, note=after.note, tags=json.dumps(after.tags))

@@ -2,13 +2,17 @@
 
 import getpass
 import os
+import signal
 import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError
+from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run.connection import reading, writing
+from accel_engine.run.disk_problem import DiskProblem, disk_problem
+from accel_engine.run.meta import read_meta
+from accel_engine.run.process_identity import ProcessIdentity
 from accel_engine.run.status import read_info
 
 COMMANDS = {
@@ -21,6 +25,9 @@ COMMANDS = {
     "validate": "Validate now",
 }
 """Commands by name, with what the engine does."""
+
+_STOPS = ("stop", "stop_now")
+"""Those that an engine obeys while it waits for the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +64,64 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
         argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
 
     Returns:
-        The command's id, for :func:`read_answer`.
+        The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the
+        engine instead, which has no answer.
 
     Raises:
-        RunError: The run's engine has exited.
+        RunError: The run's engine has exited, the command has to wait for the disk as the engine does, or it cannot be
+            written.
         ValueError: No command has that name.
     """
     if name not in COMMANDS:
         raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
+    try:
+        with writing(directory) as database:
+            info = read_info(database)
+            if not info.status.live:
+                raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
+            if info.waiting and name not in _STOPS:  # it would be obeyed whenever there is space again
+                raise RunError(f"{info.waiting.waiting}: {_has_to_wait(name)}; it was not sent")
+            return database.add_command(time.time(), current_user(), name, argument)
+    except DatabaseError as error:
+        problem = disk_problem(error, directory)
+        if problem is None:
+            raise
+        _stop_by_signal(directory, name, problem)
+        return 0
+
+
+def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
+    """Stop an engine on this machine whose disk takes no command; the second signal makes it stop now."""
+    why = f"{problem}: the command cannot be written"
+    with reading(directory) as database:
+        info, process = read_info(database), ProcessIdentity.parse(read_meta(database).get("process"))
+    if not info.status.live:
+        raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
+    if name not in _STOPS:
+        raise RunError(f"{why}, and {_has_to_wait(name)}")
+    if not info.has_engine:
+        raise RunError(f"{why}; interrupt the script itself, or make room")
+    if not process or not process.alive:
+        raise RunError(f"{why}; send SIGTERM to process {info.pid} on {info.host} to stop it, or make room")
+    try:
+        for number in (signal.SIGTERM, *((signal.SIGINT,) if name == "stop_now" else ())):
+            os.kill(process.pid, number)
+    except OSError as error:
+        raise RunError(f"{why}, and process {process.pid} gets no signal: {error.strerror}") from error
+
+
+def _has_to_wait(name: str) -> str:
+    return f"{name.replace('_', ' ')} has to wait; only stop works until then"
+
+
+def withdraw(directory: Path, number: int) -> bool:
+    """Withdraw a command, so that the engine does not obey it later; returns whether it had no answer.
+
+    Raises:
+        RunError: The run cannot be written.
+    """
     with writing(directory) as database:
-        status = read_info(database).status
-        if not status.live:
-            raise RunError(f"run {directory.name} is {status}: only a live run takes commands")
-        return database.add_command(time.time(), current_user(), name, argument)
+        return database.withdraw(number, time.time())
 
 
 def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:

@@ -8,15 +8,14 @@ from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
+from accel_engine.run import unwritable
 from accel_engine.run.database import Database
+from accel_engine.stored_values import StoredValueError
 
 SCHEMA_VERSION = 2
 """Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
 
 DATABASE = "run.db"
-
-DAMAGE = (sqlite3.Error, KeyError, TypeError, ValueError)
-"""Errors of SQLite, and of values that are missing or not in the form in which engines write them."""
 
 
 def connect(directory: Path, *, read_only: bool = False) -> Database:
@@ -30,18 +29,17 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"cannot read run {directory.name}", DAMAGE):
-            database = _open(path)
+        with explained(
+            f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory.name
+        ):
+            database = unwritable.open_to_read(path, _open) if read_only else _open(path)
+            file = os.stat(path)
+            database.directory, database.file = directory, (file.st_dev, file.st_ino)
             database.configure(read_only=read_only)
-            version = database.meta().get("schema")
-            if version is None:
-                raise ValueError("no format version")
-            is_newer = int(version) > SCHEMA_VERSION
-        if is_newer:
-            raise RunError(
-                f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
-                f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
-            )
+            version = database.schema()
+            if not isinstance(version, int):
+                raise StoredValueError("no format version")
+        check_version(directory, version)
     except RunError:
         if database:
             database.close()
@@ -49,24 +47,47 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
     return database
 
 
-def initialize(path: Path) -> Database:
-    """Create an empty database that only its owner can read."""
+def check_version(directory: Path, version: object) -> None:
+    """Check that this program knows the format of a run.
+
+    Raises:
+        RunError: A newer program created it.
+    """
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RunError(
+            f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
+            f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
+        )
+
+
+def create_file(path: Path, **meta: object) -> None:
+    """Create the database of a run, complete and closed, which only its owner can read.
+
+    Args:
+        path: Its file.
+        meta: Rows of ``meta``.
+    """
     path.touch(mode=0o600)
+    with closing(_open(path)) as database:
+        database.create(schema=SCHEMA_VERSION, **meta)
+
+
+def initialize(path: Path) -> Database:
+    """Create an empty database that only its owner can read, and open it."""
+    create_file(path)
     database = _open(path)
-    database.configure()
-    database.create()
-    database.set_meta(schema=SCHEMA_VERSION)
+    database.directory = path.parent
     return database
 
 
 @contextmanager
-def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[None]:
+def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,), run: str = "") -> Iterator[None]:
     """Raise errors as a :exc:`RunError` that says what could not be done.
 
     Args:
         problem: What could not be done.
-        errors: The errors; :data:`DAMAGE` only where values of the database are decoded, as in any other code they
-            would be errors of this program.
+        errors: The errors.
+        run: A run's id, to name the command that repairs it if its file is damaged.
 
     Raises:
         DatabaseError: SQLite cannot use the database, perhaps only now.
@@ -76,11 +97,22 @@ def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error
         yield
     except errors as error:
         kind = DatabaseError if isinstance(error, sqlite3.OperationalError) else RunError
+        if run and _is_damage(error):
+            raise kind(
+                f"{problem}: its {DATABASE} is damaged ({error}). Save what is whole: accel-tui repair {run}"
+            ) from error
         raise kind(f"{problem}: {error}") from error
 
 
+def _is_damage(error: Exception) -> bool:
+    """Whether a file is no database of a run any more, or not all of one."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    missing = code == sqlite3.SQLITE_ERROR and str(error).startswith("no such ")
+    return missing or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, StoredValueError)
+
+
 @contextmanager
-def reading(directory: Path, errors: tuple[type[Exception], ...] = (sqlite3.Error,)) -> Iterator[Database]:
+def reading(directory: Path) -> Iterator[Database]:
     """Open a run's database for the queries of a block; see :func:`explained`.
 
     Raises:
@@ -88,9 +120,37 @@ def reading(directory: Path, errors: tuple[type[Exception], ...] = (sqlite3.Erro
     """
     with (
         closing(connect(directory, read_only=True)) as database,
-        explained(f"run {directory.name} cannot be read", errors),
+        explained(f"run {directory.name} cannot be read", run=directory.name),
     ):
         yield database
+        check_unchanged(database)
+
+
+def check_unchanged(database: Database) -> None:
+    """Check that the file of a connection that sees no changes has not changed while it was read.
+
+    Raises:
+        DatabaseError: It has.
+    """
+    if database.is_outdated():
+        raise DatabaseError(f"run {database.directory.name} was written while it was read: try again")
+
+
+def check_writable(directory: Path, *others: Path) -> None:
+    """Check that a run can be changed: SQLite creates files in its directory, too.
+
+    Args:
+        directory: The run's directory.
+        others: What else is to be written.
+
+    Raises:
+        RunError: Its directory, its database, or one of the others cannot be written.
+    """
+    for path in (directory, directory / DATABASE, *others):
+        if path.exists() and not os.access(path, os.W_OK):
+            # On a disk that is mounted read-only, nobody can.
+            why = "read-only disk" if os.statvfs(path).f_flag & os.ST_RDONLY else "permission denied"
+            raise RunError(f"run {directory.name} cannot be changed: {path} cannot be written ({why})")
 
 
 @contextmanager
@@ -100,19 +160,24 @@ def writing(directory: Path) -> Iterator[Database]:
     Raises:
         RunError: There is no run, or it cannot be written.
     """
-    with (
-        closing(connect(directory)) as database,
-        explained(f"cannot write the run {directory.name}"),
-        database.transaction(),
-    ):
-        yield database
+    try:
+        with (
+            closing(connect(directory)) as database,
+            explained(f"cannot write the run {directory.name}"),
+            database.transaction(),
+        ):
+            yield database
+    except DatabaseError as error:  # of SQLite, which does not say which file it cannot create
+        try:
+            check_writable(directory)
+        except RunError as reason:
+            raise DatabaseError(str(reason)) from error
+        raise
 
 
-def _open(path: Path) -> Database:
+def _open(path: Path, options: str = "mode=rw") -> Database:
     # With its default mode, SQLite would create an empty file if the run is just being deleted.
-    address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=rw"
-    database = sqlite3.connect(
+    address = f"file:{quote_from_bytes(os.fsencode(path))}?{options}"
+    return sqlite3.connect(
         address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True, factory=Database
     )
-    database.directory = path.parent
-    return database

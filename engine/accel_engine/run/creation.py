@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,13 +17,14 @@ from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run.connection import DATABASE, explained, initialize, writing
+from accel_engine.run.connection import DATABASE, create_file, explained, writing
 from accel_engine.run.initial_weights import with_found_weights
+from accel_engine.run.meta import ImportSource, read_meta
 from accel_engine.run.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.plan_changes import check_changes, check_epochs
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
-from accel_engine.run.status import ImportSource, read_info
+from accel_engine.run.status import read_info
 from accel_engine.run.trained_epochs import read_trained_epochs
 
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
@@ -88,14 +89,32 @@ def create_imported(
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    directory = _new_directory(str(values["name"]))
-    with (
-        explained(f"cannot write the run {directory}", (OSError,)),
-        TemporaryDirectory(prefix=".import-", dir=directory.parent) as hidden,
-    ):
-        unfinished = Path(hidden, directory.name)
+    with new_run(str(values["name"]), ".import-") as unfinished:
         meta = {"created": created, "pending": None, "machine": None, "host": host}
         _initialize_run(unfinished, json.dumps(values), source=json.dumps(asdict(source)), **meta)
+        yield unfinished
+
+
+@contextmanager
+def new_run(title: str, prefix: str) -> Iterator[Path]:
+    """Yield an empty directory of a new run, hidden in the directory of runs, to be written.
+
+    It becomes a run at the end of the block; after an exception, nothing is left.
+
+    Args:
+        title: The id begins with letters and digits, and ends with this.
+        prefix: Beginning of the name of the hidden directory.
+
+    Raises:
+        RunError: The directory of runs cannot be written.
+    """
+    directory = _new_directory(title)
+    with (
+        explained(f"cannot write the run {directory}", (OSError,)),
+        TemporaryDirectory(prefix=prefix, dir=directory.parent) as hidden,
+    ):
+        unfinished = Path(hidden, directory.name)
+        unfinished.mkdir(mode=0o700)
         yield unfinished
         unfinished.rename(directory)
 
@@ -136,13 +155,18 @@ def create_worker(run: Path, run_directory_name: str, plan: Plan) -> Path:
 
 def _initialize_run(directory: Path, plan: str, **meta: object) -> None:
     make_private(directory)
-    # Under another name until it is complete, so that no listing reads half a run.
-    with (
-        explained(f"cannot write the run {directory}", (sqlite3.Error, OSError)),
-        replacing(directory / DATABASE) as unfinished,
-        closing(initialize(unfinished)) as database,
-    ):
-        database.set_meta(**{"plan": plan, "created": time.time(), **_pending_meta(), **meta})
+    stored = {"plan": plan, "created": time.time(), **_pending_meta(), **meta}
+    try:
+        # Under another name until it is complete, so that no listing reads half a run.
+        with (
+            explained(f"cannot write the run {directory}", (sqlite3.Error, OSError)),
+            replacing(directory / DATABASE) as unfinished,
+        ):
+            create_file(unfinished, **stored)
+    except RunError:
+        with suppress(OSError):
+            directory.rmdir()
+        raise
 
 
 def assign_process(directory: Path, pid: int) -> None:
@@ -156,7 +180,7 @@ def assign_process(directory: Path, pid: int) -> None:
         if info.status.live and info.pid not in (None, pid):
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
-        if "pending" in database.meta():
+        if "pending" in read_meta(database):
             database.set_meta(pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
 
 

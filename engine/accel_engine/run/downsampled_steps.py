@@ -6,14 +6,17 @@ row of a level are read from the level below, and finally from the chunks. So ro
 can be read, only more slowly. A database trigger deletes the rows that a deleted chunk was part of.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from accel_engine.run.buckets import BUCKET, Buckets, downsample, empty, merge
-from accel_engine.run.database import SPANS, Database
+from accel_engine.run.buckets import BUCKET, Buckets, downsample, empty, merge, unpacked
+from accel_engine.run.database import Database
+from accel_engine.run.schema import SPANS
 from accel_engine.run.steps import THROUGHPUT, TIME, read_steps
+from accel_engine.run.whole_rows import MAX_STEP
 
 ROW = 64
 """Buckets per row."""
@@ -81,7 +84,7 @@ def read(database: Database, first: int, last: int, width: int, wanted: Collecti
             offset = (at - first) // width
             whole[offset : offset + len(buckets)] = buckets
 
-    levels = [level for level, each in enumerate(WIDTHS) if each <= width] if database.has_table("summary") else []
+    levels = [level for level, each in enumerate(WIDTHS) if each <= width]
     for level in reversed(levels):
         stop = min(last - last % width, database.summary_end(level) // width * width)
         if at < stop:
@@ -95,6 +98,32 @@ def read(database: Database, first: int, last: int, width: int, wanted: Collecti
     return StepRange(first, last, width, series)
 
 
+def _checked(width: int, step: int, name: str, packed: bytes) -> tuple[int, str, Buckets]:
+    """The buckets of a row, each of ``width`` steps.
+
+    Raises:
+        ValueError: No steps have these statistics.
+    """
+    buckets = np.frombuffer(packed, BUCKET)
+    low, high, total, finite = unpacked(buckets)
+    known = finite > 0
+    if not (np.isfinite(total).all() and (finite <= width).all() and (low[known] <= high[known]).all()):
+        raise ValueError("its buckets are damaged")
+    if not (np.isfinite(low[known]).all() and np.isfinite(high[known]).all()):
+        raise ValueError("its buckets are damaged")
+    return step, name, buckets
+
+
+def decoded_rows(
+    database: Database, level: int, first: int = 0, last: int = MAX_STEP, wanted: Collection[str] | None = None
+) -> Iterator[tuple[int, str, Buckets]]:
+    """The whole rows of a level that begin from ``first`` to before ``last``: first step, series and buckets."""
+    names = (*(database.series() if wanted is None else wanted), THROUGHPUT, TIME)
+    rows = (((level, *row[:2]), *row) for row in database.summary(level, first, last, names))
+    for _, row in database.decoded("summary", rows, partial(_checked, WIDTHS[level])):
+        yield row
+
+
 def _rows(
     database: Database, level: int, first: int, last: int, wanted: Collection[str] | None = None
 ) -> dict[str, Buckets]:
@@ -102,12 +131,11 @@ def _rows(
     series: dict[str, Buckets] = {}
     start = first - first % SPANS[level]
     size = -(-(last - start) // SPANS[level]) * ROW
-    names = (*(database.series() if wanted is None else wanted), THROUGHPUT, TIME)
-    for step, name, packed in database.summary(level, start, last, names):
+    for step, name, buckets in decoded_rows(database, level, start, last, wanted):
         if name not in series:
             series[name] = empty(size)
         offset = (step - start) // WIDTHS[level]
-        series[name][offset : offset + ROW] = np.frombuffer(packed, BUCKET)
+        series[name][offset : offset + ROW] = buckets
     return {
         name: buckets[(first - start) // WIDTHS[level] : (last - start) // WIDTHS[level]]
         for name, buckets in series.items()

@@ -1,6 +1,5 @@
 """Lists runs, and finds a run by its id, name or prefix."""
 
-import json
 import os
 import threading
 import time
@@ -12,12 +11,14 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated, from_stored_rows
-from accel_engine.run.connection import DAMAGE, DATABASE, connect, explained
-from accel_engine.run.database import FIXED_CHUNK_COLUMNS, Database, is_series
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
+from accel_engine.run.connection import DATABASE, connect, explained
+from accel_engine.run.database import Database
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
+from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_engine.run.status import RunInfo, Status, read_info
+from accel_engine.run.stored_events import all_values, decoded_events, last_event, last_of_each
 from accel_engine.run.trained_epochs import read_trained_epochs
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
@@ -45,6 +46,7 @@ class RunSummary:
         reason: Why it stopped or failed.
         checkpoint: The step of its last checkpoint; 0 if there is none.
         epochs: Epochs trained at that checkpoint, as a fraction.
+        damaged: Number of damaged records that reading these met, and left out; to search all of a run takes longer.
         problem: Why it cannot be read.
     """
 
@@ -60,6 +62,7 @@ class RunSummary:
     reason: str = ""
     checkpoint: int = 0
     epochs: float = 0.0
+    damaged: int = 0
     problem: str = ""
 
     @property
@@ -125,7 +128,7 @@ def find(reference: str) -> Path:
 
     Args:
         reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
-            run, or a run's directory.
+            run that can be read, or a run's directory.
 
     Raises:
         UsageError: No run matches, or a prefix is ambiguous.
@@ -142,7 +145,8 @@ def find(reference: str) -> Path:
         raise UsageError(f"no runs yet in {runs_directory()}")
     if reference == "last":
         ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
-        return next(run for run in runs if run.membership is None or run.membership.run not in ids).directory
+        whole = [run for run in runs if run.membership is None or run.membership.run not in ids]
+        return min(whole, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
     named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
     for matches in (named[:1], prefixed):
@@ -156,7 +160,10 @@ def find(reference: str) -> Path:
 def summarize(directory: Path) -> RunSummary:
     """Read one run; if it cannot be read, the summary has a ``problem``."""
     try:
-        with closing(connect(directory, read_only=True)) as database, explained("damaged", DAMAGE):
+        with (
+            closing(connect(directory, read_only=True)) as database,
+            explained(f"run {directory.name} cannot be read", run=directory.name),
+        ):
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             metrics, reason = _latest_metrics(database)
             if "loss" not in metrics:
@@ -170,28 +177,35 @@ def summarize(directory: Path) -> RunSummary:
                 metrics=metrics,
                 monitor=monitor,
                 best=_best(database, info, monitor, metrics),
-                seconds=sum(map(_seconds, database.engines())),
+                seconds=_seconds(database),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=read_trained_epochs(database, checkpoint),
+                damaged=database.count_damaged(),
             )
     except RunError as error:
         return RunSummary(directory.name, directory, None, problem=str(error))
 
 
-def _seconds(engine: tuple[float, float, str | None]) -> float:
-    """The run time of an engine: as it has measured it, else until its last event."""
-    started, last, ended = engine
-    # Not negative, also if the clock was set back in the meantime.
-    return float(json.loads(ended)["seconds"]) if ended else max(0.0, last - started)
+def _seconds(database: Database) -> float:
+    """The run time of all engines: as each has measured it, else until its last event."""
+    ended = dict(decoded_events(database, database.events(kinds=[RunEnded.kind()])))
+    total = 0.0
+    for started, last, end in database.engines():
+        event = None if end is None else ended.get(end)
+        if isinstance(event, RunEnded) and isfinite(event.seconds):
+            total += event.seconds
+        else:
+            total += max(0.0, last - started)  # not negative, also if the clock was set back in the meantime
+    return total
 
 
 def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
     """The latest means, and why the last engine ended."""
     metrics: dict[str, float] = {}
     reason = ""
-    for event in from_stored_rows(database.last_of_each("epoch_ended", "validated", "run_ended")):
+    for event in last_of_each(database, EpochEnded, Validated, RunEnded):
         match event:
             case Validated(metrics=means):
                 metrics |= {f"validation_{name}": value for name, value in means.items()}
@@ -203,8 +217,8 @@ def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
 
 def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) -> str:
     """The metric that counts."""
-    built = next(from_stored_rows(database.last_of_each("model_built")), None)
-    wanted, task = (built.monitor, built.task) if isinstance(built, ModelBuilt) else ("", "")
+    built = last_event(database, ModelBuilt)
+    wanted, task = (built.monitor, built.task) if built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
     return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
@@ -216,8 +230,8 @@ def _best(database: Database, info: RunInfo, monitor: str, metrics: Mapping[str,
     if lower is None:
         return None
     name = monitor.removeprefix(VALIDATION_PREFIX)
-    bodies = database.bodies("epoch_ended" if name == monitor else "validated")
-    values = [event["metrics"].get(name) for event in json.loads(f"[{','.join(bodies)}]")]
+    kind: type[EpochEnded | Validated] = EpochEnded if name == monitor else Validated
+    values = all_values(database, kind, name)
     if not values and info.source:
         return None  # the metrics are the last values of its series, not the means of all epochs
     finite = [value for value in (*values, metrics.get(monitor)) if value is not None and isfinite(value)]
@@ -229,8 +243,7 @@ def _last_chunk_means(database: Database) -> dict[str, float]:
     names, rows = database.chunks(database.chunk_from_end()[0] - 1)
     means: dict[str, float] = {}
     for name, packed in zip(names, rows[-1][len(FIXED_CHUNK_COLUMNS) :] if rows else (), strict=False):
-        known = is_series(name) and name != LEARNING_RATE
-        values = [value for value in array("f", packed or b"") if isfinite(value)] if known else []
+        values = [value for value in array("f", packed or b"") if isfinite(value)] if name != LEARNING_RATE else []
         if values:
             means[name] = sum(values) / len(values)
     return means

@@ -4,7 +4,8 @@ import time
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.connection import DAMAGE, reading
+from accel_engine.run.connection import reading
+from accel_engine.run.meta import read_meta
 from accel_engine.run.process_identity import machine_id
 from accel_engine.run.status import HEARTBEAT_SECONDS, RunInfo, Status, read_info
 
@@ -41,8 +42,8 @@ def check_not_written_elsewhere(*directories: Path) -> None:
 
 def _heartbeat(directory: Path) -> object:
     """The last heartbeat of a lost run; ``None`` if its lock is enough to know its status."""
-    with reading(directory, DAMAGE) as database:
-        meta = database.meta()
+    with reading(directory) as database:
+        meta = read_meta(database)
         if meta.get("machine") == machine_id() or read_info(database).status is not Status.LOST:
             return None
         return meta.get("heartbeat")

@@ -40,6 +40,7 @@ CHANGEABLE = frozenset(
         "virtual_cpus",
         "reduction",
         "local_workers",
+        "isolate_workers",
         "tpu",
         "memory_growth",
         "memory_limit",

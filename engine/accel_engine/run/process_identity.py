@@ -8,6 +8,8 @@ from typing import Self
 
 import psutil
 
+from accel_engine.stored_values import make, parse_object
+
 _START_TIME = 19
 """Index of a process's start time in /proc/PID/stat, counted from the field after its name; see proc_pid_stat(5)."""
 
@@ -38,8 +40,8 @@ class ProcessIdentity:
     def parse(cls, text: object) -> Self | None:
         """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
         try:
-            return cls(**json.loads(str(text)))
-        except (ValueError, TypeError):
+            return make(cls, parse_object(text))
+        except ValueError:
             return None
 
     def to_json(self) -> str:

@@ -1,18 +1,19 @@
 """Reads a run: what was written since the last poll, any range of its steps, or everything in batches."""
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import KINDS, Event, RunStarted, from_stored, from_stored_rows
-from accel_engine.run.connection import DAMAGE, connect, explained
-from accel_engine.run.database import Row
+from accel_engine.errors import RunError
+from accel_engine.events import KINDS, Event, RunStarted
+from accel_engine.run.connection import check_unchanged, connect, explained
 from accel_engine.run.sample_packing import SampleUnpacker
 from accel_engine.run.status import RunInfo, read_info
+from accel_engine.run.stored_events import decoded_events
+from accel_engine.run.table_connection import Row
 from accel_engine.run.update import NewSteps, Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
@@ -79,7 +80,7 @@ class RunReader:
 
     def info(self) -> RunInfo:
         """Read the run's ``meta`` and status."""
-        with self._reading(*DAMAGE):
+        with self._reading():
             return read_info(self._database)
 
     def poll(self) -> Update:
@@ -87,10 +88,10 @@ class RunReader:
 
         Takes a few microseconds if nothing was written.
         """
-        with self._reading():
-            version = self._database.data_version()
-            if version == self._position.data_version:
+        with self._explained():
+            if self._database.data_version() == self._position.data_version and not self._database.is_outdated():
                 return Update()
+        with self._reading() as version:
             update = self._read()
         if not update.more:
             self._position.data_version = version  # only now, so that a failed read is repeated
@@ -130,7 +131,7 @@ class RunReader:
         """Read the recorded steps from ``first`` up to but not including ``last``, in batches."""
         from accel_engine.run.steps import read_batches  # see above
 
-        with self._reading(*DAMAGE):
+        with self._reading():
             yield from read_batches(self._database, first, last)
 
     def chunk_ends(self, chunk: int = 0) -> list[tuple[float, int]]:
@@ -141,83 +142,90 @@ class RunReader:
     def events(self, after: int = 0, *kinds: type[Event]) -> Iterator[tuple[int, Event]]:
         """Read events with their ids, after the id ``after``; only those of ``kinds`` if any are given."""
         names = [kind.kind() for kind in kinds] or list(KINDS)
-        with self._reading(*DAMAGE):
-            for number, kind, time, body in self._database.events(after, kinds=names):
-                yield number, from_stored(kind, time, body)
-
-    def samples(self, after: int, limit: int) -> list[tuple[int, float, str, str]]:
-        """Read packed samples, for a :class:`~accel_engine.run.sample_packing.SampleUnpacker`.
-
-        Args:
-            after: Id of the last sample read before; 0 to start with the first.
-            limit: Maximum number of samples.
-
-        Returns:
-            Id, time in seconds since the Unix epoch, device and packed text of each.
-        """
         with self._reading():
-            return self._database.samples(after, limit)
+            yield from decoded_events(self._database, self._database.events(after, kinds=names))
 
-    def sample_batches(self, unpacker: SampleUnpacker, after: int = 0) -> Iterator[tuple[int, list[Sample]]]:
+    def sample_batches(
+        self, unpacker: SampleUnpacker, after: int = 0, limit: int = _BATCH_SAMPLES
+    ) -> Iterator[tuple[int, list[Sample]]]:
         """Read samples in batches, each with the id of its last sample.
 
         Args:
             unpacker: Has unpacked all samples before; a new one at the beginning.
             after: Id of the last sample read before.
+            limit: Maximum number of samples of a batch.
         """
-        with self._reading(*DAMAGE):
-            while rows := self._database.samples(after, _BATCH_SAMPLES):
+        with self._reading():
+            while rows := self._database.samples(after, limit):
                 after = rows[-1][0]
-                yield after, [unpacker.unpack(*row[1:]) for row in rows]
+                yield after, self._unpacked(rows, unpacker)
 
     def media_list(self) -> "list[MediaSeries]":
         """List the series of logged images, texts and histograms by name, without reading one; empty in older runs."""
         from accel_engine.run.media import KINDS, MediaSeries  # see above
 
-        with self._reading(*DAMAGE):
-            return sorted(
-                (
-                    MediaSeries(kind, str(name), *map(int, numbers))
-                    for kind, name, *numbers in self._database.media_series()
-                    if kind in KINDS
-                ),
-                key=lambda series: (series.name, series.kind),
-            )
+        with self._reading():
+            rows = self._database.media_series()
+        found = (MediaSeries(kind, *row[1:]) for kind in KINDS for row in rows if row[0] == kind)
+        return sorted(found, key=lambda series: (series.name, series.kind))
 
     def media_steps(self, series: "MediaSeries") -> list[int]:
         """The steps of a series of :meth:`media_list`, in order."""
-        with self._reading(*DAMAGE):
-            return list(map(int, self._database.media_steps(series.kind, series.name)))
+        with self._reading():
+            return self._database.media_steps(series.kind, series.name)
 
     def media(self, series: "MediaSeries", step: int) -> "tuple[int, MediaItem] | None":
         """Read the newest item of a series up to a step, with its step; ``None`` if there is none."""
+        from accel_engine.run.media import deserialize  # see above
+
         with self._reading():
             row = self._database.media(series.kind, series.name, step)
-        return None if row is None else (row[0], self._media_item(series.kind, series.name, *row))
+        if row is None:
+            return None
+        try:
+            return row[0], deserialize(series.kind, *row[1:])
+        except ValueError as error:
+            where = f"run {self.directory.name}: {series.kind} {series.name!r} of step {row[0]}"
+            raise RunError(f"{where} is damaged: {error}") from error
 
     def media_items(self, after: int = 0) -> "Iterator[LoggedItem]":
         """Read images, texts and histograms after the id ``after``, in the order in which they were added."""
-        from accel_engine.run.media import KINDS, LoggedItem  # see above
+        from accel_engine.run.media import KINDS, LoggedItem, deserialize  # see above
 
-        with self._reading(*DAMAGE):
-            rows = self._database.media_after(after) if self._database.has_table("media") else ()
-            for number, time, step, name, kind, head, body in rows:
-                if kind in KINDS:
-                    item = self._media_item(kind, name, step, head, body)
-                    yield LoggedItem(number, time, int(step), str(name), item)
+        def decode(number: int, time: float, step: int, name: str, kind: "MediaKind", *item: Any) -> LoggedItem:
+            return LoggedItem(number, time, step, name, deserialize(kind, *item))
+
+        with self._reading():
+            rows = ((row[0], *row) for row in self._database.media_after(after) if row[4] in KINDS)
+            for _, item in self._database.decoded("media", rows, decode):
+                yield item
+
+    def find_damaged(self) -> int:
+        """Number of damaged records, which are left out: all that no query finds, and what was met in reading others.
+
+        Reads all of the file once, but no content.
+        """
+        with self._reading():
+            self._database.find_damaged()
+            return self._database.count_damaged()
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
 
-    def _media_item(self, kind: "MediaKind", name: str, step: int, head: str, body: bytes) -> "MediaItem":
-        from accel_engine.run.media import deserialize  # see above
+    @contextmanager
+    def _reading(self) -> Iterator[int]:
+        """Yields a number that changes when the run was written."""
+        if self._database.is_outdated():
+            self._database.close()
+            self._database = connect(self.directory, read_only=True)
+            self._position.data_version = -1
+        with self._explained():
+            yield self._database.show_changes()
+            check_unchanged(self._database)
 
-        with explained(f"run {self.directory.name}: {kind} {name!r} of step {step} is damaged", DAMAGE):
-            return deserialize(kind, head, body)
-
-    def _reading(self, *errors: type[Exception]) -> AbstractContextManager[None]:
-        return explained(f"run {self.directory.name} cannot be read", errors or (sqlite3.Error,))
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(f"run {self.directory.name} cannot be read", run=self.directory.name)
 
     def _read(self) -> Update:
         database, position = self._database, self._position
@@ -225,7 +233,7 @@ class RunReader:
             events = database.events(position.event, self._max_events, past_phases=self._past_phases).fetchall()
             if len(events) == self._max_events:
                 position.event = events[-1][0]
-                return Update(self._parse_events(events), more=True)
+                return Update(self._decoded(events), more=True, damaged=database.count_damaged())
             step_range = None
             names, chunks = self._chunks(position.chunk, RECENT_CHUNKS + 1)
             if len(chunks) > RECENT_CHUNKS:
@@ -236,17 +244,19 @@ class RunReader:
         if chunks:
             position.chunk, position.step = chunks[-1][0], chunks[-1][1] + chunks[-1][2]
         position.sample = samples[0][0] if samples else position.sample
-        with self._reading(*DAMAGE):
-            return Update(
-                self._parse_events(events),
-                tuple(chunk_of(row, names) for row in chunks),
-                tuple(self._unpacker.unpack(*row[1:]) for row in reversed(samples)),
-                step_range,
-            )
+        return Update(
+            self._decoded(events),
+            tuple(chunk_of(row, names) for row in chunks),
+            tuple(self._unpacked(reversed(samples), self._unpacker)),
+            step_range,
+            damaged=database.count_damaged(),
+        )
 
-    def _parse_events(self, rows: list[tuple[int, str, float, str]]) -> tuple[Event, ...]:
-        with self._reading(*DAMAGE):
-            return tuple(from_stored_rows([row[1:] for row in rows if row[1] in KINDS]))
+    def _decoded(self, rows: list[Row]) -> tuple[Event, ...]:
+        return tuple(event for _, event in decoded_events(self._database, rows))
+
+    def _unpacked(self, rows: Iterable[Row], unpacker: SampleUnpacker) -> list[Sample]:
+        return [sample for _, sample in self._database.decoded("sample", rows, unpacker.unpack)]
 
     def _chunks(self, after: int, limit: int = -1) -> tuple[tuple[str, ...], list[Row]]:
         """The names of all series, and the rows of up to ``limit`` chunks; none if steps are not read."""
@@ -257,7 +267,7 @@ class RunReader:
         if self._max_buckets is None:
             return 0, None
         chunk, stop = self._database.chunk_from_end(RECENT_CHUNKS)
-        if chunk <= self._position.chunk or stop - self._position.step < _FEW_STEPS:
+        if stop - self._position.step < _FEW_STEPS:
             return 0, None
         width = _FEW_STEPS >> 10
         while stop > width * self._max_buckets:

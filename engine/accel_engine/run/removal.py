@@ -3,14 +3,17 @@
 import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import RunError
-from accel_engine.run.connection import DAMAGE, DATABASE, reading, writing
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.run.connection import DATABASE, check_writable, reading, writing
 from accel_engine.run.database import Database
+from accel_engine.run.disk_problem import disk_problem
+from accel_engine.run.lock import WriterLock
 from accel_engine.run.ownership import check_not_written_elsewhere
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.status import read_info
@@ -40,8 +43,9 @@ def contents(directory: Path) -> Contents:
     """Find what deleting a run would delete; linked workers' runs are not counted.
 
     Raises:
-        RunError: The run, or a worker's run in it, is live or cannot be read.
+        RunError: The run, or a worker's run in it, is live or cannot be read, or the run cannot be deleted.
     """
+    check_writable(directory, directory.parent)
     for each in _runs_within(directory):
         with reading(each) as database:
             _refuse_live(database)
@@ -67,9 +71,7 @@ def remove(directory: Path) -> None:
     contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))
     try:
-        # The write transaction keeps engines from starting the run in the meantime.
-        with writing(directory) as database:
-            _refuse_live(database)
+        with _without_engines(directory):
             for entry in list(os.scandir(directory)):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path)
@@ -78,6 +80,21 @@ def remove(directory: Path) -> None:
         _remove_directory(directory)
     except OSError as error:
         raise RunError(f"cannot delete all of the run {directory}: {error}") from error
+
+
+@contextmanager
+def _without_engines(directory: Path) -> Iterator[None]:
+    """Keep engines from starting a run: by a write transaction; by its lock where the disk has no room for one."""
+    with ExitStack() as stack:
+        try:
+            database = stack.enter_context(writing(directory))
+        except DatabaseError as error:
+            if not disk_problem(error, directory):
+                raise
+            stack.enter_context(WriterLock(directory))
+        else:
+            _refuse_live(database)
+        yield
 
 
 def _remove_directory(directory: Path) -> None:
@@ -103,7 +120,7 @@ def _refuse_live(database: Database) -> None:
     directory = database.directory
     try:
         status = read_info(database).status
-    except DAMAGE as error:
+    except sqlite3.Error as error:
         raise RunError(
             f"run {directory.name} is damaged, so it may still be training ({error}); "
             f"if it is not, delete {directory} yourself"

@@ -6,6 +6,8 @@ from pathlib import Path
 import platformdirs
 
 from accel_engine.errors import RunError
+from accel_engine.files import private_directory
+from accel_engine.run.checkpoint_files import damage, first_whole, steps_in
 
 LOG = "log.txt"
 """File in a run's directory with the output of the engine and the user's code."""
@@ -35,13 +37,13 @@ def runs_directory() -> Path:
 
 
 def make_private(directory: Path) -> None:
-    """Create a directory that only its owner can enter.
+    """Create a directory, and those above it that are missing, which only its owner can enter.
 
     Raises:
         RunError: It cannot be created or written.
     """
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(directory)
     except OSError as error:
         raise RunError(
             f"cannot create the run directory {directory}: {error.strerror}; set ACCEL_TUI_HOME to a writable directory"
@@ -57,11 +59,15 @@ def trained_model(directory: Path) -> Path | None:
 
 
 def checkpoint_steps(directory: Path) -> list[int]:
-    """The steps of a run's checkpoints, in increasing order."""
-    steps = (path.stem.removeprefix("step-") for path in (directory / CHECKPOINTS).glob("step-*.index"))
-    return sorted(int(step) for step in steps if step.isdigit())
+    """The steps of a run's checkpoints, in increasing order; some may be damaged."""
+    return steps_in(directory / CHECKPOINTS)
 
 
 def latest_checkpoint(directory: Path) -> int:
-    """The step of a run's last checkpoint; 0 if it has none."""
-    return max(checkpoint_steps(directory), default=0)
+    """The step of a run's last checkpoint of which no file is missing or cut short; 0 if it has no checkpoint.
+
+    If all are damaged it is the last one: training does not start anew over it, but says what is damaged.
+    """
+    steps = checkpoint_steps(directory)
+    whole, _ = first_whole(reversed(steps), lambda step: damage(directory / CHECKPOINTS, step, quick=True))
+    return max(steps, default=0) if whole is None else whole

@@ -8,11 +8,12 @@ is one string with a hexadecimal digit per core, in fifteenths, and a dash if un
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
+from accel_engine.stored_values import StoredValueError, check_of, number, parse
 
 FULL_SECONDS = 30.0
 """Interval between rows with every reading of a device."""
@@ -23,6 +24,12 @@ once."""
 
 ESSENTIAL = frozenset({"utilization", "memory_used", "temperature", "power", "throttling", "engine_memory"})
 """Readings whose changes are written with every sample."""
+
+MAX_READINGS = 1 << 10
+"""More readings than any device has."""
+
+MAX_CORES = 1 << 14
+"""More cores than any machine has."""
 
 _CORES = "cores"
 _RESOLUTION = {"": 0.01, "%": 0.1, "W": 0.1, "B": 2.0**20, "B/s": 1000.0}
@@ -79,16 +86,21 @@ class SampleUnpacker:
         Raises:
             ValueError: The text is not a packed sample.
         """
-        packed = json.loads(text)
-        fields = packed[0] if isinstance(packed, list) else packed
+        packed = parse(text, constants=True)
+        fields = packed[0] if isinstance(packed, list) and len(packed) == 1 else packed
+        if not isinstance(fields, dict):
+            raise StoredValueError("it is no object")
         if self._names is not None:
             fields = {name: field for name, field in fields.items() if name in self._names}
         known = dict(self._known.get(device, {})) if isinstance(packed, list) else {}
         for name, field in fields.items():
             is_full = isinstance(field, list | str)
             known[name] = field if is_full else [field, known[name][1] if name in known else ""]
-        self._known[device] = known
-        return Sample(time, device, _readings(known))
+        if len(known) > MAX_READINGS:
+            raise StoredValueError("it has too many readings")
+        sample = Sample(time, device, _readings(known))
+        self._known[device] = known  # only now, so that a damaged row changes nothing
+        return sample
 
 
 def _fields(readings: Mapping[str, Reading]) -> Fields:
@@ -132,23 +144,31 @@ def _readings(fields: Fields) -> dict[str, Reading]:
     readings: dict[str, Reading] = {}
     for name, field in fields.items():
         if name == _CORES:
+            if not isinstance(field, str) or len(field) > MAX_CORES:
+                raise StoredValueError("it has no digit per core")
             readings |= {f"core_{index}": _core(digit) for index, digit in enumerate(field)}
-            continue
-        value, unit, *parts = field
-        readings[name] = (
-            Reading.missing(value, unit)
-            if isinstance(value, str)
-            else Reading(value, unit, items=_parts(*parts) if parts else ())
-        )
+        elif isinstance(field, list) and len(field) in (2, 3):
+            readings[name] = _reading(*field)
+        else:
+            raise StoredValueError(f"{name} is no reading")
     return readings
 
 
-def _parts(items: Iterable[list[Any]]) -> tuple[CountedItem, ...]:
-    return tuple(CountedItem(*item) for item in items)
+def _reading(value: Any, unit: Any, items: Any = ()) -> Reading:
+    if not isinstance(unit, str):
+        raise StoredValueError("a unit is text")
+    if isinstance(value, str):
+        return Reading.missing(value, unit)
+    if isinstance(value, float) and not math.isfinite(value):
+        return Reading.missing("the device reported no finite value", unit)
+    return Reading(number(value), unit, items=tuple(CountedItem(*_ITEM(item)) for item in items))
 
 
 def _core(digit: str) -> Reading:
     return Reading.missing("was not read", "%") if digit == "-" else Reading(int(digit, 16) * 100 / 15, "%")
+
+
+_ITEM = check_of(tuple[str, str, int | None, int | None])
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
-from accel_engine.run.database import FIXED_CHUNK_COLUMNS
+from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 
 LEARNING_RATE = "learning_rate"
 """Name of the series of learning rates, as used by each step."""

@@ -1,8 +1,8 @@
 """The status of a run, found from its database and its engine's lock."""
 
-import json
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,13 +12,17 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import UsageError
-from accel_engine.events import Phase
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
-from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run import lock
 from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.database import Database
+from accel_engine.run.disk_problem import DiskProblem, read_waiting
+from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
+from accel_engine.run.place import is_in_place
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
+from accel_engine.run.run_paths import LOCK
+from accel_engine.stored_values import parse_object
 
 HEARTBEAT_SECONDS = 1.0
 """Interval of an engine's heartbeat, which matters only to machines that do not see the file system's locks."""
@@ -48,21 +52,6 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportSource:
-    """The files of another tool that a run was imported from.
-
-    Attributes:
-        path: The folder or file.
-        format: ``TensorBoard``, ``W&B`` or ``CSV``.
-        fingerprint: Checksum of the contents.
-    """
-
-    path: str
-    format: str
-    fingerprint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RunInfo:
     """A run's ``meta`` table and its present status.
 
@@ -71,7 +60,7 @@ class RunInfo:
         directory: Its directory.
         plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and without an engine.
         plan_values: The plan's fields as stored; without an engine, those that are known.
-        created: Seconds since the Unix epoch.
+        created: Seconds since the Unix epoch; 0 if that is damaged and there are no events.
         host: Host name of its engine.
         pid: Process id of its engine; ``None`` before it has one.
         annotations: The user's name, note and tags.
@@ -79,6 +68,9 @@ class RunInfo:
         source: The files that it was imported from; ``None`` for other runs.
         launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
+        waiting: Why its live engine waits for the disk; ``None`` if it does not.
+        is_displaced: Whether its directory was deleted, moved or replaced since it was opened: no command finds it.
+        is_end_damaged: Whether it is lost only because the record of its end is damaged.
     """
 
     id: str
@@ -94,6 +86,9 @@ class RunInfo:
     source: ImportSource | None = None
     launched: bool = False
     clock_offset: float | None = None
+    waiting: DiskProblem | None = None
+    is_displaced: bool = False
+    is_end_damaged: bool = False
 
     @property
     def has_engine(self) -> bool:
@@ -118,68 +113,65 @@ class RunInfo:
 
 
 def read_info(database: Database) -> RunInfo:
-    """Read a run's ``meta`` and find its status."""
-    directory, meta = database.directory, database.meta()
-    script = str(meta.get("script", ""))
-    source = _source_of(meta["source"]) if "source" in meta else None
+    """Read a run's ``meta`` and find its status; what is damaged is as if it was not written."""
+    directory, meta = database.directory, read_meta(database)
+    script, source, plan = meta.get("script", ""), meta.get("source"), meta.get("plan")
     has_engine = not script and source is None
-    values = _plan_values(meta["plan"]) if has_engine else json.loads(meta["plan"])
-    pid = meta.get("pid")
+    is_displaced = not is_in_place(database)
+    status = _status(database, meta, is_displaced=is_displaced)
     return RunInfo(
         id=directory.name,
         directory=directory,
-        plan=_plan_of(meta["plan"]) if has_engine else None,
-        plan_values=values,
-        created=float(meta["created"]),
-        host=str(meta.get("host", "")),
-        pid=int(pid) if pid is not None else None,
-        status=_status(database, meta),
+        plan=_plan_of(plan) if has_engine and plan else None,
+        plan_values=dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {},
+        created=meta["created"] if "created" in meta else database.first_time(),
+        host=meta.get("host", ""),
+        pid=meta.get("pid"),
+        status=status,
         annotations=read_annotations(meta),
         script=script,
         source=source,
-        launched=bool(meta.get("launched")),
+        launched=meta.get("launched", False),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
+        waiting=read_waiting(directory) if status.live and not is_displaced else None,
+        is_displaced=is_displaced,
+        is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
     )
-
-
-def _source_of(text: str) -> ImportSource:
-    values = json.loads(text)
-    return ImportSource(values["path"], values["format"], values.get("fingerprint", ""))
-
-
-_EARLIER = {"last_batch": "drop"}
-"""What versions without these plan fields did, where it differs from the default."""
 
 
 @lru_cache(maxsize=64)
 def _plan_of(text: str) -> Plan | None:
     """Parse a plan; ``None`` if this program does not know all of it. Cached, as followers read it every second."""
     with suppress(UsageError):
-        return Plan.from_mapping(_plan_values(text))
+        return Plan.from_mapping(effective_plan(text))
     return None
 
 
-def _plan_values(text: str) -> dict[str, Any]:
-    """A stored plan's fields that have an effect; those that the run's version did not have say what it did."""
-    return without_ignored({**_EARLIER, **json.loads(text)})
-
-
-def _status(database: Database, meta: dict[str, Any]) -> Status:
+def _status(database: Database, meta: Mapping[str, Any], *, is_displaced: bool) -> Status:
     """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
-        return Status.STARTING if _is_starting(meta, float(pending)) else Status.LOST
+        return Status.STARTING if _is_starting(meta, pending) else Status.LOST
     # Read before the events: an engine that exits in between has written its last event by then.
     has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
-    kind, text = database.last_event("run_started", "phase_changed", "run_ended")
-    body = json.loads(text or "{}")
-    if kind == "run_ended":
-        return Status(body["outcome"])
-    if not has_writer:
-        return Status.LOST
-    return Status.PAUSED if body.get("phase") == Phase.PAUSED else Status.RUNNING
+    is_here = meta.get("machine") == machine_id()
+    if is_here and (is_displaced or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
+        process = ProcessIdentity.parse(meta.get("process"))
+        has_writer = has_writer or (process is not None and process.alive)
+    rows = database.latest_events(*(kind.kind() for kind in (RunStarted, PhaseChanged, RunEnded)))
+    status = next((found for _, found in database.decoded("event", rows, _status_after)), Status.RUNNING)
+    return status if has_writer or not status.live else Status.LOST
 
 
-def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
+def _status_after(kind: str, _: float, body: str) -> Status:
+    """The status after an event, of which other fields may be damaged: how a run ended is known all the same."""
+    values = parse_object(body)
+    if kind == RunEnded.kind():
+        return Status(Outcome(values["outcome"]))
+    is_paused = kind == PhaseChanged.kind() and Phase(values["phase"]) is Phase.PAUSED
+    return Status.PAUSED if is_paused else Status.RUNNING
+
+
+def _is_written_elsewhere(meta: Mapping[str, Any]) -> bool:
     """Whether another machine, or an older program, wrote the run a moment ago, assuming synchronized clocks.
 
     For display only, on file systems that do not share locks. Before writing a run of another machine,
@@ -191,10 +183,10 @@ def _is_written_elsewhere(meta: dict[str, Any]) -> bool:
         return False
     else:
         written = meta.get("written", 0.0)
-    return abs(time.time() - float(written)) < SILENCE_SECONDS
+    return bool(abs(time.time() - written) < SILENCE_SECONDS)
 
 
-def _is_starting(meta: dict[str, Any], pending: float) -> bool:
+def _is_starting(meta: Mapping[str, Any], pending: float) -> bool:
     """Whether a pending run may still start: its engine is alive, or it has not waited for long."""
     process = ProcessIdentity.parse(meta.get("process"))
     if process and process.visible:

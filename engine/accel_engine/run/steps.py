@@ -95,7 +95,8 @@ def read_steps(
 
 def read_batches(database: Database, first: int, last: int) -> Iterator[StepBatch]:
     """Read the recorded steps from ``first`` up to but not including ``last``, in batches of :data:`BATCH_STEPS`."""
-    for start in range(first, last, BATCH_STEPS):
+    stop = first
+    while (start := database.step_from(stop)) < last:
         stop = min(start + BATCH_STEPS, last)
         values = read_steps(database, start, stop)
         recorded = np.isfinite(values[TIME])

@@ -1,8 +1,8 @@
 """How many epochs a run has trained at a step."""
 
-import json
-
+from accel_engine.events import EpochEnded, ModelBuilt
 from accel_engine.run.database import Database
+from accel_engine.run.stored_events import all_events, last_event
 
 
 def trained_epochs(step: int, steps_per_epoch: int, last_epoch: tuple[int, int] | None) -> float:
@@ -21,8 +21,8 @@ def trained_epochs(step: int, steps_per_epoch: int, last_epoch: tuple[int, int] 
 
 def read_trained_epochs(database: Database, step: int) -> float:
     """The epochs that a run had trained at a step, as a fraction."""
-    _, built = database.last_event("model_built")
-    steps_per_epoch = (json.loads(built)["steps_per_epoch"] if built else None) or 0
-    ended = [] if steps_per_epoch else json.loads(f"[{','.join(database.bodies('epoch_ended'))}]")
-    last = next((event for event in reversed(ended) if event["step"] <= step), None)
-    return trained_epochs(step, steps_per_epoch, (last["epoch"], last["step"]) if last else None)
+    built = last_event(database, ModelBuilt)
+    steps_per_epoch = (built.steps_per_epoch if built else None) or 0
+    ended = [] if steps_per_epoch else all_events(database, EpochEnded)
+    last = next((event for event in reversed(ended) if event.step <= step), None)
+    return trained_epochs(step, steps_per_epoch, (last.epoch, last.step) if last else None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import Event
-from accel_engine.run.database import Row, is_series
+from accel_engine.run.table_connection import Row
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     import numpy as np
@@ -59,6 +59,7 @@ class Update:
         samples: Device samples.
         step_range: All steps before those of ``chunks``, in buckets, if there are many.
         more: Whether events remain; the next polls read them, and then everything else.
+        damaged: Number of damaged records that were left out, since the first poll.
     """
 
     events: tuple[Event, ...] = ()
@@ -66,6 +67,7 @@ class Update:
     samples: tuple[Sample, ...] = ()
     step_range: "StepRange | None" = None
     more: bool = False
+    damaged: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.events or self.chunks or self.samples)
@@ -81,9 +83,5 @@ def chunk_of(row: Row, names: tuple[str, ...]) -> Chunk:
         count,
         started,
         ended,
-        {
-            name: np.frombuffer(blob, dtype="<f4")
-            for name, blob in zip(names, columns, strict=True)
-            if blob is not None and is_series(name)
-        },
+        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
     )

@@ -4,7 +4,6 @@ Workers on the chief's machine write them within the chief's run, in ``workers/1
 machine writes a run in that machine's home; on a shared file system, it is linked into the chief's run.
 """
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.connection import DAMAGE, DATABASE, reading
+from accel_engine.events import RunStarted, WorkersMet
+from accel_engine.run.connection import DATABASE, reading
 from accel_engine.run.database import Database
 from accel_engine.run.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.status import read_info
+from accel_engine.run.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 _ROLES = {"": "worker", "ps": "parameter server"}
@@ -73,7 +74,7 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
     if part.parent.name == WORKERS:
         return True
     try:
-        with reading(chief, DAMAGE) as database:
+        with reading(chief) as database:
             if read_info(database).host != host:
                 return False
         make_private(place.parent)
@@ -87,12 +88,10 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
 
 def read_membership(database: Database) -> Membership | None:
     """Read which worker writes a run, from its events; ``None`` for a whole run."""
-    bodies = {kind: json.loads(body) for kind, _, body in database.last_of_each("run_started", "workers_met")}
-    worker = bodies.get("run_started", {}).get("worker", "")
-    if not worker:
+    started, met = last_event(database, RunStarted), last_event(database, WorkersMet)
+    if not started or not started.worker:
         return None
-    workers = bodies.get("workers_met", {}).get("workers")
-    return Membership(worker, str(workers[0]["run"]) if workers else "")
+    return Membership(started.worker, met.workers[0].run if met and met.workers else "")
 
 
 def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ) -> Path:
@@ -107,7 +106,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
         part = directory / WORKERS / cluster.run_directory_name
         if (part / DATABASE).is_file():
             return part.resolve()
-    with reading(directory, DAMAGE) as database:
+    with reading(directory) as database:
         member = read_membership(database)
         info = read_info(database)
     if info.script:

@@ -6,24 +6,31 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, from_stored, to_stored
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.events import Event, RunStarted, Warned, to_stored
+from accel_engine.run import place
 from accel_engine.run.commands import Command
 from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
-from accel_engine.run.database import SPANS
+from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.disk_wait import DiskWait, waits_for_disk
+from accel_engine.run.held_samples import HeldSamples
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.overwritten import OverwriteCheck
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.sample_packing import SamplePacker
+from accel_engine.run.schema import SPANS
 from accel_engine.run.status import Status, read_info
+from accel_engine.run.stored_events import last_event
+from accel_engine.run.whole_rows import MAX_CHUNK, MAX_STEP, MAX_TIME
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
     import numpy as np
@@ -36,6 +43,8 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
 LOCK_TIMEOUT_SECONDS = 60.0
 """How long an engine waits for another process to release the database or the run's lock."""
 
+Result = TypeVar("Result")
+
 MAX_MEDIA_BYTES = 512 << 20
 """Most that all images, texts and histograms of a run take, compressed."""
 
@@ -45,19 +54,33 @@ class RunWriter:
 
     Args:
         directory: The run's directory.
+        waits: Whether writes wait for a disk that is full or broken, and repeat until it has room: all but samples,
+            which are held in memory, heartbeats and media.
+
+    Attributes:
+        directory: The run's directory; another one after the run was moved, or deleted and saved.
+        disk: Tells whether writes wait, and can end that.
+        displaced: What happened to the directory that the run had before; empty if nothing did.
 
     Raises:
         RunError: There is no run, or it cannot be written. All methods raise it, too.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, waits: bool = False) -> None:
         self.directory = directory
+        self.displaced = ""
+        self.disk = DiskWait(directory, self.show_problem)
+        self._waits = waits
+        self._problem: DiskProblem | None = None
+        self._held_samples = HeldSamples()
         self._lock = threading.Lock()
-        self._database = connect(directory)
         self._writer_lock: WriterLock | None = None
+        self._database = self.disk.repeat(lambda: connect(directory), lambda *_: None) if waits else connect(directory)
         self._process = ProcessIdentity.of(os.getpid()).to_json()
+        self._overwrite_check = OverwriteCheck(self._process)
         self._packer = SamplePacker()
         self._media_bytes: int | None = None
+        self._step = 0
         try:
             with self._writing():
                 self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
@@ -67,6 +90,7 @@ class RunWriter:
             self._database.close()
             raise
 
+    @waits_for_disk
     def write_plan(self, plan: "Plan") -> None:
         """Replace the run's plan, whose model ``auto`` is known now."""
         with self._writing():
@@ -87,16 +111,19 @@ class RunWriter:
         Raises:
             RunError: Another process writes the run, or it cannot be locked.
         """
-        with self._writing():
-            if self._writer_lock:
-                self._claim(started)
-                return
-            self._writer_lock = self._acquire()
-            try:
-                self._claim(started)
-            except BaseException:
+        was_locked = self._writer_lock is not None
+        try:
+            self._begin(started)
+        except BaseException:
+            if not was_locked:
                 self._release()
-                raise
+            raise
+
+    @waits_for_disk
+    def _begin(self, started: RunStarted | None) -> None:
+        with self._writing():
+            self._writer_lock = self._writer_lock or self._acquire()
+            self._claim(started)
 
     def _acquire(self) -> WriterLock:
         """Acquire the lock, waiting for the previous engine if it has ended the run but not exited yet."""
@@ -135,11 +162,13 @@ class RunWriter:
                 self._delete_after(started.first_step)
                 self._insert(started)
 
+    @waits_for_disk
     def write_event(self, event: Event) -> None:
         """Add an event."""
         with self._writing():
             self._insert(event)
 
+    @waits_for_disk
     def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:
         """Add a chunk of steps.
 
@@ -148,6 +177,9 @@ class RunWriter:
             started: Seconds since the Unix epoch.
             ended: Seconds since the Unix epoch.
             series: Values of each step by series name; all of one length.
+
+        Raises:
+            RunError: A step or a time is none that a run can have; see :mod:`accel_engine.run.whole_rows`.
         """
         import numpy as np  # see above
 
@@ -155,6 +187,12 @@ class RunWriter:
 
         packed = {name: np.asarray(values, dtype="<f4").tobytes() for name, values in series.items()}
         count = len(next(iter(packed.values()))) // 4
+        self._check_times(started, ended)
+        if not (0 < count <= MAX_CHUNK and 0 <= first_step <= MAX_STEP - count):
+            raise RunError(
+                f"cannot write {count:,} steps from {first_step:,}: a chunk has 1 to {MAX_CHUNK:,} steps, and a run at "
+                f"most {MAX_STEP:,}"
+            )
         with self._writing():
             for name in packed:
                 if name not in self._series:
@@ -171,14 +209,25 @@ class RunWriter:
             self._step = last
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
-        """Add device samples."""
-        with self._writing():
-            packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
-            rows = [(sample.time, sample.device, packer.pack(sample)) for sample in samples]
-            with self._database.transaction():
-                self._database.add_samples(rows)
-            self._packer = packer
+        """Add device samples; those that cannot be written are held in memory, and written with later ones."""
+        self._held_samples.add(samples)
+        if self._problem:
+            return
+        try:
+            with self._writing():
+                packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
+                rows = [(sample.time, sample.device, packer.pack(sample)) for sample in self._held_samples]
+                with self._database.transaction():
+                    self._database.add_samples(rows)
+                self._packer = packer
+        except DatabaseError:
+            raise
+        except BaseException:
+            self._held_samples.clear()  # these can never be written
+            raise
+        self._held_samples.clear()
 
+    @waits_for_disk
     def write_diagnostics(self, item: "DiagnosticsItem", step: int) -> None:
         """Write diagnostics as of ``step``, replacing those of the same kind."""
         from accel_engine.run import diagnostics  # see above
@@ -216,14 +265,13 @@ class RunWriter:
                 self._database.set_media(kind, name, int(step), time, head, body)
                 self._media_bytes += len(body)
 
+    @waits_for_disk
     def rewind(self, step: int) -> None:
         """Continue from an earlier step than the run's start says: delete what came later, and start again."""
         with self._writing(), self._database.transaction():
             self._delete_after(step)
-            kind, body = self._database.last_event(RunStarted.kind())
-            started = from_stored(kind, clock.now(), body) if kind else None
-            if isinstance(started, RunStarted):
-                self._insert(replace(started, first_step=step))
+            if started := last_event(self._database, RunStarted):
+                self._insert(replace(started, time=clock.now(), first_step=step))
 
     def read_steps(self, first: int, last: int) -> "tuple[dict[str, npt.NDArray[np.float32]], float]":
         """Read the series of the chunks within the steps from ``first`` up to ``last``, and their total seconds."""
@@ -240,19 +288,73 @@ class RunWriter:
         """Write the engine's heartbeat, a monotonic time; see :mod:`accel_engine.run.ownership`.
 
         Raises:
-            RunError: Another process has taken over the run, e.g. after its lock file was deleted. Nothing more can
-                be written.
+            RunError: Another process has taken over the run, e.g. after its lock file was deleted, or it is deleted and
+                cannot be saved. Nothing more can be written.
         """
+        self.keep_place()  # first: SQLite does not write a deleted file that has no WAL
         with self._writing():
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")
+
+    def keep_place(self) -> None:
+        """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.
+
+        Raises:
+            RunError: It cannot be saved.
+        """
+        with self._writing():
+            if self._writer_lock is None:
+                return
+            if not (place.is_in_place(self._database) or place.has_same_heartbeat(self._database)):
+                with self._changing_files():
+                    self._change_place(self._writer_lock)
+            elif self._overwrite_check.is_overwritten(self._database):
+                with self._changing_files():
+                    self._change_place(self._writer_lock, overwritten=True)
+            elif not self._writer_lock.is_in_place:
+                with (
+                    self._changing_files(),
+                    suppress(BlockingIOError, RunError),
+                ):  # the heartbeat notices another writer
+                    self._writer_lock, former = WriterLock(self.directory), self._writer_lock
+                    former.release()
+            else:
+                return
+            self.show_problem(self._problem)  # the new lock has no flag yet
+
+    @contextmanager
+    def _changing_files(self) -> Iterator[None]:
+        """Wraps whatever replaces the files that this process has open."""
+        yield
+
+    def _change_place(self, lock: WriterLock, *, overwritten: bool = False) -> None:
+        try:
+            self.displaced, database = place.find_another(self._database, lock.path, overwritten=overwritten)
+        except RunError:
+            self._close()
+            raise
+        if database is not self._database:
+            if overwritten:
+                self._release()
+            else:
+                self._close()
+            database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+            self._database, lock = database, WriterLock(database.directory)
+            self._overwrite_check = OverwriteCheck(self._process)
+            if overwritten:  # a repaired run has no process, and steps may be missing
+                self._series = database.series()
+                self._step = database.chunk_from_end()[1]
+                self._claim(None)
+        self.directory = self.disk.directory = lock.directory = database.directory
+        self._writer_lock = lock
 
     def commands(self) -> list[Command]:
         """Read the commands without an answer, oldest first."""
         with self._writing():
             return [Command(*row) for row in self._database.unanswered()]
 
+    @waits_for_disk
     def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
         """Answer a command."""
         with self._writing():
@@ -260,9 +362,13 @@ class RunWriter:
 
     def end(self, ended: Event) -> None:
         """Write the last event and close the run, so that no other thread can add to it."""
-        with self._writing():
-            self._insert(ended)
-            self._close()
+
+        def write() -> None:
+            with self._writing():
+                self._insert(ended)
+                self._close()
+
+        self._repeat(write, lambda *_: None)  # nothing can be said of the wait after the last event
 
     def close(self) -> None:
         """Close the database and release the lock."""
@@ -278,12 +384,69 @@ class RunWriter:
             self._writer_lock.release()
             self._writer_lock = None
 
+    def wait_for_disk(self, write: Callable[[], Result]) -> Result:
+        """Call a function that writes files of the run, again and again while the disk is full or broken.
+
+        It is called again, too, if it failed and the run has another directory now.
+
+        Args:
+            write: Writes; a call after one that failed must do all of it.
+        """
+        return self._repeat(write, self._report_wait)
+
+    def _repeat(self, write: Callable[[], Result], on_success: Callable[[DiskProblem, float], object]) -> Result:
+        directory = self.directory
+        try:
+            return self.disk.repeat(write, on_success) if self._waits else write()
+        except Exception:
+            self.keep_place()
+            if self.directory == directory:
+                raise
+        return self._repeat(write, on_success)
+
+    def _report_wait(self, problem: DiskProblem, seconds: float) -> None:
+        dropped = self._held_samples.take_dropped()
+        missing = f"; {dropped:,} device samples that did not fit in memory are missing" if dropped else ""
+        waited = f"{problem}: waited {seconds:.0f} s {problem.wanted}{missing}"
+        self.write_event(Warned(time=clock.now(), message=waited))
+
+    def show_problem(self, problem: DiskProblem | None) -> None:
+        """Let readers know what the writer of the run waits for; ``None`` for nothing."""
+        self._problem = problem
+        if self._writer_lock:
+            self._writer_lock.set_flag(None if problem is None else list(DiskProblem).index(problem))
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock, explained(f"cannot write the run {self.directory.name}", (sqlite3.Error,)):
-            yield
+            step = self._step
+            try:
+                yield
+            except sqlite3.Error as error:
+                self._step = step  # what was deleted is there again
+                if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+                    self._reopen()
+                raise
+
+    def _reopen(self) -> None:
+        """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
+        with self._changing_files(), suppress(RunError):
+            database = connect(self.directory)
+            if database.file != self._database.file:  # another run's: the next heartbeat saves this one
+                database.close()
+                return
+            self._database.close()
+            self._database = database
+            self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+
+    @staticmethod
+    def _check_times(*times: float) -> None:
+        for time_ in times:
+            if not 0 <= time_ <= MAX_TIME:
+                raise RunError(f"a run has times from 0 to {MAX_TIME:,} seconds since the Unix epoch, not {time_:,}")
 
     def _insert(self, event: Event) -> None:
+        self._check_times(event.time)
         self._database.add_event(event.time, event.kind(), to_stored(event))
 
     def _delete_after(self, step: int) -> None:
@@ -291,7 +454,6 @@ class RunWriter:
         self._delete_steps(step)
         self._database.delete_inside(step)
         self._database.delete_media(step)
-        self._media_bytes = None
 
     def _delete_steps(self, step: int) -> None:
         if step < self._step:

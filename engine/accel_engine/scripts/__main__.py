@@ -9,6 +9,7 @@ import socket
 import sys
 from pathlib import Path
 
+from accel_engine import hangup
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.script_process import ScriptProcess, environment
 from accel_engine.scripts.streams import open_streams
@@ -16,6 +17,7 @@ from accel_engine.scripts.streams import open_streams
 
 def main() -> int:
     """Run the script; returns the supervisor's exit status."""
+    hangup.survive()
     parser = argparse.ArgumentParser(prog="python -m accel_engine.scripts", description=__doc__)
     parser.add_argument("--run", type=Path, required=True, help="directory of the run")
     parser.add_argument("--attach", type=int, metavar="FD", help="socket of the command in the foreground")

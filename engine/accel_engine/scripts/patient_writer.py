@@ -40,10 +40,12 @@ class PatientWriter:
 
     Args:
         report: Called with each problem, for the log.
+        show: Called with an error when it begins to wait, and with ``None`` when it no longer waits.
     """
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None], show: Callable[[DatabaseError | None], None]) -> None:
         self._report = report
+        self._show = show
         self._writes: deque[_Write] = deque()
         self._waiting_bytes = 0
         self._dropped = 0
@@ -112,6 +114,7 @@ class PatientWriter:
             except DatabaseError as error:
                 if not waits:
                     self._report(f"{error}: waiting to write the run; the script goes on")
+                    self._show(error)
                 waits = True
                 if self._is_finishing and time.monotonic() > self._give_up_at:
                     self.fail(error)
@@ -127,6 +130,7 @@ class PatientWriter:
             else:
                 break
         if waits and not self._is_broken:
+            self._show(None)
             dropped, self._dropped = self._dropped, 0
             missing = f"; {dropped:,} records that did not fit in memory are missing" if dropped else ""
             self._report(f"the run can be written again{missing}")

@@ -29,7 +29,9 @@ from accel_engine.events import (
 from accel_engine.launch.engine_process import versions
 from accel_engine.run import media
 from accel_engine.run.commands import Command
+from accel_engine.run.disk_problem import disk_problem
 from accel_engine.run.ending import end
+from accel_engine.run.place import recorded_on
 from accel_engine.run.reader import RunReader
 from accel_engine.run.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
@@ -52,7 +54,7 @@ class ScriptRun:
         self.directory = directory
         self._report = report
         self._writer = RunWriter(directory)
-        self._queue = PatientWriter(report)
+        self._queue = PatientWriter(report, self._show_waiting)
         with closing(RunReader(directory)) as reader:
             self._values = reader.info().plan_values
         self._lock = threading.RLock()
@@ -148,7 +150,7 @@ class ScriptRun:
         self._step = first_step + len(next(iter(series.values())))
 
     def write_samples(self, samples: Sequence[Sample]) -> None:
-        """Add device samples; they are left out while the disk is full."""
+        """Add device samples; while the disk is full, the writer holds them in memory."""
         try:
             self._writer.write_samples(samples)
         except RunError:
@@ -164,14 +166,22 @@ class ScriptRun:
         self._report(message)
         self.write_event(Warned(time=clock.now(), message=message))
 
-    def heartbeat(self) -> None:
-        """Write the heartbeat; notices that another process has taken over the run."""
+    def heartbeat(self) -> str:
+        """Write the heartbeat; notices that another process has taken over the run.
+
+        Returns:
+            What happened to the run's directory, if the run goes on in another one from now on; else empty.
+        """
         try:
             self._writer.heartbeat()
         except DatabaseError:
-            return
+            pass  # the run may have another directory all the same
         except RunError as error:
             self._queue.fail(error)
+        if self._writer.directory == self.directory:
+            return ""
+        self.directory = self._writer.directory
+        return f"{self._writer.displaced}; {recorded_on(self.directory)}"
 
     def commands(self) -> list[Command]:
         """Return the commands without an answer; none while they cannot be read."""
@@ -217,6 +227,9 @@ class ScriptRun:
     def stopped(self) -> str:
         """Why the last part was stopped; empty if it was not."""
         return self._last.reason if self._last and self._last.outcome is Outcome.STOPPED else ""
+
+    def _show_waiting(self, error: DatabaseError | None) -> None:
+        self._writer.show_problem(disk_problem(error, self.directory) if error else None)
 
     def _enter_phase(self) -> None:
         self.write_event(PhaseChanged(time=clock.now(), phase=Phase.SCRIPT))

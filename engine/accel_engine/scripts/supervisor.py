@@ -96,7 +96,6 @@ class ScriptSupervisor:
         """Supervise until the script has ended, and all that has its streams open."""
         for number in FORWARDED:
             signal.signal(number, lambda received, _: self._signals.append((received, False)))
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._copier.start()
         self._sampler.start()
         command_due = beat_due = 0.0
@@ -117,10 +116,19 @@ class ScriptSupervisor:
                     self._handle_commands()
                 if now >= beat_due:
                     beat_due = now + HEARTBEAT_SECONDS
-                    self._run.heartbeat()
+                    former = self._run.directory
+                    if displaced := self._run.heartbeat():
+                        self._report_place(former, displaced)
             except Exception:  # noqa: BLE001 (a mistake of this program; the script goes on)
                 traceback.print_exc()
         self._end(self._script.status)
+
+    def _report_place(self, former: Path, displaced: str) -> None:
+        """Say that the run has another directory, also to the user of the foreground command."""
+        self._log.follow_run(former, self._run.directory)
+        self._run.warn(displaced)
+        if self._attached:
+            self._attached.send({"notice": f"run {former.name}: {displaced}"})
 
     def _take(self, message: Message) -> None:
         """Take a message of the foreground command; called in the copier's thread."""

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from accel_engine.data.fingerprint import fingerprint
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, TensorFlowDevice, Warned
+from accel_engine.plan.estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
+from accel_engine.run.disk_space import shortage
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.evaluation.input_specs import input_spec_of
@@ -57,6 +59,9 @@ def report_assembly(
         reporter.run.write_event(rate)
     for note in (*assembly.information, *assembly.freezing.notes):  # those that have not been unfrozen
         reporter.emit(Warned, message=note, severity="information")
-    for note in assembly.notes:
+    counts = assembly.step_counts
+    left = max(0, counts.total_steps - reporter.step)
+    needed = estimate_disk(assembly.plan, left, built.parameters or 0, built.trainable or 0)
+    for note in filter(None, (*assembly.notes, shortage(reporter.run.directory, needed))):
         reporter.emit(Warned, message=note)
     return AssemblyReport(built, devices, hardware)

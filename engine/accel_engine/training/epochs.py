@@ -34,9 +34,6 @@ class Epochs:
         mailbox: Receives this process's commands.
         sync: Synchronizes the workers, if there are several.
         hardware: The devices' product names.
-
-    Attributes:
-        metrics: The latest metrics of training and validation.
     """
 
     def __init__(
@@ -62,7 +59,11 @@ class Epochs:
         self._loop: Loop
         self._autotuner: AutoTuner
         self._meter: MfuMeter | None = None
-        self.metrics: dict[str, float] = {}
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The latest metrics of training and validation."""
+        return self._progress.metrics
 
     @property
     def steps_per_second(self) -> float:
@@ -161,7 +162,6 @@ class Epochs:
     def _end_epoch(self) -> None:
         reporter, means = self._reporter, self._recorder.end_epoch()
         reporter.epochs += 1
-        self.metrics |= means.value
         ended = EpochEnded(
             time=clock.now(),
             epoch=reporter.epochs,
@@ -203,7 +203,6 @@ class Epochs:
         reporter.enter_phase(Phase.VALIDATING)
         began = time.perf_counter()
         metrics = self._validation.run(self._commands.handle)
-        self.metrics |= {f"validation_{name}": value for name, value in metrics.items()}
         seconds = time.perf_counter() - began
         for item in self._validation.report():
             self._run.write_diagnostics(item, reporter.step)

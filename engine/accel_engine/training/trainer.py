@@ -170,16 +170,33 @@ class Trainer:
 
     def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
         """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
-        batches, step = training_batches(assembly), self._reporter.step
+        batches = training_batches(assembly)
         self._opened.callback(batches.close)
         checkpoints = Checkpoints(assembly, self._run.directory, batches)
-        if step:
-            checkpoints.restore(step)
-        checkpoints.delete_after(step)
+        if self._reporter.step:
+            self._restore_newest(checkpoints)
+        step = self._reporter.step
+        self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints
+
+    def _restore_newest(self, checkpoints: Checkpoints) -> None:
+        """Restore the newest checkpoint that is whole on all workers, and say what is lost."""
+        step = first = self._reporter.step
+        newest, damaged, agreed = max(checkpoints.steps, default=0), checkpoints.damage_after(first), False
+        while not agreed:
+            restored, more = checkpoints.restore_newest(step)
+            damaged += more
+            step = self._sync.start_step(restored) if self._sync else restored
+            agreed = self._sync is None or bool(self._sync.all_gather(restored == step).all())
+        if step < first:
+            self._run.rewind(step)
+            self._reporter.step = step
+        if damaged:
+            lost = f"continuing from step {step:,}; steps {step + 1:,} to {newest:,} are trained again"
+            self._reporter.emit(Warned, message=f"{'; '.join(damaged)}: {lost}")
 
     def _configure_devices(self) -> tuple[str, ...]:
         """Configure the plan's devices, with a time limit for connecting to a TPU."""

@@ -1,11 +1,16 @@
+import struct
+import tracemalloc
+import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from accel_engine import data
+from accel_engine import data, memory
+from accel_engine.data import array_file
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import Column
@@ -280,3 +285,107 @@ def test_file_that_vanishes_is_explained(save: Save) -> None:
     entry.path.unlink()
     with pytest.raises(DataError, match="No such file"):
         data.survey(entry, NONE)
+
+
+def zipped(path: Path, **members: bytes) -> str:
+    """Write members of an .npz file as they are, compressed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return str(path)
+
+
+def header(text: str, version: int = 1) -> bytes:
+    """An array's file without its values, with a header of any text."""
+    return b"\x93NUMPY" + struct.pack("<BBH" if version == 1 else "<BBI", version, 0, len(text)) + text.encode()
+
+
+def of_shape(shape: object) -> bytes:
+    return header(str({"descr": "<f8", "fortran_order": False, "shape": shape}))
+
+
+def test_arrays_are_compared_with_the_memory_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fits, both do not; those that are not used do not count."""
+    x = of_shape((10**5, 2000))
+    spec = zipped(tmp_path / "mine.npz", x=x, y=x, unused=of_shape((10**5, 9000)))
+    monkeypatch.setattr(memory, "available_memory", lambda: 2 * 10**9)
+    monkeypatch.setattr(array_file.ArrayFile, "_size", lambda *_: 10**10)  # as if the values were there
+    for action in (lambda: data.load(spec, NONE), lambda: data.survey(data.find(spec), NONE)):
+        with pytest.raises(DataError, match=r"mine.npz: reading 2 arrays takes 3.2 GB of memory, and 2.0 GB are avail"):
+            action()
+
+
+def test_a_small_file_that_holds_a_huge_array_is_refused_by_its_header(tmp_path: Path) -> None:
+    spec = zipped(tmp_path / "mine.npz", x=of_shape((10**6, 10**9)) + bytes(1 << 20), y=of_shape((10**6,)))
+    for action in (lambda: data.load(spec, NONE), lambda: data.survey(data.find(spec), NONE)):
+        with pytest.raises(DataError, match=r"the array x has 1,048,[\d]+ of 8,000,000,000,000,[\d]+ bytes"):
+            action()
+
+
+def test_what_follows_an_array_is_not_inflated(tmp_path: Path) -> None:
+    """The header says 8 bytes an example; 256 MB of zeros follow them."""
+    spec = zipped(tmp_path / "mine.npz", x=of_shape((20, 1)) + bytes(1 << 28), y=of_shape((20,)) + bytes(160))
+    tracemalloc.start()
+    try:
+        assert sizes(data.load(spec, NONE)) == [18, 2, None]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header("{'descr': '<f8', 'shape': (3,"),
+        header("{'descr': " + "[" * 3000 + "}"),
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "9" * 5000 + ",)}"),
+        header("{'descr': ',,', 'fortran_order': False, 'shape': (3,)}"),
+        header("'''"),
+        header("\x00"),
+        of_shape((-1,)),
+        of_shape((10**30,)),
+        of_shape((0, 10**30)),
+        of_shape((1,) * 99),
+        header("x", version=2)[:8] + b"\xff\xff\xff\xff" + bytes(1 << 20),
+        b"\x93NUMPY\x09\x00",
+    ],
+    ids=range(12),
+)
+def test_headers_that_cannot_be_parsed_are_explained(tmp_path: Path, content: bytes) -> None:
+    spec = zipped(tmp_path / "mine.npz", x=content, y=of_shape((3,)) + bytes(24))
+    for action in (lambda: data.load(spec, NONE), lambda: data.survey(data.find(spec), NONE)):
+        with pytest.raises(DataError, match=r"mine.npz is damaged or not an .npz file: \S") as caught:
+            action()
+        assert len(str(caught.value)) < 1000
+
+
+def test_a_file_of_countless_arrays_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_file, "MAX_ARRAYS", 2)
+    spec = zipped(tmp_path / "mine.npz", x=of_shape((3,)), y=of_shape((3,)), z=of_shape((3,)))
+    with pytest.raises(DataError, match=r"it has 3 arrays; at most 2 are read"):
+        data.survey(data.find(spec), NONE)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy"])
+def test_an_array_with_fewer_bytes_than_its_header_says_is_damaged(tmp_path: Path, suffix: str) -> None:
+    whole = BytesIO()
+    np.save(whole, np.zeros((100, 8)))
+    path = tmp_path / f"cut{suffix}"
+    content = whole.getvalue()[:-800]
+    if suffix == ".npy":
+        path.write_bytes(content)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", content)
+    words = r"is damaged or not an \.np. file: the array x has 5,728 of 6,528 bytes"
+    with pytest.raises(DataError, match=words), array_file.opened(path):
+        pass
+
+
+def test_an_array_that_is_cut_within_its_header_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "cut.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00{")
+    with pytest.raises(DataError, match=r"the header of x is cut short$"), array_file.opened(path):
+        pass

@@ -222,6 +222,20 @@ def test_a_gpu_lost_midway_does_not_take_the_others_along(opened: Start) -> None
     assert all(reading.value is not None for reading in fine.readings.values())
 
 
+def test_a_gpu_that_was_lost_is_asked_for_again(opened: Start) -> None:
+    probe, binding = opened(FakeGpu())
+    probe.inventory()
+    probe.sample()
+    binding.gpus[0].refusals["*"] = pynvml.NVML_ERROR_GPU_IS_LOST
+    probe.sample()
+    binding.gpus[0].refusals.clear()
+
+    (sample,) = probe.sample()
+
+    assert all(reading.value is not None for reading in sample.readings.values())
+    assert binding.calls.count("nvmlDeviceGetHandleByIndex") == 2, "the old handle is of a GPU that is gone"
+
+
 def test_a_gpu_that_is_lost_from_the_start_is_listed_and_read_when_it_is_back(opened: Start) -> None:
     probe, binding = opened(FakeGpu(refusals={"*": pynvml.NVML_ERROR_GPU_IS_LOST}), FakeGpu())
     lost, fine = probe.inventory().devices

@@ -15,6 +15,7 @@ def test_names_are_unique_and_in_subjects() -> None:
         "tensorflow",
         "nvidia",
         "tpu",
+        "workers",
         "runs",
     ]
 

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -145,6 +146,26 @@ def test_rows_of_a_script_have_their_part(writer: RunWriter, run: RunReader, tmp
         assert written["part"].to_pylist() == [int(row["part"]) for row in rows(run, table)]
 
 
+def begin_part(writer: RunWriter, number: int, step: int, epoch: int) -> None:
+    writer.write_event(PartStarted(time=1000.0, part=number, name="fit", step=step, epoch=epoch))
+
+
+def test_epochs_are_counted_from_the_start_of_their_part(writer: RunWriter, run: RunReader) -> None:
+    for number, first, epoch in ((1, 0, 0), (2, 20, 2)):
+        begin_part(writer, number, first, epoch)
+        writer.write_event(model_built(epochs=3, steps_per_epoch=10 * number))
+    assert [row["epoch"] for row in rows(run, "steps")] == ["1"] * 10 + ["2"] * 10 + ["3"] * 20 + ["4"] * 10
+
+
+@pytest.mark.parametrize("unknown", [1, 2])
+def test_without_the_length_of_every_epoch_there_are_none(writer: RunWriter, run: RunReader, unknown: int) -> None:
+    for number in (1, 2):
+        begin_part(writer, number, 20 * (number - 1), 0)
+        if number != unknown:
+            writer.write_event(model_built(epochs=1, steps_per_epoch=10))
+    assert list(rows(run, "steps")[0])[:3] == ["step", "part", "time"]
+
+
 def test_a_validation_between_two_parts_has_none(writer: RunWriter, run: RunReader) -> None:
     add_parts(writer)
     writer.write_event(Validated(time=1300.0, epoch=2, step=50, metrics={"loss": 0.5}, seconds=0.5))
@@ -172,12 +193,23 @@ def test_json_has_all_there_is(writer: RunWriter, run: RunReader, monkeypatch: p
     found = document(run)
     assert (found["run"], found["name"], found["plan"]["epochs"]) == (writer.directory.name, "first try", 3)
     assert found["steps"]["step"] == list(range(50))
+    assert write_json(run, io.StringIO()) == 50
     losses = np.array([np.nan if loss is None else loss for loss in found["steps"]["loss"]], np.float32)
     np.testing.assert_array_equal(losses, np.where(np.isfinite(LOSS), LOSS, np.nan))
     assert [point["loss"] for point in found["validation"]] == [0.25, 100]
     assert len(found["events"]) == 4
     (sample,) = found["samples"]
     assert sample["readings"]["power"] == {"value": None, "unit": "W", "reason": "not supported, they say"}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_reading_that_is_not_finite_is_null_in_json(writer: RunWriter, run: RunReader, value: float) -> None:
+    writer.write_samples([Sample(1001.5, "gpu:0", {"power": Reading(value, "W"), "load": Reading(0.5)})])
+
+    (sample,) = document(run)["samples"]
+
+    power = {"value": None, "unit": "W", "reason": "the device reported no finite value"}
+    assert sample["readings"] == {"power": power, "load": {"value": 0.5, "unit": ""}}
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -15,7 +15,7 @@ from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.connection import reading
 from accel_engine.run.listing import summarize
-from accel_engine.run.status import ImportSource
+from accel_engine.run.meta import ImportSource
 from accel_engine.run.worker_runs import run_to_continue
 from engine.imported_runs import reading as written
 

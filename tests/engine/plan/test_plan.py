@@ -29,6 +29,7 @@ def changed(tmp_path: Path) -> Plan:
         memory_limit=2.5,
         reduction="one-device",
         local_workers=2,
+        isolate_workers="off",
         tpu="local",
         precision="mixed_bfloat16",
         force="on",

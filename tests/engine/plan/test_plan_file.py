@@ -1,11 +1,16 @@
 import json
+import os
+import stat
 import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from accel_engine.errors import UsageError
-from accel_engine.plan.plan_errors import valid_part
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.source_lines import json_lines, toml_lines
 
@@ -122,3 +127,90 @@ def test_what_looks_like_a_name_within_a_long_text_is_none() -> None:
 def test_lines_of_json_are_those_of_the_outer_object() -> None:
     text = '{"a": {"b": 1},\n"c": ["d", {"e": 2}],\n\n"f\\"g": "h: i"}'
     assert json_lines(text) == {"a": 1, "c": 2, 'f"g': 4}
+
+
+HOSTILE = {
+    "number.toml": ("epochs = " + "9" * 5000, ":1: a number has more than 4,300 digits"),
+    "number.json": ('{"model": "mlp",\n"epochs": ' + "9" * 5000 + "}", ":2: a number has more than 4,300 digits"),
+    "hexadecimal.toml": (
+        "epochs = 0x" + "f" * 50_000,
+        ":1: epochs = a number of thousands of digits: must be",
+    ),
+    "huge.toml": (f"epochs = {10**300}", "…: must be an integer of at least 1, up to 1,000,000,000,000,000"),
+    "float.json": ('{"learning_rate": 1' + "0" * 400 + "}", "…: must be a number above 0, or auto, up to 1,000,"),
+    "lists.toml": ("x = " + "[" * 100_000, ": tables or lists are nested more than 20 deep"),
+    "lists.json": ("[" * 100_000, ": tables or lists are nested more than 20 deep"),
+    "tables.toml": ("x = " + "{a = " * 30 + "1" + "}" * 30, ": tables or lists are nested more than 20 deep"),
+    "dotted.toml": ("epochs = 1\n" + ".".join("a" * 50_000) + " = 1", ":2: a name has more than 20 parts"),
+    "quoted.toml": ("epochs = 1\n" + " . ".join(["'a b'"] * 30_000) + " = 1", ":2: a name has more than 20 parts"),
+    "text.toml": ("model = '" + "x" * 100_000 + "'", "…: no such model"),
+    "list.toml": ("target = [" + "1," * 50_000 + "]", "…: must be a list of names"),
+    "name.toml": ("x" * 100_000 + " = 1", ": a name has 100,000 characters: xxxx"),
+    "names.toml": ("\n".join(f"k{index} = 1" for index in range(2000)), ": it has more than 1,000 names"),
+    "size.toml": ("# " + "x" * 300_000, ": it is larger than 256 KiB"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_huge_numbers_names_and_nesting_are_explained_in_a_line(tmp_path: Path, name: str) -> None:
+    text, expected = HOSTILE[name]
+    try:
+        said = "\n".join(mistakes(tmp_path / name, text))
+    except UsageError as error:
+        said = str(error)
+    assert expected in said
+    assert len(said) < 600
+
+
+def test_only_the_first_of_many_mistakes_are_listed() -> None:
+    _, errors = valid_part({f"k{index}": 1 for index in range(100)})
+    lines = str(InvalidPlanError(list(errors.values()))).splitlines()
+    assert (lines[0], len(lines), lines[-1]) == ("the plan has 100 errors", 22, "and 80 more")
+
+
+@pytest.mark.parametrize("kind", ["socket", "directory", "device"])
+def test_a_plan_is_a_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "plan.toml"
+    make: dict[str, Callable[[], object]] = {
+        "socket": lambda: os.mknod(path, stat.S_IFSOCK | 0o600),
+        "directory": path.mkdir,
+        "device": lambda: path.symlink_to("/dev/zero"),
+    }
+    make[kind]()
+    with pytest.raises(UsageError, match=f"cannot read the plan {path}: it is a {kind}, not a file"):
+        read_plan_file(path)
+
+
+@pytest.mark.parametrize(("text", "said"), [('model = "mlp"', ""), ("x" * 300_000, "larger than 256 KiB")])
+def test_a_plan_may_be_what_a_command_writes(text: str, said: str) -> None:
+    read_end, write_end = os.pipe()
+
+    def write() -> None:
+        with open(write_end, "w") as file:
+            file.write(text)
+
+    with ThreadPoolExecutor(1) as pool, open(read_end):  # closed first, so that nobody waits for the other
+        pool.submit(write)
+        if said:
+            with pytest.raises(UsageError, match=said):
+                read_plan_file(Path(f"/dev/fd/{read_end}"))
+        else:
+            assert read_plan_file(Path(f"/dev/fd/{read_end}")).values == {"model": "mlp"}
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "x" * 100_000, "1e999", "-", "nan", "١٢", "\0", "a," * 50_000, "9" * 400])
+def test_options_of_any_length_are_parsed_or_refused_in_a_line(text: str) -> None:
+    said = []
+    for name, spec in SPECS.items():
+        try:
+            spec.parse(name, text)
+        except PlanError as error:
+            said.append(str(error))
+    assert max(map(len, said)) < 700
+
+
+@pytest.mark.parametrize("data", ["synthetic:" + "9" * 5000, "synthetic:8x8:" + "9" * 5000, "synthetic:" + "1x" * 5000])
+def test_sizes_of_thousands_of_digits_are_refused(data: str) -> None:
+    for values in ({"data": data}, {"image_size": data.removeprefix("synthetic:")}):
+        with pytest.raises(PlanError, match=r"must be (synthetic|HEIGHTxWIDTH)"):
+            Plan.from_mapping(values)

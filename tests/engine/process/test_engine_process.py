@@ -52,7 +52,11 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
     directory = run.create(LONG)
     assert status(directory) is Status.STARTING
     engines.append(start(directory))
+    engines[0].send_signal(signal.SIGHUP)  # a hangup ends no engine, not even while it starts
     wait_until(lambda: training(directory), "training")
+    engines[0].send_signal(signal.SIGHUP)
+    reached = run.list_runs()[0].steps
+    wait_until(lambda: run.list_runs()[0].steps > reached, "going on after the hangup")
     assert status(directory) is Status.RUNNING
 
     second = subprocess.run(
@@ -136,21 +140,28 @@ def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
 
 
 def test_a_warm_engine_that_ran_user_code_is_replaced(tmp_path: Path, wait_until: Wait) -> None:
+    """The files of its run are private under any umask, and a hangup does not end it."""
     model = tmp_path / "own.py"
     model.write_text(
         "import keras\n"
         "def build(input_shape, classes):\n"
         "    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])\n"
     )
-    plan = Plan(model=f"{model}:build", epochs=1)
+    plan = Plan(model=f"{model}:build", epochs=1, tensorboard="on")
+    umask = os.umask(0)
     engine = WarmEngine()
     try:
         assert engine.describe(plan).parameters == 650
         directory = run.create(plan)
         engine.train(directory)
+        os.kill(engine.pid, signal.SIGHUP)  # before, while or after it is replaced
         wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
         assert events(directory)[0].pid == engine.pid
+        written = [directory, *directory.rglob("*")]
+        assert {"model.keras", "run.db", "log.txt", "checkpoints", "tensorboard"} <= {path.name for path in written}
+        assert [path for path in written if path.stat().st_mode & 0o077] == []
     finally:
+        os.umask(umask)
         engine.close()
 
 

@@ -4,15 +4,15 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-from accel_engine import run
-from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, WorkersMet
+from accel_engine import network_namespace, run
+from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, Warned, WorkersMet
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
@@ -36,6 +36,23 @@ def ask(directory: Path, wait_until: Wait, *command: object) -> None:
     number = run.request(directory, *command)
     wait_until(lambda: read_answer(directory, number), f"an answer to {command[0]}")
     assert read_answer(directory, number)[0]
+
+
+def listening(engine: int, *, seen_from: int) -> int:
+    """How many sockets of an engine and its workers listen, in the network of a process."""
+    processes = [psutil.Process(engine), *psutil.Process(engine).children(recursive=True)]
+    owned = {link for each in processes for link in open_files(each.pid)}
+    tables = (Path(f"/proc/{seen_from}/net/{name}") for name in ("tcp", "tcp6"))
+    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
+    return sum(row[3] == "0A" and f"socket:[{row[9]}]" in owned for row in rows)
+
+
+def open_files(process: int) -> list[str]:
+    found = []
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):  # closed since
+            found.append(os.readlink(descriptor))
+    return found
 
 
 def test_two_workers_train_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
@@ -64,6 +81,10 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     directory = run.create(TOGETHER.replace(epochs=100_000))
     engines.append(start(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
+    if not network_namespace.why_not():
+        # TensorFlow's servers listen on all interfaces, but those of a network of their own.
+        assert listening(engines[0].pid, seen_from=engines[0].pid) >= 2
+        assert listening(engines[0].pid, seen_from=os.getpid()) == 0
     worker = worker_of(directory)
     ask(directory, wait_until, "learning_rate", 0.5)
     ask(directory, wait_until, "pause")
@@ -85,7 +106,7 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     assert steps == last(worker).steps == latest_checkpoint(directory) == latest_checkpoint(worker)
 
     # A worker that has lost its last checkpoint takes all of them back to the one before.
-    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 1))
+    reopen(directory, TOGETHER.replace(epochs=steps // 50 + 1, isolate_workers="off"))
     for file in (worker / "checkpoints").glob(f"step-{steps}.*"):
         file.unlink()
     engines.append(start(directory))
@@ -97,6 +118,8 @@ def test_commands_reach_all_workers_at_the_same_step_and_the_run_continues(
     ]
     assert starts[0] == [0, steps, starts[1][1]]
     assert 0 < starts[1][1] < steps
+    warned = [event.message for event in read(directory)[0] if isinstance(event, Warned)]
+    assert ["can run code as you" in each for each in warned].count(True) == 1 + bool(network_namespace.why_not())
 
     # One that has lost all of its checkpoints fails the run, which loses nothing.
     saved = latest_checkpoint(directory)

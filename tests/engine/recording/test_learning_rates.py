@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -13,7 +15,12 @@ from accel_engine import RunRecorder
 from accel_engine.events import LearningRateChanged, Outcome, RunEnded, Warned
 from accel_engine.recording import fit_session as fitting
 from accel_engine.recording import rate_schedule
-from accel_engine.recording.learning_rates import learning_rate_series_name
+from accel_engine.recording.learning_rates import (
+    FIRST_READS,
+    LearningRates,
+    learning_rate_series_name,
+    optimizers_in_use,
+)
 from accel_engine.recording.rate_schedule import RateSchedule
 
 from .conftest import Read, examples, tiny
@@ -281,6 +288,25 @@ def test_what_there_is_no_time_for_is_missing(monkeypatch: pytest.MonkeyPatch) -
     assert np.isfinite(rates).tolist() == [True] + [False] * 49
 
 
+def test_rates_that_are_computed_one_by_one_are_evenly_spaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def single(step: Any) -> Any:
+        if np.ndim(step):
+            raise TypeError("one only")
+        return keras.ops.cast(step, "float32") + 1.0
+
+    ticks = count()
+    monkeypatch.setattr(rate_schedule, "_vectorized", lambda *_: single)
+    monkeypatch.setattr(rate_schedule, "SINGLE_SECONDS", 2.5)
+    monkeypatch.setattr(rate_schedule.time, "perf_counter", lambda: float(next(ticks)))
+    schedule = RateSchedule(single)
+
+    assert schedule.rates(np.array([7])).tolist() == [8.0]
+    missing = np.nan
+    np.testing.assert_array_equal(
+        schedule.rates(np.arange(10)), [1.0, missing, missing, missing, 5.0, missing, missing, missing, 9.0, missing]
+    )
+
+
 def test_a_vectorized_schedule_that_gives_other_rates_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     def collapses(step: Any) -> Any:
         return keras.ops.max(keras.ops.cast(step, "float32")) + 0.0 * keras.ops.cast(step, "float32")
@@ -382,3 +408,74 @@ def test_a_rate_that_a_command_set_is_that_of_the_next_step(
     read = Read(recorder.directory)
     np.testing.assert_array_equal(read.series("learning_rate"), np.float32(note.taken))
     assert [event.learning_rate for event in read.all(LearningRateChanged)] == [0.1, 0.5]
+
+
+class Tracked:
+    """The rates of a model with one optimizer, and steps that it takes."""
+
+    def __init__(self, rate: float = 0.1) -> None:
+        self.optimizer = keras.optimizers.SGD(rate)
+        self.model = SimpleNamespace(optimizer=self.optimizer)
+        self.rates = LearningRates(self.model)
+
+    def take(self, steps: int) -> list[float] | None:
+        self.optimizer.iterations.assign_add(steps)
+        rates = self.rates.take(self.model, steps).get("learning_rate")
+        return None if rates is None else np.round(rates, 6).tolist()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_whether_a_rate_changes_is_decided_after_some_batches(changes: bool) -> None:
+    tracked = Tracked()
+    assert tracked.rates.due
+    assert tracked.rates.names == {"learning_rate"}
+    for step in range(FIRST_READS):
+        assert tracked.rates.due
+        if changes and step == FIRST_READS - 1:
+            tracked.optimizer.learning_rate = 0.2
+        tracked.rates.read(step)
+
+    assert tracked.rates.due == changes
+    assert tracked.take(FIRST_READS) == [0.1] * (FIRST_READS - 1) + [0.2 if changes else 0.1]
+    assert tracked.rates.due == changes
+
+
+def test_between_two_reads_that_differ_only_the_first_step_is_known() -> None:
+    tracked = Tracked()
+    tracked.rates.read(0)
+    tracked.rates.read(1)
+    assert tracked.take(2) == [0.1, 0.1]
+    assert not tracked.rates._changing
+    tracked.optimizer.learning_rate = 0.2
+    np.testing.assert_array_equal(tracked.take(3), [np.nan] * 3)  # type: ignore[arg-type]
+    assert tracked.rates.due
+    tracked.rates.read(0)
+    tracked.optimizer.learning_rate = 0.3
+    np.testing.assert_array_equal(tracked.take(3), [0.2, np.nan, np.nan])  # type: ignore[arg-type]
+    assert tracked.rates._changing
+    tracked.rates.read(0)
+    assert tracked.take(2) == [0.3, 0.3]
+    assert tracked.rates._changing
+    tracked.rates.read(0)
+    tracked.rates.read(1)
+    assert tracked.take(2) == [0.3, 0.3]
+    assert not tracked.rates._changing
+
+
+def test_an_unread_rate_that_stays_is_that_of_all_steps() -> None:
+    tracked = Tracked()
+    assert not tracked.rates.take(tracked.model, 2)  # the optimizer has taken no step yet
+
+    assert tracked.take(2) == [0.1, 0.1]
+    assert tracked.take(1) == [0.1]
+
+
+def test_of_several_optimizers_those_that_have_taken_steps_are_in_use() -> None:
+    used, built, unused = (keras.optimizers.SGD(0.1) for _ in range(3))
+    built.build([])
+    model = SimpleNamespace(d_optimizer=used, g_optimizer=built, optimizer=unused)
+
+    assert optimizers_in_use(model) == {"g_optimizer": built}
+    used.iterations.assign_add(1)
+    assert optimizers_in_use(model) == {"d_optimizer": used}
+    assert optimizers_in_use(SimpleNamespace()) == {}

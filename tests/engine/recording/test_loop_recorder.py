@@ -16,9 +16,11 @@ from accel_engine import Recorder
 from accel_engine.errors import DatabaseError
 from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome, RunEnded, Validated, Warned
 from accel_engine.recording import loop_session
+from accel_engine.recording.script_config import flat_config
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.commands import read_answer
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
+from recorded_run import execute
 
 from .conftest import Read
 
@@ -51,6 +53,8 @@ def test_values_of_each_step_are_recorded() -> None:
     assert read.info.plan_values["config"] == {"lr": 0.5}
     assert (ended(run).outcome, ended(run).steps) == (Outcome.FINISHED, 5)
     assert not warned(run)
+    assert run.directory
+    assert not execute(run.directory, "SELECT body FROM event WHERE kind = ?", ModelBuilt.kind())
 
 
 def test_values_of_one_step_are_merged_also_once_it_is_written(wait_until: Callable[..., None]) -> None:
@@ -124,7 +128,8 @@ def test_steps_that_are_too_far_away_are_left_out_with_a_warning_and_nothing_els
     assert Read(run.directory).series("loss").tolist() == [1.0, 4.0]
     assert warned(run) == [
         "step 1,795,453,637 is left out, as it comes 10,000,000 steps after the last or more: "
-        "count updates, not examples or tokens"
+        "count updates, not examples or tokens",
+        "a step is left out, as a step is a whole number from 0: 1,000,000,000,000 is too large",
     ]
 
 
@@ -324,6 +329,13 @@ def test_the_total_of_steps_is_told() -> None:
     assert (built.epochs, built.steps_per_epoch, built.parameters) == (0, 30, None)
 
 
+def test_a_total_of_no_steps_is_none() -> None:
+    with Recorder(steps=0) as run:
+        pass
+
+    assert warned(run) == ["steps is left out: it is a whole number from 1, not 0"]
+
+
 def test_settings_of_any_kind_are_stored() -> None:
     loop: dict[str, Any] = {}
     loop["self"] = loop
@@ -341,6 +353,19 @@ def test_an_object_with_attributes_is_a_configuration() -> None:
         pass
 
     assert Read(run.directory).info.plan_values["config"] == {"lr": 0.5, "path": "a"}
+
+
+def test_settings_have_a_largest_depth_number_and_length() -> None:
+    nested: dict[str, Any] = {"leaf": 1}
+    for depth in range(10):
+        nested = {str(depth): nested}
+    settings = flat_config({"deep": nested, "text": "x" * 501, **{f"n{number}": number for number in range(1000)}})
+
+    assert len(settings) == 1000
+    assert settings["deep.9.8.7.6.5.4.3.2"] == "{'1': {'0': {'leaf': 1}}}"
+    assert settings["text"] == "x" * 500
+    assert settings["n997"] == 997
+    assert flat_config(None) == {}
 
 
 def test_arguments_that_cannot_be_used_are_told_in_the_run() -> None:
@@ -471,7 +496,7 @@ def test_a_full_disk_leaves_the_loop_as_it_is(monkeypatch: pytest.MonkeyPatch, w
     assert "database or disk is full" in (run.directory / "log.txt").read_text()
 
 
-def test_more_than_can_be_written_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_can_be_written_is_counted(monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]) -> None:
     monkeypatch.setattr(loop_session, "MAX_ROWS", 10)
     goes_on = threading.Event()
     write = RunWriter.commands
@@ -480,9 +505,14 @@ def test_more_than_can_be_written_is_counted(monkeypatch: pytest.MonkeyPatch) ->
         for step in range(25):
             run.log(step, loss=1.0)
         goes_on.set()
+        wait_until(lambda: warned(run), "the warning")
+        monkeypatch.setattr(loop_session, "MAX_ROWS", 0)
+        monkeypatch.setattr(loop_session, "MAX_MEDIA", 0)
+        run.log(25, loss=1.0)
+        run.log_text(25, text="a")
 
     assert [message for message in warned(run) if "not recorded" in message] == [
-        "15 calls so far are not recorded: they came faster than they could be written"
+        f"{dropped} calls so far are not recorded: they came faster than they could be written" for dropped in (15, 17)
     ]
     assert len(Read(run.directory).series("loss")) == 10
 
@@ -502,15 +532,17 @@ def test_threads_may_log_at_once() -> None:
     assert len(Read(run.directory).names) == 101
 
 
-def test_after_its_end_it_records_nothing_and_says_so(recwarn: pytest.WarningsRecorder) -> None:
+def test_after_its_end_it_records_nothing_and_says_so_once() -> None:
     run = Recorder()
     run.log(0, loss=1.0)
     run.close()
     run.close()
-    run.log(1, loss=1.0)
-    run.log(2, loss=1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run.log(1, loss=1.0)
+        run.log(2, loss=1.0)
 
-    assert [str(each.message) for each in recwarn.list] == ["not recorded, the script goes on: the recorder is closed"]
+    assert [str(each.message) for each in caught] == ["not recorded, the script goes on: the recorder is closed"]
     assert len(Read(run.directory).series("loss")) == 1
 
 

@@ -25,6 +25,7 @@ def test_batches_are_recovered_with_a_smaller_one_at_the_end(split: int) -> None
     first, usual = recover_values(RunningMean(), means[:split], each[:split])
     rest, _ = recover_values(RunningMean(means[split - 1], each[:split].sum()), means[split:], each[split:], usual)
 
+    assert usual == pytest.approx(np.median(values[:split]), rel=1e-3)
     np.testing.assert_allclose(np.concatenate([first, rest])[:-1], values[:-1], rtol=1e-4)
     np.testing.assert_allclose(np.concatenate([first, rest])[-1], values[-1], rtol=1e-3)
 
@@ -43,7 +44,9 @@ def test_the_last_batch_that_counts_as_precise_is_known_to_a_hundredth_of_the_me
 def test_weights_are_told_where_they_are_certain() -> None:
     assert batch_weights(96, 3, 32, epoch_ended=False) == pytest.approx([32, 32, 32])
     assert batch_weights(69, 3, 32, epoch_ended=True) == pytest.approx([32, 32, 5])
+    assert batch_weights(65, 3, 32, epoch_ended=True) == pytest.approx([32, 32, 1])
     assert batch_weights(17, 1, 32, epoch_ended=False) == pytest.approx([17])
+    assert batch_weights(0.5, 1, 32, epoch_ended=False) == pytest.approx([0.5])
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from accel_engine.errors import RunError
 from accel_engine.run import Chunk, RunReader, RunWriter
 from accel_engine.run.buckets import downsample, merge
 from accel_engine.run.connection import connect
-from accel_engine.run.database import SPANS
 from accel_engine.run.downsampled_steps import WIDTHS, StepRange
 from accel_engine.run.reader import RECENT_CHUNKS
+from accel_engine.run.schema import SPANS
 from accel_engine.run.steps import THROUGHPUT, TIME
 from recorded_run import execute, started
 
@@ -134,7 +134,7 @@ def test_of_a_stretch_only_those_series_are_read_that_are_asked_for(
 
 def test_most_of_a_long_stretch_comes_from_the_summary(recorder: Recorder, reader: RunReader, directory: Path) -> None:
     recorder.record(150_000)
-    execute(directory, "UPDATE chunk SET loss = zeroblob(length(loss)) WHERE first_step + count <= 131072")
+    execute(directory, "UPDATE main.chunk SET loss = zeroblob(length(loss)) WHERE first_step + count <= 131072")
     recorder.check(reader.step_range(0, 131_072, 1024))
     recorder.check(reader.step_range(5_000, 59_968, 64))
 
@@ -191,6 +191,13 @@ def test_rows_are_for_recorded_steps_only_however_many_are_skipped(
     assert len(gap.series[TIME]) == len(gap.series[THROUGHPUT]) == -(-(200_000 - gap.first_step) // 64)
 
 
+def test_a_single_step_before_many_that_are_skipped_is_in_the_summary(writer: RunWriter, reader: RunReader) -> None:
+    writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0]})
+    writer.write_chunk(SPANS[0] + 1, 1.0, 2.0, {"loss": np.ones(SPANS[0])})
+    buckets = reader.step_range(0, 2 * SPANS[0] + 1, WIDTHS[0]).series["loss"]
+    assert buckets["finite"].sum() == 1 + SPANS[0]
+
+
 def test_steps_that_nothing_is_known_of_are_gaps(writer: RunWriter, reader: RunReader) -> None:
     writer.write_chunk(5_000, 1.0, 2.0, {"loss": np.ones(10_000)})
     writer.write_chunk(40_000, 3.0, 4.0, {"loss": np.ones(10_000)})
@@ -215,7 +222,7 @@ def test_a_file_from_before_there_were_summaries(
         for kind, name in connection.execute(
             "SELECT type, name FROM sqlite_master WHERE name IN ('summary', 'chunk_step', 'chunk_deleted', 'chunk_cut')"
         ).fetchall():
-            connection.execute(f"DROP {kind} {name}")
+            connection.execute(f"DROP {kind} main.{name}")
     if going_on:
         with closing(RunWriter(directory)) as recorder.writer:
             recorder.writer.begin(started(120_000))
@@ -233,11 +240,11 @@ def test_a_program_that_knows_no_summary_leaves_it_true(
     recorder.record(150_000)
     recorder.forget(70_123)
     with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM chunk WHERE first_step >= 70123")
+        connection.execute("DELETE FROM main.chunk WHERE first_step >= 70123")
         row = connection.execute("SELECT id, first_step FROM chunk ORDER BY id DESC LIMIT 1").fetchone()
         keep = 70_123 - row[1]
         connection.execute(
-            f"UPDATE chunk SET ended = started + (ended - started) * {keep} / count, count = {keep}, "
+            f"UPDATE main.chunk SET ended = started + (ended - started) * {keep} / count, count = {keep}, "
             f"loss = substr(loss, 1, {4 * keep}) WHERE id = ?",
             (row[0],),
         )

@@ -16,7 +16,7 @@ from recorded_run import execute, started
 
 
 def created(directory: Path, at: float) -> Path:
-    execute(directory, "UPDATE meta SET value = ? WHERE key = 'created'", at)
+    execute(directory, "UPDATE main.meta SET value = ? WHERE key = 'created'", at)
     return directory
 
 
@@ -90,16 +90,23 @@ def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: Ru
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE meta SET value = '{' WHERE key = 'plan'",
-        "DELETE FROM meta WHERE key = 'created'",
-        "UPDATE meta SET value = 'yesterday' WHERE key = 'created'",
-        "DROP TABLE event",
-        "INSERT INTO event (time, kind, body) VALUES (1.0, 'validated', '{}')",
-        "INSERT INTO event (time, kind, body) VALUES (1.0, 'validated', '{')",
+        "UPDATE main.meta SET value = '{' WHERE key = 'plan'",
+        "UPDATE main.meta SET value = 'yesterday' WHERE key = 'created'",
+        "INSERT INTO main.event (time, kind, body) VALUES (1.0, 'validated', '{}')",
+        "INSERT INTO main.event (time, kind, body) VALUES (1.0, 'validated', '{')",
     ],
 )
-def test_damaged_run_says_so_and_hides_no_other(three: tuple[Path, Path, Path], damage: str) -> None:
+def test_damaged_records_are_counted_and_hide_nothing_else(three: tuple[Path, Path, Path], damage: str) -> None:
     execute(three[1], damage)
+    runs = {run.directory: run for run in list_runs()}
+    assert set(runs) == set(three)
+    assert runs[three[1]].damaged == 1
+    assert runs[three[1]].status is not None
+    assert runs[three[0]].damaged == 0
+
+
+def test_a_run_without_a_table_says_so_and_hides_no_other(three: tuple[Path, Path, Path]) -> None:
+    execute(three[1], "DROP TABLE main.event")
     runs = {run.directory: run for run in list_runs()}
     assert set(runs) == set(three)
     assert runs[three[1]].problem
@@ -111,11 +118,11 @@ def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> Non
     (three[0] / DATABASE).write_bytes(b"no database " * 100)
     problems = [run.problem for run in list_runs() if run.directory == three[0]]
     assert problems
-    assert "cannot read run" in problems[0]
+    assert "cannot be read" in problems[0]
 
 
 def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
-    execute(three[0], "UPDATE meta SET value = 99 WHERE key = 'schema'")
+    execute(three[0], "UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     assert [run.problem for run in list_runs() if run.problem] == [
         f"run {three[0].name} was created by a newer accel-tui (format 99; this version reads up to {SCHEMA_VERSION}): "
         "upgrade accel-tui to open it"
@@ -129,6 +136,26 @@ def test_run_is_found_by_id_prefix_name_path_or_as_the_last(three: tuple[Path, P
     assert find(oldest.name[:4]) == oldest
     assert find(str(oldest)) == oldest
     assert find("same") == newest, "the newest of a name"
+
+
+def test_a_run_that_cannot_be_read_is_the_last_only_if_all_are(three: tuple[Path, Path, Path]) -> None:
+    oldest, _, newest = three
+    (newest / DATABASE).write_bytes(b"no database" * 99)
+    assert find("last") == three[1]
+    for run in three:
+        (run / DATABASE).write_bytes(b"no database" * 99)
+    (oldest / DATABASE).touch()
+    assert find("last") == list_runs()[0].directory
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 99])
+def test_a_run_that_cannot_be_read_names_the_command_that_repairs_it(
+    three: tuple[Path, Path, Path], content: bytes
+) -> None:
+    (three[0] / DATABASE).write_bytes(content)
+    (problem,) = (run.problem for run in list_runs() if run.problem)
+    assert "its run.db is damaged (" in problem
+    assert problem.endswith(f"accel-tui repair {three[0].name}")
 
 
 def test_prefix_of_several_runs_is_refused_with_their_ids(home: Path, three: tuple[Path, Path, Path]) -> None:
@@ -174,7 +201,7 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
     monkeypatch.setattr(listing, "summarize", summarize)
     monkeypatch.setattr(listing, "_SETTLED", 600 * listing._SETTLED)
     for directory in three:
-        execute(directory, "UPDATE meta SET value = 0 WHERE key = 'pending'")
+        execute(directory, "UPDATE main.meta SET value = 0 WHERE key = 'pending'")
         aged(directory)
     runs = RunList()
     assert runs.refresh()

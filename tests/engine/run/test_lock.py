@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import gc
 import os
 import signal
@@ -7,11 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import lock
-from accel_engine.run.lock import WriterLock, is_held
+from accel_engine.run.lock import WHOLE_FILE, WriterLock, is_held, read_flag
 from accel_engine.run.run_paths import LOCK
 
 HOLDER = """
@@ -116,6 +119,17 @@ def test_a_forked_child_does_not_free_the_lock(tmp_path: Path, kind: str) -> Non
         assert is_held(tmp_path)
 
 
+def test_a_forked_child_can_lock_another_run(tmp_path: Path, kind: str) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with WriterLock(tmp_path):
+        child = os.fork()
+        if not child:
+            WriterLock(other)
+            os._exit(0 if is_held(other) and len(lock._held) == 1 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
 def test_a_lock_that_nobody_refers_to_is_not_left_to_a_forked_child(tmp_path: Path) -> None:
     WriterLock(tmp_path)
     gc.collect()
@@ -172,7 +186,80 @@ def test_a_file_system_without_locks_is_told_with_what_to_do(tmp_path: Path, mon
     assert not is_held(tmp_path)
 
 
+@pytest.mark.skipif(lock._SET is None, reason="locks of Linux")
+def test_a_system_that_answers_with_the_other_error_of_posix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("fcntl.fcntl", refuse)
+    held = lock._held.copy()
+    with pytest.raises(BlockingIOError):
+        WriterLock(tmp_path)
+    assert is_held(tmp_path)
+    assert lock._held == held
+
+
+def test_asking_leaves_no_file_open(tmp_path: Path, kind: str) -> None:
+    with WriterLock(tmp_path):
+        before = psutil.Process().num_fds()
+        assert is_held(tmp_path)
+        assert read_flag(tmp_path) is None
+        assert psutil.Process().num_fds() == before
+
+
 def test_a_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     assert not is_held(tmp_path / "gone")
     with pytest.raises(RunError, match="cannot open the lock of run gone: No such file"):
         WriterLock(tmp_path / "gone")
+
+
+def test_where_the_file_of_a_lock_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    with WriterLock(before) as held:
+        assert (held.path, held.is_in_place) == (before / LOCK, True)
+        before.rename(after)
+        assert (held.path, held.is_in_place) == (after / LOCK, False)
+        held.directory = after
+        assert held.is_in_place
+        (after / LOCK).unlink()
+        (after / LOCK).touch()
+        assert (held.path, held.is_in_place) == (None, False)
+    assert held.path is None
+
+
+def test_a_network_that_does_not_answer_moves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise TimeoutError
+
+    with WriterLock(tmp_path) as held:
+        monkeypatch.setattr("accel_engine.run.lock.os.stat", fail)
+        assert held.is_in_place
+        monkeypatch.undo()
+
+
+def test_who_only_asks_by_flock_does_not_keep_a_writer_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "_SET", None)
+    monkeypatch.setattr(lock, "_GET", None)
+    monkeypatch.setattr(lock, "_RETRY_SECONDS", 1e9)
+    WriterLock(tmp_path).release()
+    asked = os.open(tmp_path / LOCK, os.O_RDONLY)
+    fcntl.flock(asked, fcntl.LOCK_SH)
+    monkeypatch.setattr("accel_engine.run.lock.time.sleep", lambda _: os.close(asked))
+    with WriterLock(tmp_path):
+        assert is_held(tmp_path)
+
+
+@pytest.mark.skipif(lock._SET is None, reason="locks of Linux")
+def test_a_version_that_locks_the_whole_file_excludes_others_and_has_no_flags(tmp_path: Path) -> None:
+    older = os.open(tmp_path / LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        assert read_flag(tmp_path) is None
+        assert lock._SET is not None
+        fcntl.fcntl(older, lock._SET, WHOLE_FILE)
+        assert is_held(tmp_path)
+        assert read_flag(tmp_path) is None
+        with pytest.raises(BlockingIOError):
+            WriterLock(tmp_path)
+    finally:
+        os.close(older)

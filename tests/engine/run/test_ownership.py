@@ -65,9 +65,10 @@ class OtherEngine:
 
 
 @pytest.fixture
-def beating(directory: Path, writer: RunWriter) -> Iterator[Path]:
+def beating(directory: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A run that looks as if another machine, whose locks are not seen here, were training it."""
     writer.begin()
+    monkeypatch.setattr(writer, "keep_place", lambda: None)  # on its machine, the lock is there
     (directory / LOCK).unlink()
     put(directory, machine="another", host="elsewhere")
     over = threading.Event()
@@ -170,7 +171,7 @@ def test_a_run_of_version_1_is_read_and_taken_up(
     directory: Path, writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accel_engine.run.ownership.WATCH_SECONDS", 0.01)
-    execute(directory, "DELETE FROM meta WHERE key IN ('pending', 'machine', 'process')")
+    execute(directory, "DELETE FROM main.meta WHERE key IN ('pending', 'machine', 'process')")
     put(directory, schema=1, pid=os.getpid(), pid_started=1763800000.0, heartbeat=time.time())
     assert reader.info().status is Status.RUNNING, "an older program writes it"
     put(directory, heartbeat=1763800001.0)

@@ -1,4 +1,3 @@
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -6,12 +5,14 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import PlanError
+from accel_engine.events import EpochEnded, to_stored
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.connection import connect
 from accel_engine.run.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.trained_epochs import read_trained_epochs
+from example_events import model_built
 
 PLAN = Plan(model="mlp")
 """What a run was trained with."""
@@ -26,6 +27,7 @@ OTHERS: dict[str, Any] = {
     "memory_limit": 4.0,
     "reduction": "one-device",
     "local_workers": 2,
+    "isolate_workers": "off",
     "tpu": "local",
     "precision": "mixed_bfloat16",
     "force": "on",
@@ -98,6 +100,7 @@ OTHERS: dict[str, Any] = {
 """Another value for every field."""
 
 NEEDED: dict[str, dict[str, Any]] = {
+    "isolate_workers": {"strategy": "multi-worker", "local_workers": 2},
     "momentum": {"optimizer": "sgd"},
     "nesterov": {"optimizer": "sgd", "momentum": 0.9},
     "warmup": {"schedule": "linear"},
@@ -113,7 +116,9 @@ NEEDED: dict[str, dict[str, Any]] = {
 """Fields without which others are refused."""
 
 
-EPOCHS = (("epoch_ended", {"epoch": 1, "step": 5}), ("epoch_ended", {"epoch": 2, "step": 11}))
+EPOCHS = tuple(
+    EpochEnded(time=1.0, epoch=epoch, step=step, metrics={}, seconds=1.0) for epoch, step in ((1, 5), (2, 11))
+)
 """Events of epochs of 5 and 6 steps."""
 
 
@@ -154,10 +159,8 @@ def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(
 def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step: int, epochs: int, epoch: int) -> None:
     save(directory, step)
     with closing(connect(directory)) as connection:
-        connection.execute(
-            "INSERT INTO event (time, kind, body) VALUES (1, 'model_built', '{\"steps_per_epoch\": 100}')"
-        )
-        connection.execute("UPDATE meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
+        connection.add_event(1.0, "model_built", to_stored(model_built(steps_per_epoch=100)))
+        connection.execute("UPDATE main.meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
     with pytest.raises(PlanError, match=f"already trained: the checkpoint is of epoch {epoch}; increase --epochs"):
         reopen(directory, Plan(model="cnn", epochs=epochs))
 
@@ -167,8 +170,9 @@ def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step:
 def test_a_finished_run_over_a_stream_of_unknown_length_needs_more_epochs(ended: Path) -> None:
     save(ended, 11)
     with closing(connect(ended)) as connection:
-        for kind, body in (("model_built", {"steps_per_epoch": 0}), *EPOCHS):
-            connection.execute("INSERT INTO event (time, kind, body) VALUES (1, ?, ?)", (kind, json.dumps(body)))
+        assert [read_trained_epochs(connection, step) for step in (0, 3)] == [0, 0.5]  # as before a model is built
+        for event in (model_built(steps_per_epoch=0), *EPOCHS):
+            connection.add_event(1.0, event.kind(), to_stored(event))
         assert [read_trained_epochs(connection, step) for step in (0, 3, 5, 9, 11, 12)] == [0, 0.5, 1, 1.5, 2, 2.5]
         connection.set_meta(plan=Plan(epochs=2).to_json())
     with pytest.raises(PlanError, match="already trained; increase --epochs"):

@@ -22,7 +22,9 @@ def test_a_process_is_alive_until_it_ends() -> None:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert not identity.alive, "a zombie is as dead as can be"
     assert not identity.alive
-    assert not ProcessIdentity.of(process.pid).alive
+    gone = ProcessIdentity.of(process.pid)
+    assert (gone.started, gone.alive) == (0, False)
+    assert not replace(gone, pid=os.getpid()).alive
 
 
 @pytest.mark.parametrize("other", [{"started": 1.0}, {"machine": "another"}, {"namespace": "another"}])

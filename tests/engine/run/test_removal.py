@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
+from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs, removal
 from accel_engine.run.connection import DATABASE, connect, initialize
 from accel_engine.run.creation import create_worker
 from accel_engine.run.database import Database
+from accel_engine.run.disk_space import free_bytes
 from accel_engine.run.removal import Contents, contents, remove
+from full_disk import filled, small_disk
 from recorded_run import execute
 
 
@@ -65,7 +68,7 @@ def test_what_is_only_linked_into_a_run_stays(ended: Path) -> None:
 
 
 def test_a_damaged_run_is_left_to_its_owner(ended: Path) -> None:
-    execute(ended, "DROP TABLE event")
+    execute(ended, "DROP TABLE main.event")
     with pytest.raises(RunError, match=f"delete {ended} yourself"):
         remove(ended)
     assert ended.is_dir()
@@ -128,7 +131,7 @@ def test_a_run_that_is_deleted_while_it_is_listed_leaves_nothing(home: Path) -> 
     try:
         for _ in range(30):
             directory = create(Plan())
-            execute(directory, "UPDATE meta SET value = -1e9 WHERE key = 'pending'")  # nobody is to train it
+            execute(directory, "UPDATE main.meta SET value = -1e9 WHERE key = 'pending'")  # nobody is to train it
             remove(directory)
             problems += [directory.name] if directory.exists() else []
     finally:
@@ -156,7 +159,7 @@ def test_a_file_that_its_last_reader_deletes_meanwhile_is_no_error(
 def test_opening_a_run_that_was_just_deleted_makes_no_file(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda _: True)  # it was there a moment ago
     (directory / DATABASE).unlink()
-    with pytest.raises(RunError, match="cannot read run"):
+    with pytest.raises(RunError, match="cannot be read"):
         connect(directory)
     assert not (directory / DATABASE).exists()
 
@@ -166,3 +169,16 @@ def test_a_run_in_a_directory_of_any_name_is_opened(tmp_path: Path) -> None:
     place.mkdir()
     initialize(place / DATABASE).close()
     connect(place).close()
+
+
+def test_a_run_on_a_full_disk_can_be_deleted_to_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
+        directory = create(Plan())
+        with closing(RunWriter(directory)) as writer:
+            writer.begin()
+            writer.end(RunEnded(time=1.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0))
+        with filled(disk):
+            remove(directory)
+            assert not directory.exists()
+            assert free_bytes(disk)

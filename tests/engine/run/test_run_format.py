@@ -15,9 +15,10 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.commands import COMMANDS
 from accel_engine.run.connection import connect
-from accel_engine.run.database import FIXED_CHUNK_COLUMNS
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
 from accel_engine.run.media import Text, histogram_of, image_of, serialize
+from accel_engine.run.meta import read_meta
+from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
 
@@ -82,10 +83,10 @@ def test_every_table_and_column_is_described(directory: Path, writer: RunWriter)
 
 def test_every_key_event_field_and_command_is_described(directory: Path, writer: RunWriter) -> None:
     with closing(connect(directory)) as database:
-        before = database.meta()
+        before = read_meta(database)
     writer.begin()
     with closing(connect(directory)) as database:
-        for key in before | database.meta():
+        for key in before | read_meta(database):
             assert f"`{key}`" in section("meta"), key
     events = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("event"), re.MULTILINE))
     assert list(events) == list(KINDS)

@@ -1,6 +1,7 @@
 """How samples are stored: what comes back, and how little of it is written."""
 
 import json
+import math
 
 import pytest
 
@@ -97,6 +98,13 @@ def test_noise_is_rounded_away() -> None:
     }
     (seen,) = through(Sample(0.0, "cpu:0", noisy))
     assert [reading.value for reading in seen.readings.values()] == [43.1, 3 * GIB, 1235000, 8.85]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_readings_that_are_not_finite_are_missing(value: float) -> None:
+    (seen,) = through(Sample(0.0, "gpu:0", {"power": Reading(value, "W"), "fan": Reading(38.0, "%")}))
+    assert seen.readings["power"] == Reading.missing("the device reported no finite value", "W")
+    assert seen.readings["fan"] == Reading(38.0, "%")
 
 
 def test_rows_of_before_are_read() -> None:

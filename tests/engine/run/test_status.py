@@ -1,5 +1,7 @@
+import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -7,19 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+import damaged_runs
 from accel_engine import clock
 from accel_engine.clock import boot_seconds
-from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
 from accel_engine.run.creation import assign_process
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.status import START_SECONDS
-from recorded_run import put, started
+from recorded_run import execute, put, started
 
 ENGINE = """
 import signal, sys
@@ -77,6 +81,36 @@ def test_ended_run_tells_its_outcome_though_its_process_lives(
     writer.write_event(ended(outcome))
     assert reader.info().status == outcome
     assert not reader.info().status.live
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"steps_per_second": 1.7e308, "metrics": {"loss": 1.7e308}}, {"reason": 70_000 * "x"}, {"seconds": math.inf}],
+)
+def test_extreme_values_of_its_end_hide_no_outcome(
+    directory: Path, writer: RunWriter, reader: RunReader, fields: dict[str, Any]
+) -> None:
+    writer.begin(started(run=directory.name))
+    writer.end(replace(ended(Outcome.FINISHED), **fields))
+    assert reader.info().status is Status.FINISHED
+    assert [type(event) for event in reader.poll().events] == [RunStarted, RunEnded]
+    assert math.isfinite(list_runs()[0].seconds)
+
+
+def test_damaged_fields_of_its_end_hide_no_outcome(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    writer.begin(started(run=directory.name))
+    writer.end(ended(Outcome.FINISHED))
+    with closing(sqlite3.connect(directory / "run.db")) as database, database:
+        database.execute("UPDATE event SET body = json_set(body, '$.steps', 'many') WHERE kind = 'run_ended'")
+    assert reader.info().status is Status.FINISHED
+    assert reader.poll().damaged == 1
+
+
+def test_a_damaged_event_does_not_hide_the_one_before_it(directory: Path, writer: RunWriter, reader: RunReader) -> None:
+    writer.begin(started(run=directory.name))
+    writer.write_event(PhaseChanged(time=2.0, phase=Phase.PAUSED))
+    execute(directory, "INSERT INTO event (time, kind, body) VALUES (3.0, 'phase_changed', '{')")
+    assert reader.info().status is Status.PAUSED
 
 
 def test_run_taken_up_again_is_running(directory: Path, writer: RunWriter, reader: RunReader) -> None:
@@ -186,3 +220,20 @@ def test_engine_that_ends_while_its_run_is_looked_at_is_not_called_lost(
 
     monkeypatch.setattr("accel_engine.run.lock.is_held", ends_now)
     assert reader.info().status is Status.FINISHED
+
+
+@pytest.mark.parametrize(("column", "value"), [("body", "{"), ("body", b"\0"), ("time", "later")])
+def test_a_run_whose_end_is_damaged_says_so(column: str, value: object) -> None:
+    run = damaged_runs.record()
+    damaged_runs.change(run, f"UPDATE event SET {column} = ? WHERE kind = 'run_ended'", value)
+    with closing(RunReader(run)) as reader:
+        info = reader.info()
+    assert (info.status, info.is_end_damaged) == (Status.LOST, True)
+
+
+def test_a_run_without_an_end_is_lost_for_another_reason() -> None:
+    run = damaged_runs.record()
+    damaged_runs.change(run, "DELETE FROM event WHERE kind = 'run_ended'")
+    with closing(RunReader(run)) as reader:
+        info = reader.info()
+    assert (info.status, info.is_end_damaged) == (Status.LOST, False)

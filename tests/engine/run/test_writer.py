@@ -18,9 +18,11 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
-from accel_engine.run.commands import read_answer
+from accel_engine.run.commands import Command, read_answer, withdraw
 from accel_engine.run.connection import DATABASE, connect
-from accel_engine.run.creation import assign_process, reopen
+from accel_engine.run.creation import assign_process, create_recorded, reopen
+from accel_engine.run.run_paths import LOG
+from accel_engine.run.update import Update
 from recorded_run import execute, started
 
 
@@ -34,14 +36,18 @@ def test_new_run_is_its_owners_alone(directory: Path, writer: RunWriter) -> None
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-def test_modes_hold_under_a_lax_umask() -> None:
+def test_modes_hold_under_a_lax_umask(home: Path) -> None:
     before = os.umask(0)
     try:
         directory = create(Plan())
+        recorded = create_recorded({"name": 40 * "x", "model": "", "data": ""}, "train.py")
     finally:
         os.umask(before)
+    assert recorded.name[5:] == 32 * "x"
+    assert stat.S_IMODE((recorded / LOG).stat().st_mode) == 0o600
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE((directory / DATABASE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
 def test_id_says_what_is_trained_and_starts_with_a_letter() -> None:
@@ -79,8 +85,10 @@ def test_place_that_cannot_be_made_is_told_with_what_to_do(home: Path) -> None:
     assert str(runs_directory()) in str(caught.value)
 
 
-def test_place_that_cannot_be_written_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.access", lambda *_: False)  # modes would not stop a test that root runs
+@pytest.mark.parametrize("missing", [os.W_OK, os.X_OK])
+def test_place_that_cannot_be_written_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, missing: int) -> None:
+    # Modes would not stop a test that root runs.
+    monkeypatch.setattr("os.access", lambda _, mode: not mode & missing)
     with pytest.raises(RunError, match=r"cannot write to the run directory .* ACCEL_TUI_HOME"):
         create(Plan())
 
@@ -103,7 +111,7 @@ def test_series_may_come_up_later(writer: RunWriter, reader: RunReader) -> None:
     assert second.series["gradient_norm"].tolist() == [3.0]
 
 
-@pytest.mark.parametrize("name", ['x"; DROP TABLE chunk; --', "", "two words", "1st"])
+@pytest.mark.parametrize("name", ['x"; DROP TABLE main.chunk; --', "", "two words", "1st"])
 def test_series_name_that_is_no_name_is_refused(writer: RunWriter, name: str) -> None:
     with pytest.raises(ValueError, match="is not a valid series name"):
         writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0], name: [1.0]})
@@ -182,6 +190,26 @@ def test_what_was_asked_of_a_dead_engine_is_not_obeyed_by_the_next(directory: Pa
     assert not answered[0]
 
 
+def test_a_withdrawn_command_is_not_obeyed(directory: Path, writer: RunWriter) -> None:
+    writer.begin()
+    pause, stop = request(directory, "pause"), request(directory, "stop")
+    (_, second) = writer.commands()
+    assert withdraw(directory, pause)
+    assert writer.commands() == [second]
+    assert read_answer(directory, pause) == (False, "withdrawn")
+    writer.answer(second, obeyed=True, answer="stopping")
+    assert not withdraw(directory, stop)
+    assert read_answer(directory, stop) == (True, "stopping")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("stop", "stop"), ("stop_now", "stop without checkpoint"), ("learning_rate", "learning rate")],
+)
+def test_a_command_says_who_sent_it(name: str, words: str) -> None:
+    assert Command(1, 0.0, "ann@box", name).origin == f"{words} requested by ann@box"
+
+
 def test_unknown_command_is_refused(directory: Path) -> None:
     with pytest.raises(ValueError, match="known: stop, stop_now"):
         request(directory, "explode")
@@ -205,7 +233,12 @@ def test_run_that_is_being_trained_cannot_be_reopened(directory: Path, writer: R
     writer.begin()
     with pytest.raises(RunError, match="already being trained"):
         reopen(directory, Plan())
-    request(directory, "pause")  # the database is not left locked
+    with pytest.raises(RunError, match=f"already being trained by process {os.getpid()}"):
+        assign_process(directory, 1)
+    pause = request(directory, "pause")  # the database is not left locked
+    writer.close()
+    reopen(directory, Plan())
+    assert read_answer(directory, pause) == (False, "the engine had exited")
 
 
 def test_samples_keep_values_and_reasons(writer: RunWriter, reader: RunReader) -> None:
@@ -258,7 +291,7 @@ def test_many_threads_write_while_many_readers_read(
 
 def test_failed_write_does_not_block_the_next(directory: Path, writer: RunWriter, reader: RunReader) -> None:
     with closing(connect(directory)) as other:
-        other.execute("CREATE TRIGGER refuse BEFORE INSERT ON sample BEGIN SELECT RAISE(ABORT, 'full'); END")
+        other.execute("CREATE TRIGGER main.refuse BEFORE INSERT ON sample BEGIN SELECT RAISE(ABORT, 'full'); END")
         with pytest.raises(RunError, match="full"):
             writer.write_samples([Sample(0.0, "cpu:0")])
         other.execute("DROP TRIGGER refuse")
@@ -329,7 +362,7 @@ def test_only_whole_chunks_are_read_back(writer: RunWriter) -> None:
 
 
 def test_a_run_without_its_tables_is_an_error_in_words(directory: Path) -> None:
-    execute(directory, "DROP TABLE chunk")
+    execute(directory, "DROP TABLE main.chunk")
     with pytest.raises(RunError, match="cannot write the run"):
         RunWriter(directory)
 
@@ -347,3 +380,25 @@ def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> 
     with pytest.raises(RunError, match="closed"):
         writer.write_chunk(0, 0.0, 1.0, {"loss": [0]})
     assert [event.message for event in reader.poll().events] == ["the last"]
+
+
+@pytest.mark.parametrize(
+    ("first_step", "started", "ended"),
+    [(5_000_000_000, 1.0, 2.0), (-1, 1.0, 2.0), (0, -1.0, 2.0), (0, 1.0, 1e12), (0, math.nan, 2.0)],
+)
+def test_what_no_reader_would_take_is_not_written(
+    writer: RunWriter, reader: RunReader, first_step: int, started: float, ended: float
+) -> None:
+    with pytest.raises(RunError, match=r"cannot write 2 steps|a run has times"):
+        writer.write_chunk(first_step, started, ended, {"loss": [1.0, 2.0]})
+    with pytest.raises(RunError, match="cannot write 0 steps from 0: a chunk has 1 to 16,777,216 steps"):
+        writer.write_chunk(0, 1.0, 2.0, {"loss": []})
+    with pytest.raises(RunError, match="a run has times"):
+        writer.write_event(Warned(time=-5.0, message="early"))
+    assert reader.poll() == Update()
+    assert reader.find_damaged() == 0
+
+
+def test_the_last_steps_that_a_run_can_have_are_read_again(writer: RunWriter, reader: RunReader) -> None:
+    writer.write_chunk((1 << 32) - 2 - (1 << 10), 1.0, 2.0, {"loss": [1.0, 2.0]})
+    assert [chunk.first_step for chunk in reader.poll().chunks] == [(1 << 32) - 2 - (1 << 10)]

@@ -33,7 +33,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_are_executed_in_order_before_the_end() -> None:
-    disk, writer = Disk(), PatientWriter(pytest.fail)
+    disk, writer = Disk(), PatientWriter(pytest.fail, lambda _: None)
     for number in range(100):
         writer.put(disk.write(number), size=1)
     writer.finish()
@@ -46,7 +46,7 @@ def test_what_does_not_fit_in_memory_is_counted(
 ) -> None:
     monkeypatch.setattr(patient_writer, "MAX_BYTES", 10)
     disk, reports = Disk(full=True), list[str]()
-    writer = PatientWriter(reports.append)
+    writer = PatientWriter(reports.append, lambda _: None)
     for number, size in enumerate((6, 6, 0, 4)):
         writer.put(disk.write(number), size)
     wait_until(lambda: disk.tries > 3, "another try")
@@ -63,7 +63,7 @@ def test_what_does_not_fit_in_memory_is_counted(
 def test_it_gives_up_some_time_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_writer, "GIVE_UP_SECONDS", 0.0)
     disk, reports = Disk(full=True), list[str]()
-    writer = PatientWriter(reports.append)
+    writer = PatientWriter(reports.append, lambda _: None)
     writer.put(disk.write(0))
     writer.finish()
 
@@ -80,7 +80,7 @@ def test_a_write_that_is_refused_stops_no_other() -> None:
         raise ValueError("arrays differ in length")
 
     reports = list[str]()
-    writer = PatientWriter(reports.append)
+    writer = PatientWriter(reports.append, lambda _: None)
     writer.put(mistaken)
     writer.put(too_large, 1, refused.append)
     writer.put(disk.write(1))

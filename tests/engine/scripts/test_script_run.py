@@ -1,5 +1,6 @@
 """The run of a script on disk."""
 
+import shutil
 from contextlib import closing
 from typing import Any
 
@@ -112,3 +113,22 @@ def test_a_warning_is_in_the_log_and_in_the_run(run: ScriptRun, reports: Reports
     assert reports == ["oh no"]
     assert [warned.message for warned in all_of(run, Warned)] == ["oh no"]
     assert len(all_of(run, RunStarted)) == 1
+
+
+def test_a_script_whose_run_is_deleted_is_recorded_in_another_directory(run: ScriptRun) -> None:
+    former = run.directory
+    steps(run, 0, 3.0)
+    run.flush()
+    shutil.rmtree(former)
+
+    displaced = run.heartbeat()
+
+    assert displaced.startswith(f"its directory {former} was deleted; the script goes on, and is recorded as run ")
+    assert run.directory == former.with_name(f"{former.name}-saved")
+    assert run.heartbeat() == ""
+    steps(run, 1, 2.0)
+    update, status = read(run)
+    assert ([chunk.first_step for chunk in update.chunks], status) == ([0, 1], Status.RUNNING)
+    run.end(Outcome.FINISHED, "")
+    assert read(run)[1] is Status.FINISHED
+    assert not former.exists()

@@ -118,7 +118,7 @@ class Gym:
             directory = run
             reopen(directory, plan)
         first = latest_checkpoint(directory)
-        writer = RunWriter(directory)
+        writer = RunWriter(directory, waits=True)
         writer.rewind(first)
         writer.begin()
         mailbox = CommandMailbox()

@@ -36,7 +36,7 @@ def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) 
         table = json.loads(head)
         (pooling,) = (layer for layer in table["layers"] if layer["kind"] == "GlobalMaxPooling2D")
         pooling["kind"] = "AttentionPooling"
-        connection.execute("UPDATE inside SET head = ? WHERE name = 'layers'", (json.dumps(table),))
+        connection.execute("UPDATE main.inside SET head = ? WHERE name = 'layers'", (json.dumps(table),))
     change = "layer AttentionPooling is now GlobalMaxPooling2D"
     ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
     assert ended.outcome is Outcome.FAILED

@@ -240,7 +240,7 @@ def test_a_run_killed_while_it_stopped_early_stops_at_once(gym: Gym, tmp_path: P
     trained = overfitting(gym)
     copy = copied(trained, tmp_path)
     with closing(connect(copy)) as database:
-        database.execute("DELETE FROM event WHERE kind = 'run_ended'")
+        database.execute("DELETE FROM main.event WHERE kind = 'run_ended'")
 
     resumed = gym.train(EARLY, run=copy)
 

@@ -176,6 +176,19 @@ def test_a_new_learning_rate_is_used_on_continue(gym: Gym) -> None:
     assert resumed.all(LearningRateChanged)[-1].learning_rate == 0.2
 
 
+def test_a_new_learning_rate_is_scaled_once_and_replaces_only_the_planned_one(gym: Gym) -> None:
+    plan = PLAN.replace(
+        optimizer="sgd", learning_rate=0.1, strategy="mirrored", virtual_cpus=2, rate_scaling="linear", validation="off"
+    )
+    directory = gym.train(plan, at={2: [("stop",)]}).directory
+    changed = plan.replace(learning_rate=0.2)
+    commands = ({4: [("stop",)]}, {6: [("stop",)]}, {8: [("learning_rate", 0.3), ("stop",)]}, {})
+
+    continued = [gym.train(changed, at=some, run=directory).all(LearningRateChanged)[-1] for some in commands]
+
+    assert [event.learning_rate for event in continued] == [0.4, 0.4, 0.3, 0.3]
+
+
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
 def test_a_run_continues_under_another_strategy(gym: Gym, precision: str) -> None:
     plan = PLAN.replace(precision=precision)

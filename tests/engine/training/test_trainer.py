@@ -7,7 +7,9 @@ import pytest
 
 from accel_engine.events import (
     CheckpointSaved,
+    DevicesFound,
     EpochEnded,
+    LearningRateChanged,
     ModelBuilt,
     Outcome,
     Phase,
@@ -15,8 +17,10 @@ from accel_engine.events import (
     RunEnded,
     Validated,
     Warned,
+    WorkCounted,
 )
 from accel_engine.plan import Plan
+from accel_engine.run.run_paths import MODEL
 from accel_engine.training.checkpoints import run_saver
 
 from .conftest import Gym
@@ -30,13 +34,22 @@ def test_a_run_writes_all_events(gym: Gym) -> None:
 
     built = trained.only(ModelBuilt)
     assert (built.steps_per_epoch, built.global_batch, built.dropped_examples) == (5, 256, 1437 - 5 * 256)
-    assert [event.phase for event in trained.all(PhaseChanged)][:3] == [Phase.BUILDING, Phase.TRACING, Phase.TRAINING]
-    assert [event.step for event in trained.all(EpochEnded)] == [5, 10]
-    assert [event.step for event in trained.all(Validated)] == [5, 10]
-    assert [event.step for event in trained.all(CheckpointSaved)] == [5, 10]
-    assert trained.ended.outcome is Outcome.FINISHED
-    assert trained.ended.steps == len(trained.series["loss"]) == 10
-    assert isinstance(trained.events[-1], RunEnded)
+    ends = [Phase.TRAINING, EpochEnded, Phase.VALIDATING, Validated, Phase.CHECKPOINTING, CheckpointSaved]
+    assert [event.phase if isinstance(event, PhaseChanged) else type(event) for event in trained.events] == [
+        *(Phase.BUILDING, DevicesFound, ModelBuilt, LearningRateChanged),
+        *(Phase.TRACING, WorkCounted, *ends, *ends, RunEnded),
+    ]
+    for kind in (EpochEnded, Validated, CheckpointSaved):
+        assert [(event.epoch, event.step) for event in trained.all(kind)] == [(1, 5), (2, 10)]
+    assert not any(event.by_command for event in trained.all(Validated))
+    ended = trained.ended
+    assert (ended.outcome, ended.reason, ended.hint, ended.model_step) == (Outcome.FINISHED, "", "", None)
+    assert (ended.steps, ended.epochs, len(trained.series["loss"])) == (10, 2, 10)
+    steps = sum(event.seconds for event in trained.all(EpochEnded))
+    assert ended.seconds > steps + sum(event.seconds for event in trained.all(Validated)) > steps
+    later = trained.chunks[1:]  # the first one is a warm-up
+    seconds = sum(chunk.ended - chunk.started for chunk in later)
+    assert ended.steps_per_second == pytest.approx(sum(chunk.count for chunk in later) / seconds, rel=1e-2)
 
 
 @pytest.mark.parametrize(("share", "steps"), [(math.inf, [5, 10, 15, 20]), (1e-9, [5, 20])])
@@ -59,12 +72,17 @@ def test_an_epochs_metrics_are_the_means_of_its_steps(gym: Gym) -> None:
     assert trained.ended.metrics["loss"] == second.metrics["loss"]
 
 
-def test_a_nan_loss_causes_one_warning(gym: Gym) -> None:
+def test_a_nan_loss_causes_one_warning_and_no_checkpoint(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(optimizer="sgd", learning_rate=1e20, validation="off"))
 
     assert trained.ended.outcome is Outcome.FINISHED
-    (warning,) = trained.all(Warned)
-    assert "is NaN or infinite" in warning.message
+    of_loss, of_checkpoint, of_model = (warning.message for warning in trained.all(Warned))
+    assert "is NaN or infinite" in of_loss
+    assert "no checkpoint is saved, as " in of_checkpoint
+    assert "is not finite after step 5: there is none to continue from" in of_checkpoint
+    assert "is not finite after step 10: the model is not saved" in of_model
+    assert trained.all(CheckpointSaved) == []
+    assert not (trained.directory / MODEL).exists()
     assert math.isnan(trained.series["loss"][-1])
 
 

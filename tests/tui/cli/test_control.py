@@ -2,6 +2,8 @@ import threading
 
 import pytest
 
+from accel_engine.events import Outcome
+from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_tui.cli import control
 
@@ -57,14 +59,24 @@ def test_no_wait_returns_at_once(run_command, new_run):
     engine.writer.close()
 
 
-def test_no_answer_in_time_is_told(run_command, new_run, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "told", "left"),
+    [
+        ("pause last", "; pause is withdrawn: send it again later", []),
+        ("checkpoint last", ", and answers after that", ["checkpoint"]),
+        ("stop last", ", and answers after that", ["stop"]),
+    ],
+)
+def test_no_answer_in_time_is_told(run_command, new_run, monkeypatch, words, told, left):
     monkeypatch.setattr(control, "PATIENCE", 0.05)
     engine = new_run()
     engine.begin()
-    result = run_command("pause last")
+    result = run_command(words)
+    commands = [command.name for command in engine.writer.commands()]
     engine.writer.close()
     assert result.status == 1
-    assert "has not answered" in result.err
+    assert f"has not answered in 0 seconds: its engine may be building or tracing the model{told}" in result.err
+    assert commands == left
 
 
 def test_a_run_that_ends_without_an_answer_is_told(run_command, new_run):
@@ -117,3 +129,41 @@ def test_a_wrong_question_is_told(run_command, new_run, words, said):
     result = run_command(words)
     assert result.status == 2
     assert said in result.err
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "words"),
+    [
+        (Outcome.STOPPED, 0, "stopped, by a signal, as the disk took no command"),
+        (None, 1, "stopped, but could not write that: it is lost after its last step"),
+    ],
+)
+def test_a_stop_by_a_signal_is_followed_to_the_end(run_command, new_run, monkeypatch, outcome, status, words):
+    engine = new_run()
+    engine.begin()
+
+    def send(directory, name, argument):
+        assert (directory, name) == (engine.directory, "stop")
+        if outcome:
+            engine.end(outcome)
+        else:
+            engine.writer.close()
+        return 0
+
+    monkeypatch.setattr(control, "request", send)
+    result = run_command("stop last")
+    assert result.status == status
+    assert words in result.out + result.err
+
+
+def test_a_run_that_waits_for_the_disk_takes_only_stop(run_command, new_run, monkeypatch):
+    monkeypatch.setattr(control, "PATIENCE", 0.0)
+    engine = new_run()
+    engine.begin()
+    engine.writer.show_problem(DiskProblem.FULL)
+    pause, stop = run_command("pause last"), run_command("stop last")
+    commands = [command.name for command in engine.writer.commands()]
+    engine.writer.close()
+    assert (pause.status, stop.status, commands) == (1, 1, ["stop"])
+    assert "disk full: waiting for space: pause has to wait; only stop works until then; it was not sent" in pause.err
+    assert "seconds: disk full: waiting for space, and answers after that" in stop.err

@@ -116,6 +116,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "rename": (("RUN", HOSTILE[:30]), ("RUN", HOSTILE * 2)),
     "note": (("RUN", HOSTILE), ("RUN", HOSTILE * 40)),
     "tag": (("RUN", HOSTILE), ("RUN", "fine")),
+    "repair": (("RUN",), (f"no {HOSTILE}",)),
     "rm": (("RUN",), (f"no {HOSTILE}",), ("OTHER", "--yes")),
     **dict.fromkeys(("stop", "pause", "resume", "checkpoint"), (("RUN",), (f"no {HOSTILE}",))),
     "set": (("RUN", "--learning-rate", "1"), ("RUN", "--learning-rate", HOSTILE)),
@@ -268,5 +269,5 @@ def test_a_file_of_a_run_that_has_a_strange_name_of_its_own_is_named_in_ascii(ru
     directory = home / "runs" / "odd\udcff\x1b[2J"
     make_run().directory.rename(directory)
     with closing(connect(directory)) as connection:
-        connection.execute("DELETE FROM event")
+        connection.execute("DELETE FROM main.event")
     assert r"\udcff" in clean(run_command("runs"))

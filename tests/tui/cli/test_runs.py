@@ -6,6 +6,7 @@ import pytest
 from accel_engine.events import Outcome, RunStarted, Worker, WorkersMet
 from accel_engine.run import RunWriter
 from accel_engine.run.connection import connect
+from accel_engine.run.disk_problem import DiskProblem
 
 
 def test_no_runs_yet(run_command):
@@ -51,7 +52,7 @@ def test_a_run_that_cannot_be_read_says_why(run_command, new_run):
     engine = new_run()
     engine.train()
     connection = connect(engine.directory)
-    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command("runs")
     assert "unreadable" in result.lines[1]
@@ -123,3 +124,14 @@ def test_a_home_that_cannot_be_written_is_told(run_command, monkeypatch, tmp_pat
     assert result.status == 0
     assert "cannot be written" in result.out
     assert "Start one" not in result.out
+
+
+def test_a_run_that_waits_for_the_disk_is_told(run_command, new_run):
+    engine = new_run()
+    engine.begin()
+    engine.writer.show_problem(DiskProblem.FULL)
+    assert run_command("runs").lines[-1] == f"{engine.directory.name}: disk full: waiting for space"
+    assert json.loads(run_command("runs --json").out)["waiting"] == "disk full"
+    engine.writer.show_problem(None)
+    assert "waiting" not in run_command("runs").out
+    assert json.loads(run_command("runs --json").out)["waiting"] == ""

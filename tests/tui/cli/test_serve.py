@@ -23,10 +23,10 @@ from accel_tui.cli import serve, web_server
 )
 def test_who_could_reach_it_is_said_unless_only_this_machine_could(run_command, monkeypatch, host, near):
     served = []
-    monkeypatch.setattr(web_server, "serve", lambda host, port, tell: served.append((host, port)))
+    monkeypatch.setattr(web_server, "serve", lambda host, port, allowed, tell: served.append((host, port, allowed)))
     monkeypatch.setattr("getpass.getuser", lambda: "somebody")
-    told = run_command(f"serve --host {host} --port 8123")
-    assert (told.status, served) == (0, [(host, 8123)])
+    told = run_command(f"serve --host {host} --port 8123 --allow-host a.b --allow-host c")
+    assert (told.status, served) == (0, [(host, 8123, ("a.b", "c"))])
     assert serve.is_loopback(host) is near
     if near:
         assert not told.err
@@ -50,6 +50,13 @@ def test_a_port_that_is_taken_is_said(run_command):
     assert told.err == (
         f"accel-tui: port {port} of 127.0.0.1 is already in use; choose another port, or --port 0 for any free port\n"
     )
+
+
+@pytest.mark.parametrize("name", ["http://a", "a:80", "", "a b", "*"])
+def test_only_names_of_hosts_can_be_allowed(run_command, name):
+    told = run_command(f"serve --port 0 --allow-host '{name}'")
+    assert told.status == 2
+    assert told.err.startswith(f"accel-tui: --allow-host: {name} is not the name of a host")
 
 
 def test_an_address_of_another_machine_is_said(run_command):

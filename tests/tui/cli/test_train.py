@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine import network_namespace
 from accel_engine.errors import FieldValue
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
 from accel_engine.launch import engine_process
@@ -275,6 +276,23 @@ def test_detach_prints_the_id_and_leaves(engines, run_command):
     assert (result.status, result.out) == (0, engines.started[0].name + "\n")
     engines.wait()
     assert status_of(engines.started[0]) is Status.FINISHED
+
+
+def test_workers_whose_ports_can_be_reached_are_warned_of_before_they_start(engines, run_command, monkeypatch):
+    def train(*options):
+        told = run_command(" ".join(("train --strategy multi-worker --local-workers 2 --detach", *options)))
+        engines.wait()
+        return told
+
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "not allowed here")
+    told = train()
+    assert told.status == 0
+    assert told.err.startswith("accel-tui: warning: ")
+    assert "can run code as you" in told.err
+    assert "not allowed here" in told.err
+    monkeypatch.setattr(network_namespace, "why_not", str)
+    assert not train().err
+    assert "--isolate-workers is off" in train("--isolate-workers off").err
 
 
 def test_a_failed_run_says_why_and_what_to_do(engines, run_command):

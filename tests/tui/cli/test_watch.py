@@ -6,6 +6,7 @@ import pytest
 
 from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
+from accel_engine.run.disk_problem import DiskProblem
 from accel_tui.cli.event_text import means
 
 
@@ -102,7 +103,7 @@ def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
     from accel_engine.run.connection import connect
 
     connection = connect(engine.directory)
-    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     result = run_command(f"watch {engine.directory}")
     assert result.status == 1
@@ -130,3 +131,21 @@ def test_the_workers_that_train_together_are_told(no_terminal, run_command, new_
 
 def test_the_loss_comes_first_whatever_order_a_script_has_its_metrics_in() -> None:
     assert means({"accuracy": 0.5, "loss": 0.25, "mae": 1.5}) == "loss 0.2500  accuracy 0.5000  mae 1.5000"
+
+
+def test_a_wait_for_the_disk_is_told_once(no_terminal, run_command, new_run, wait_until):
+    engine = new_run(epochs=1)
+    engine.begin()
+    engine.writer.show_problem(DiskProblem.READ_ONLY)
+
+    def go_on():
+        engine.writer.show_problem(None)
+        engine.epoch(1)
+        engine.end()
+
+    later = threading.Timer(0.5, go_on)
+    later.start()
+    result = run_command(f"watch {engine.directory.name}")
+    later.join()
+    assert result.err == "accel-tui: read-only disk: waiting to write again\n"
+    assert result.status == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import data
+from accel_engine import data, network_namespace
 from accel_engine.data import DataOptions
 from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
@@ -112,6 +112,16 @@ def test_uneven_shares_and_long_epochs_warn() -> None:
     assert plan_preview.warnings(form.evaluate({}, CPU), COUNTED) == ()
 
 
+def test_workers_whose_ports_can_be_reached_warn(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"strategy": "multi-worker", "local_workers": "2"}
+    monkeypatch.setattr(network_namespace, "why_not", str)
+    assert plan_preview.warnings(form.evaluate(texts, CPU), COUNTED) == ()
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "not allowed here")
+    (warned,) = plan_preview.warnings(form.evaluate(texts, CPU), COUNTED)
+    assert "can run code as you" in warned
+    assert warned.endswith("not allowed here")
+
+
 CHIP = Device("tpu:0", "tpu", "TPU v3")
 
 
@@ -150,3 +160,9 @@ def test_plain_float32_goes_without_saying() -> None:
 def test_what_was_chosen_is_said_in_words() -> None:
     names = [fact.name for fact in plan_preview.choice_rows(form.evaluate({"data": "x"}, CPU))]
     assert names == ["model", "strategy"]
+
+
+def test_more_than_the_disk_has_free_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel_engine.run.disk_space.free_bytes", lambda _: 1 << 20)
+    (warning,) = plan_preview.warnings(form.evaluate({}, CPU), COUNTED)
+    assert warning.endswith("on the disk, which has 1.0 MiB free: training waits when it is full")

@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
+from accel_engine.run.disk_problem import DiskProblem
 from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, monitor_of, ordered, title_of
 
 
@@ -94,3 +96,22 @@ def test_the_best_run_comes_first_whether_high_or_low_is_better() -> None:
     assert monitor_of(run("a", monitor="loss", best=1.0), 12) == "loss"
     assert monitor_of(run("a", monitor="validation_root_mean_squared_error", best=1.0), 12) == "val root me…"
     assert monitor_of(run("a", monitor="validation_loss"), 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("problem", "shown"),
+    [
+        (None, "● running"),
+        (DiskProblem.FULL, "● disk full"),
+        (DiskProblem.QUOTA, "● disk quot…"),
+        (DiskProblem.READ_ONLY, "● read-only…"),
+        (DiskProblem.IO, "● disk I/O …"),
+    ],
+)
+def test_the_status_says_what_a_run_waits_for(problem: DiskProblem | None, shown: str) -> None:
+    waiting = run("a", Status.RUNNING)
+    assert waiting.info is not None
+    waiting = replace(waiting, info=replace(waiting.info, waiting=problem))
+    column = COLUMNS[TITLES.index("status")]
+    assert column.text(waiting, 0.0) == shown
+    assert len(shown) <= column.width

@@ -6,6 +6,7 @@ from typing import Any
 from accel_engine.events import DevicesFound, PartStarted, TensorFlowDevice
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
+from accel_engine.run.disk_problem import DiskProblem
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.parts import Part
@@ -128,3 +129,11 @@ def test_what_only_some_runs_or_only_validations_have_is_found() -> None:
     ]
     assert compared_series_names([side("a", state=state) for state in states]) == ["loss", "d_loss", "f1_score"]
     assert compared_series_names([]) == ["loss"]
+
+
+def test_a_run_that_waits_for_its_disk_has_that_for_a_status() -> None:
+    waiting = side("a")
+    assert waiting.run.info
+    waiting = replace(waiting, run=replace(waiting.run, info=replace(waiting.run.info, waiting=DiskProblem.IO)))
+    (status,) = [row for row in compare([waiting, side("b")]).results if row.label == "status"]
+    assert status.texts == ("disk I/O error", "finished")

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from accel_engine.run.diagnostics import Diagnostics, SequenceReport, ValidationReport
 from accel_engine.run.diagnostics.views import Tokens
+from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.media import Text
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from tui.example_reports import binary, language_model
@@ -56,3 +57,13 @@ def test_a_run_that_is_gone_keeps_what_was_read(tmp_path: object) -> None:
     assert found.diagnostics is before.diagnostics
     assert not found.live
     assert found.problem
+
+
+def test_a_wait_for_the_disk_is_said_until_it_ends() -> None:
+    engine = FakeEngine().begin().build().train(10)
+    engine.writer.show_problem(DiskProblem.FULL)
+    waiting = read_diagnostics(engine.directory, DiagnosticsReading())
+    assert (waiting.live, waiting.problem) == (True, "disk full: waiting for space")
+    engine.writer.show_problem(None)
+    assert read_diagnostics(engine.directory, waiting).problem == ""
+    engine.close()

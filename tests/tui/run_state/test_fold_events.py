@@ -364,6 +364,8 @@ def test_when_each_step_ended_and_what_its_learning_rate_was_is_known_also_after
     again = (started(2), LearningRateChanged(time=0.0, step=2, learning_rate=0.3))
     state = apply_update(state, Update(events=again, chunks=(chunk(2, [1], started=300.0),)))
     assert state.learning_rates == ((0, 0.1), (2, 0.3))
+    state = apply_update(state, Update(events=(LearningRateChanged(time=0.0, step=2, learning_rate=0.4),)))
+    assert state.learning_rates == ((0, 0.1), (2, 0.4))  # a step has one
     assert state.step_end_times.means.tolist() == [100.5, 101, 301]
 
 

@@ -52,6 +52,14 @@ def test_of_an_older_run_the_changes_are_drawn_that_it_told() -> None:
     assert state.learning_rate == 0.1
 
 
+def test_a_step_has_the_rate_that_was_set_last() -> None:
+    state = after(RunState(), told(0, 0.5), told(2, 0.1), told(2, 0.3), chunks=(steps(0, 4),))
+    assert state.learning_rates == ((0, 0.5), (2, 0.3))
+    assert drawn(state) == [0.5, 0.5, 0.3, 0.3]
+    state = after(state, resumed(2), told(2, 0.2), chunks=(steps(2, 2),))
+    assert state.learning_rates == ((0, 0.5), (2, 0.2))
+
+
 def test_a_run_that_an_older_program_began_is_drawn_from_both() -> None:
     state = after(RunState(), told(0, 0.5), told(1, 0.4), chunks=(steps(0, 3),))
     state = after(state, resumed(3), told(3, 0.25), chunks=(steps(3, 2, 0.25),))

@@ -111,7 +111,7 @@ def test_an_engine_that_dies_without_a_word_is_lost(wait_until: Wait) -> None:
 def test_a_newer_format_is_refused_in_words(engine: FakeEngine) -> None:
     engine.begin()
     connection = connect(engine.directory)
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
+    connection.execute("UPDATE main.meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     connection.close()
     with following(engine.directory) as watched:
         watched.thread.join(120)
@@ -148,7 +148,7 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
     for _ in range(3000):
         engine.train(10, seconds=0.001)
         engine.writer._database.execute(
-            "INSERT INTO sample (time, device, readings) VALUES (0, 'cpu:0', '{\"utilization\": [5.0, \"%\"]}')"
+            "INSERT INTO main.sample (time, device, readings) VALUES (0, 'cpu:0', '{\"utilization\": [5.0, \"%\"]}')"
         )
     engine.end()
     with following(engine.directory) as watched:

@@ -95,10 +95,10 @@ def test_what_cannot_be_read_is_passed_over_until_it_can(chief: FakeEngine) -> N
     worker.begin()
     (chief.directory / WORKERS / "2").mkdir()
     connection = connect(worker.directory)
-    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     follower = WorkerFollower(chief.directory)
     assert follower.poll() == {}
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION,))
+    connection.execute("UPDATE main.meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION,))
     assert follower.poll().keys() == {"worker 1"}
     connection.close()
     worker.close()

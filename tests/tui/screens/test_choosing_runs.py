@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -49,7 +50,7 @@ def made() -> Callable[..., Path]:
             engine.close()
         write_annotations(engine.directory, lambda _: annotations or Annotations())
         connection = connect(engine.directory)
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
+        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
         connection.close()
         return engine.directory
 
@@ -170,6 +171,18 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
         assert list_runs()[0].info.name == "better"  # type: ignore[union-attr]
 
 
+async def test_what_is_typed_right_after_enter_is_not_saved(made: Callable[..., Path]) -> None:
+    made(Plan(), None)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
+        for key, character in (("a", "a"), ("enter", "\r"), ("b", "b")):
+            pilot.app.post_message(Key(key, character))  # all at once, as pasted keys come
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
+        await until(pilot, lambda: list_runs()[0].info.name == "a", "the name")  # type: ignore[union-attr]
+
+
 async def test_all_that_are_chosen_are_tagged_at_once(made: Callable[..., Path]) -> None:
     for labels in (Annotations(tags=("old",)), Annotations("named", tags=("kept",))):
         made(Plan(), annotations=labels)
@@ -270,7 +283,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
 ) -> None:
     written_last, newest = made(Plan(seed=1)), made(Plan(seed=2))
     connection = connect(written_last)
-    connection.execute("UPDATE meta SET value = value WHERE key = 'created'")
+    connection.execute("UPDATE main.meta SET value = value WHERE key = 'created'")
     connection.close()
     os.utime(newest / "run.db", (1000.0, 1000.0))
     monkeypatch.setattr(runs_table, "FIRST", 1)

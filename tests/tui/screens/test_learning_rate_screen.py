@@ -2,7 +2,8 @@
 
 import pytest
 from textual.app import App
-from textual.widgets import Label
+from textual.events import Key
+from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
 from accel_tui.screens.learning_rate_screen import LearningRateScreen, parse_rate
@@ -42,6 +43,19 @@ async def test_the_dialog_says_what_comes_of_it_and_returns_it() -> None:
         assert "0.0005" in str(verdict.content)
         await pilot.press("enter")
         assert answers == [pytest.approx(5e-4)]
+
+
+async def test_what_is_typed_right_after_enter_is_not_set() -> None:
+    app = App[None]()
+    answers: list[float | None] = []
+    async with app.run_test() as pilot:
+        app.push_screen(LearningRateScreen(1e-3), answers.append)
+        await pilot.pause()
+        for key, character in (("f", "f"), ("enter", "\r"), ("backspace", "\x7f"), ("1", "1")):
+            app.post_message(Key(key, character))  # all at once, as pasted keys come
+        await pilot.pause()
+        assert app.screen.query_one(Input).value == "1"
+        assert not answers
 
 
 async def test_escape_changes_nothing() -> None:

@@ -194,7 +194,7 @@ async def test_where_there_is_only_ascii_images_are_shades_too(engine: FakeEngin
 
 
 async def test_a_damaged_item_says_so_and_others_are_shown(engine: FakeEngine) -> None:
-    execute(engine.directory, "UPDATE media SET body = x'00' WHERE kind = 'image' AND step = 30")
+    execute(engine.directory, "UPDATE main.media SET body = x'00' WHERE kind = 'image' AND step = 30")
     async with logged(engine) as pilot:
         await pilot.press("down")
         await shows(pilot, "samples  step 30, 4 of 4", "'samples' of step 30 is damaged")

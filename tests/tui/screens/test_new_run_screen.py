@@ -546,9 +546,10 @@ async def test_fields_that_only_some_data_needs_are_there_for_that_data_only(hou
         assert not built_in & {"target", "features", "window", "split", "task", "last_batch"}
         screen_of(pilot).form.set("data", str(houses))
         await shows(pilot, "Columns", "target, features, ignore, kinds", "val split")
-        table = set(screen_of(pilot).form.relevant)
-        assert table > built_in - {"augmentation"}
-        assert not table & {"window", "horizon", "group", "tokenizer", "image_size"}
+        await until(  # once the table has been looked at
+            pilot, lambda: set(screen_of(pilot).form.relevant) > built_in - {"augmentation"}, "the fields of a table"
+        )
+        assert not set(screen_of(pilot).form.relevant) & {"window", "horizon", "group", "tokenizer", "image_size"}
         await shows(pilot, "Time series", "time")
         screen_of(pilot).form.set("time", "id")
         screen_of(pilot).form.go_to("time")

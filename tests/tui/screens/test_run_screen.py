@@ -177,7 +177,7 @@ async def test_phases_are_shown_before_there_are_steps(engine: FakeEngine) -> No
 
 async def test_a_newer_run_is_refused_in_words(engine: FakeEngine) -> None:
     connection = connect(engine.directory)
-    connection.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
+    connection.execute("UPDATE main.meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     connection.close()
     async with opened(engine.directory) as pilot:
         await shows(pilot, "newer accel-tui")

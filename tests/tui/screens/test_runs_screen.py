@@ -44,7 +44,7 @@ def made() -> Callable[..., Path]:
         if outcome:
             engine.close()
         connection = connect(engine.directory)
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'created'", (time.time() - age,))
+        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - age,))
         connection.close()
         return engine.directory
 
@@ -68,7 +68,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
     live = made(Plan(name="now"))
     newer = made(Plan(model="resnet20"), Outcome.FINISHED)
     connection = connect(newer)
-    connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
+    connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     async with StubApp().run_test(size=size) as pilot:
         await open_runs(pilot)

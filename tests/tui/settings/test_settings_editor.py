@@ -1,5 +1,6 @@
 """One setting of the settings file is written, and nothing else is touched."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ def test_the_line_is_put_where_it_belongs(tmp_path: Path, before: str | None, af
     save_setting(file, "theme", "nord")
     assert file.read_text() == after
     assert [path.name for path in file.parent.iterdir()] == ["settings.toml"]
+
+
+def test_new_settings_are_private_under_any_umask_and_old_ones_stay_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "there" / "settings.toml"
+    before = os.umask(0)
+    try:
+        save_setting(file, "theme", "nord")
+        assert [oct(path.stat().st_mode & 0o777) for path in (file.parent, file)] == ["0o700", "0o600"]
+        file.chmod(0o640)
+        save_setting(file, "theme", "dracula")
+        assert file.stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("text", ["them = 3\n", "theme = \n"])

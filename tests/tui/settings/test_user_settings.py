@@ -1,15 +1,18 @@
 """Reading the settings file: what holds, and what is said of what is wrong."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.fields import PlanFields
 from accel_tui.settings import settings_paths, user_settings
-from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError
+from accel_tui.settings.settings_editor import save_setting
+from accel_tui.settings.user_settings import SETTINGS, Settings, SettingsError, read
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
 
@@ -92,7 +95,7 @@ def test_a_file_that_cannot_be_read_says_why(file: Path, monkeypatch: pytest.Mon
     with pytest.raises(SettingsError, match="is not UTF-8: invalid start byte at byte 9"):
         user_settings.load()
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file.parent))
-    with pytest.raises(SettingsError, match="cannot be read: Is a directory"):
+    with pytest.raises(SettingsError, match="cannot be read: it is a directory"):
         user_settings.load()
 
 
@@ -186,3 +189,30 @@ def test_a_source_says_the_nearest_place() -> None:
     source = replace(user_settings.SettingSource(), path=Path("s.toml"), lines={"plan": 3})
     assert source.at("plan.epochs", "x") == "s.toml:3: x"
     assert source.at("theme", "x") == "s.toml: x"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rates.frames = " + "9" * 5000, ":1: a number has more than 4,300 digits"),
+        ("x = " + "[" * 100_000, ": tables or lists are nested more than 20 deep"),
+        (".".join("a" * 50_000) + " = 1", ":1: a name has more than 20 parts"),
+        ("theme = '" + "x" * 300_000 + "'", ": cannot be read: it is larger than 256 KiB"),
+        ("[keys]\nrun = [" + "1," * 50_000 + "]", '…: must be a key, e.g. "ctrl+x"'),
+        ("rates = [" + "1," * 50_000 + "]", "…: must be a table"),
+    ],
+)
+def test_huge_numbers_names_and_nesting_are_explained_in_a_line(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    _, errors = read(path)
+    assert expected in "\n".join(errors)
+    assert len("\n".join(errors)) < 600
+
+
+def test_settings_are_in_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "settings.toml")
+    _, errors = read(tmp_path / "settings.toml")
+    assert errors == [f"{tmp_path / 'settings.toml'}: cannot be read: it is a pipe, not a file"]
+    with pytest.raises(UsageError, match="it is a pipe, not a file; add it yourself"):
+        save_setting(tmp_path / "settings.toml", "theme", "nord")

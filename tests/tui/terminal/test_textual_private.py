@@ -1,6 +1,7 @@
 """What the program needs of Textual beside its public names, and what happens without it."""
 
 import pytest
+from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 from textual.css.query import NoMatches
 from textual.screen import Screen
@@ -90,3 +91,10 @@ async def test_what_is_missing_of_a_widget_that_stays_is_an_error() -> None:
     with pytest.raises(NoMatches):
         async with FrameApp().run_test() as pilot:
             await pilot.app.screen.mount(_Wanting())
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[0;0;1000000000000R", "\x1b[1114112u"], ids=["too large", "no character"])
+def test_a_key_whose_number_is_no_character_is_ignored(sequence: str) -> None:
+    parser = XTermParser()
+    keys = [*parser.feed(sequence), *parser.feed("a")]
+    assert [getattr(key, "character", None) for key in keys] == ["a"]

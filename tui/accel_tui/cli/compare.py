@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable_line
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
+from accel_tui.formatting.damage import left_out
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison
 from accel_tui.run_list.comparison import compare as compare_runs
@@ -41,7 +43,11 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     if len(directories) < 2:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
-    comparison = compare_runs([_read_run(directory) for directory in directories])
+    compared = [_read_run(directory) for directory in directories]
+    comparison = compare_runs(compared)
+    for each in compared:
+        if each.state.damaged:
+            print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.id)}")
     if as_json:
         write_json(_to_json(comparison), default=list)
         return
@@ -57,7 +63,8 @@ def _read_run(directory: Path) -> ComparedRun:
     if run.info is None:
         raise RunError(f"run {run.id} cannot be compared: {run.problem}")
     with closing(RunReader(directory, max_samples=0, max_buckets=CAPACITY, past_phases=False)) as reader:
-        return ComparedRun(run, apply_update(RunState(info=run.info), reader.poll()))
+        state = apply_update(RunState(info=run.info), reader.poll())
+        return ComparedRun(run, replace(state, damaged=reader.find_damaged()))
 
 
 def _line(row: ComparedRow) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import SPECS
-from accel_engine.run import RunReader, Status, find, request
-from accel_engine.run.commands import read_answer
+from accel_engine.run import RunInfo, RunReader, Status, find, request
+from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_tui.cli.output import write
 
@@ -26,6 +26,9 @@ _ACTIONS = {
     "learning_rate": "change the learning rate",
 }
 """What a command does, where its name does not say it."""
+
+_WITHDRAWN = ("pause", "resume", "learning_rate")
+"""Commands that an engine does not obey once nobody waits for the answer: by then they would surprise."""
 
 _run = click.argument("run")
 _wait = click.option("--wait/--no-wait", default=True, help="Wait for the answer of the engine.  [default: --wait]")
@@ -77,7 +80,7 @@ def pause(run: str, wait: bool) -> int:
 def resume(run: str, wait: bool) -> int:
     """Ask the engine to resume; of an ended run, name the command that continues it."""
     directory = find(run)
-    status = _status(directory)
+    status = _info(directory).status
     if not status.live:
         advice = (
             f"use accel-tui continue {directory.name} to continue from its last checkpoint"
@@ -117,16 +120,18 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
     if not wait:
         write(f"{directory.name}: {name.replace('_', ' ')} requested")
         return 0
+    if not command_id:
+        return _wait_for_stop(directory)
     deadline = time.monotonic() + PATIENCE
     while (reply := read_answer(directory, command_id)) is None:
-        status = _status(directory)
-        if not status.live and read_answer(directory, command_id) is None:
-            raise RunError(f"run {directory.name} ended before it answered: it is {status}")
+        info = _info(directory)
+        if not info.status.live and read_answer(directory, command_id) is None:
+            raise RunError(f"run {directory.name} ended before it answered: it is {info.status}")
         if time.monotonic() > deadline:
-            raise RunError(
-                f"run {directory.name} has not answered in {PATIENCE:.0f} seconds: its engine may be building or "
-                "tracing the model, and answers after that"
-            )
+            if name not in _WITHDRAWN:
+                raise RunError(f"{_silent(info)}, and answers after that")
+            if _withdrawn(info, command_id, name):
+                raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} is withdrawn: send it again later")
         time.sleep(INTERVAL)
     obeyed, message = reply
     if not obeyed:
@@ -135,6 +140,33 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
     return 0
 
 
-def _status(directory: Path) -> Status:
+def _wait_for_stop(directory: Path) -> int:
+    """Wait for an engine that was stopped by a signal, as its disk took no command; return the status for the shell."""
+    deadline = time.monotonic() + PATIENCE
+    while (info := _info(directory)).status.live:
+        if time.monotonic() > deadline:
+            raise RunError(_silent(info, "stopped"))
+        time.sleep(INTERVAL)
+    if info.status is Status.LOST:
+        raise RunError(f"run {directory.name} stopped, but could not write that: it is lost after its last step")
+    write(f"{directory.name}: {info.status}, by a signal, as the disk took no command")
+    return 0
+
+
+def _silent(info: RunInfo, done: str = "answered") -> str:
+    """That an engine has not done what it was asked to, and why that may be."""
+    why = info.waiting.waiting if info.waiting else "its engine may be building or tracing the model"
+    return f"run {info.id} has not {done} in {PATIENCE:.0f} seconds: {why}"
+
+
+def _withdrawn(info: RunInfo, command_id: int, name: str) -> bool:
+    """Withdraw a command; whether it had no answer in the meantime."""
+    try:
+        return withdraw(info.directory, command_id)
+    except RunError as error:
+        raise RunError(f"{_silent(info)}; {name.replace('_', ' ')} may be obeyed later: {error}") from error
+
+
+def _info(directory: Path) -> RunInfo:
     with closing(RunReader(directory)) as reader:
-        return reader.info().status
+        return reader.info()

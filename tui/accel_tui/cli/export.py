@@ -11,7 +11,8 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.run import RunReader, find
-from accel_tui.cli.output import write
+from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.formatting.damage import left_out
 
 EPILOG = """\b
 Formats:
@@ -96,6 +97,7 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
         with closing(RunReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
+            _tell_damaged(source)
         return
     with replacing(path) as temporary:
         if file_format == "parquet":
@@ -103,6 +105,7 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
             with closing(RunReader(directory)) as source:
                 write_parquet(source, table, temporary)
+                _tell_damaged(source)
             return
         with temporary.open("w", encoding="utf-8", newline="") as stream:
             _write(file_format, table, directory, stream)
@@ -113,4 +116,11 @@ def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> Non
 
     with closing(RunReader(directory)) as source:
         write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
-    stream.flush()
+        stream.flush()
+        _tell_damaged(source)
+
+
+def _tell_damaged(source: RunReader) -> None:
+    """Say on standard error how many records are missing in the output."""
+    if damaged := source.find_damaged():
+        print_to_stderr(left_out(damaged, source.directory.name))

@@ -10,7 +10,8 @@ from accel_engine.run import RunInfo, RunReader, Status, Update
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.formatting.lost_runs import how_lost
+from accel_tui.formatting.damage import left_out
+from accel_tui.formatting.lost_runs import DISPLACED, how_lost
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -58,7 +59,7 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended = 0, None
+    steps, ended, waiting = 0, None, None
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -69,31 +70,42 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
             view.show(update, info)
             if not info.status.live:
                 break
-            for message in interrupts.escalate(info) if interrupts else ():
+            messages = [*(interrupts.escalate(info) if interrupts else ())]
+            if info.waiting and info.waiting is not waiting:
+                messages.append(info.waiting.waiting)
+            waiting = info.waiting
+            for message in messages:
                 view.clear()
                 print_to_stderr(message)
             time.sleep(INTERVAL)
         if info.status is Status.LOST:
             view.lost(info, steps)
+        damaged = reader.find_damaged()
     finally:
         view.clear()
+    if damaged:
+        print_to_stderr(left_out(damaged, info.id))
     if info.status is Status.LOST:
         print_to_stderr(_lost_message(info, steps))
     elif info.status is Status.FAILED and ended:
         print_to_stderr(_failed_message(info, ended))
-    elif info.status is Status.STOPPED and interrupts and not info.script:
+    elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_displaced:
         print_to_stderr(f"continue it with: accel-tui continue {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
 
 def _failed_message(info: RunInfo, ended: RunEnded) -> str:
-    log = f"Log: {info.directory / LOG}" if info.launched or not info.script else ""
+    log = f"Log: {info.directory / LOG}" if (info.launched or not info.script) and not info.is_displaced else ""
     again = f"Run it again: {info.script}" if info.launched else ""
     lines = (f"run {info.id} failed: {ended.reason}", ended.hint, log, again)
     return "\n".join(filter(None, lines))
 
 
 def _lost_message(info: RunInfo, steps: int) -> str:
+    if info.is_displaced:
+        again = info.script or (info.plan.command() if info.plan else "")
+        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}, and {DISPLACED}: {info.directory}"]
+        return "\n".join((*lines, *([f"Run it again: {again}"] if again else ())))
     if info.script:
         lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}"]
         if info.launched:
@@ -106,7 +118,12 @@ def _lost_message(info: RunInfo, steps: int) -> str:
     if not steps and log.is_file():
         # An engine that never trained says why in its log.
         last_line = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-    lines = [f"the engine of run {info.id} exited unexpectedly after step {steps:,}", *last_line, f"Log: {log}"]
+    what = (
+        f"run {info.id}: {how_lost(info)}"
+        if info.is_end_damaged
+        else f"the engine of run {info.id} exited unexpectedly"
+    )
+    lines = [f"{what} after step {steps:,}", *last_line, f"Log: {log}"]
     if latest_checkpoint(info.directory):
         lines.append(f"Continue from the last checkpoint: accel-tui continue {info.id}")
     elif info.plan:

@@ -38,6 +38,8 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
     if missing := [str(path) for path in images if not path.exists()]:
         raise UsageError(f"no such file: {', '.join(missing)}")
     predictions = predict_images(directory, [file for path in images for file in _files(path)], top)
+    for note in predictions.notes:
+        print_to_stderr(note)
     readable = [prediction for prediction in predictions.images if not prediction.problem]
     if as_json:
         for prediction in predictions.images:

@@ -28,6 +28,7 @@ COMMANDS = {
     "rename": ("accel_tui.cli.annotate:rename", "Rename a run."),
     "note": ("accel_tui.cli.annotate:note", "Add a note to a run."),
     "tag": ("accel_tui.cli.annotate:tag", "Tag a run."),
+    "repair": ("accel_tui.cli.repair:repair", "Save what is whole of a damaged run to a new run."),
     "rm": ("accel_tui.cli.rm:rm", "Delete runs."),
     "stop": ("accel_tui.cli.control:stop", "Stop a run and write a checkpoint."),
     "pause": ("accel_tui.cli.control:pause", "Pause a run."),
@@ -52,7 +53,7 @@ SECTIONS = {
     "Train": ("data", "train", "run", "continue", "cluster", "demo"),
     "View runs": ("runs", "watch", "compare", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
-    "Manage runs": ("rename", "note", "tag", "rm"),
+    "Manage runs": ("rename", "note", "tag", "repair", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),
     "This program": ("serve", "settings", "completion"),
 }

@@ -14,6 +14,7 @@ from accel_engine.text import printable_line, suggestion
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
+from accel_tui.formatting.damage import left_out
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import TITLES, SortOrder, monitor_of, ordered, title_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
@@ -87,8 +88,12 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     for run in found:
         if run.problem:
             write(f"\n{run.problem}")
+        if run.info and run.info.waiting:
+            write(f"\n{run.id}: {run.info.waiting.waiting}")
         if run.membership:
             write(f"\n{run.id} is {run.membership}")
+        if run.damaged:
+            write(f"\n{run.id}: {left_out(run.damaged, run.id)}")
 
 
 def _no_runs() -> str:
@@ -104,7 +109,7 @@ def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...
     return (
         shorten(printable_line(title_of(run)), name_width),
         str(run.status or "unreadable"),
-        numbers.ago(time.time() - run.info.created) if run.info else "",
+        numbers.ago(time.time() - run.info.created) if run.info and run.info.created else "",
         numbers.duration(run.seconds) if run.seconds else "",
         f"{run.steps:,}" if run.steps else "",
         numbers.metric(metrics["loss"]) if "loss" in metrics else "",
@@ -119,7 +124,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "run": run.id,
         "status": str(run.status) if run.status else None,
         "directory": str(run.directory),
-        "created": run.info.created if run.info else None,
+        "created": (run.info.created or None) if run.info else None,
         "seconds": round(run.seconds, 3),
         "steps": run.steps,
         "name": run.info.name if run.info else "",
@@ -133,5 +138,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "worker": run.membership.worker if run.membership else "",
         "worker_of": run.membership.run if run.membership else "",
         "reason": run.reason,
+        "waiting": str(run.info.waiting) if run.info and run.info.waiting else "",
         "problem": run.problem,
+        "damaged": run.damaged,
     }

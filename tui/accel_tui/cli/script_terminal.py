@@ -39,6 +39,7 @@ class ScriptTerminal:
         self._original: list[Any] | None = None
         self._status: int | None = None
         self._is_output_open = False
+        self._notices: list[str] = []
         self._terminal = next((fd for fd in (1, 2, 0) if os.isatty(fd)), 1)
         self._shown = {"stdout": 1, "stderr": 2, "terminal": self._terminal}
 
@@ -76,6 +77,8 @@ class ScriptTerminal:
                         self._send_keys()
         finally:
             self._release()
+            for notice in self._notices:  # not in the middle of the script's output
+                print_to_stderr(notice)
         if self._is_output_open and not os.fork():
             self._show_rest()
         return self._status
@@ -130,6 +133,8 @@ class ScriptTerminal:
                 self._claim()
             elif "exit" in values:
                 self._status, self._is_output_open = int(values["exit"]), bool(values.get("open"))
+            elif notice := values.get("notice"):
+                self._notices.append(str(notice))
             elif values.get("suspended"):
                 self._suspend()
         if not is_open and (self._status is None or self._is_output_open):

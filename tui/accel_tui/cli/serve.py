@@ -39,7 +39,14 @@ Exit status:
     show_default=True,
     help="Port to listen on; 0 for any free port.",
 )
-def serve(host: str, port: int) -> int:
+@click.option(
+    "--allow-host",
+    "allowed",
+    metavar="NAME",
+    multiple=True,
+    help="Another name by which browsers reach this machine, such as that of a reverse proxy. Repeatable.",
+)
+def serve(host: str, port: int, allowed: tuple[str, ...]) -> int:
     """Serve the dashboard to a browser.
 
     Every browser page opens its own dashboard; all show the same runs. Closing a page closes its
@@ -61,7 +68,7 @@ def serve(host: str, port: int) -> int:
         )
     from accel_tui.cli import web_server  # imports a web server, which other commands do not need
 
-    web_server.serve(host, port, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
+    web_server.serve(host, port, allowed, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
     return 0
 
 

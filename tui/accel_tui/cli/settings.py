@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from accel_engine.errors import UsageError
+from accel_engine.files import private_directory
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan.field_spec import AUTO
@@ -82,9 +83,9 @@ def init() -> None:
 
     path = settings_paths.settings_path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(template(key_bindings()))
+        private_directory(path.parent)
+        path.touch(0o600, exist_ok=False)
+        path.write_text(template(key_bindings()), encoding="utf-8")
     except FileExistsError:
         raise UsageError(f"{path} already exists") from None
     except OSError as error:

@@ -13,11 +13,12 @@ from accel_engine.devices import detect
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
-from accel_engine.plan import DEFAULTS, SPECS, Plan
+from accel_engine.plan import DEFAULTS, SPECS, Plan, isolation
 from accel_engine.plan.plan_errors import InvalidPlanError, refers_to, valid_part
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, find
+from accel_engine.run.connection import DATABASE
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
@@ -120,7 +121,7 @@ def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]
     try:
         if invalid:
             raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
-        directory = prepare_run(plan, devices)
+        directory = prepare_run(plan, devices, print_to_stderr)
     except (PlanError, InvalidPlanError) as error:
         lines = file.lines if file else {}
         found = error.errors if isinstance(error, InvalidPlanError) else (error,)
@@ -157,7 +158,8 @@ def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, pla
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    return _run_engine(prepare_continuation(find(reference), given(flags)), as_json=as_json, plain=plain, detach=detach)
+    directory = prepare_continuation(find(reference), given(flags), print_to_stderr)
+    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
@@ -167,6 +169,10 @@ def refuse_two_outputs(*chosen: bool) -> None:
 
 
 def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
+    with closing(RunReader(directory)) as reader:
+        plan = reader.info().plan
+    if plan and (warning := isolation.warning(resolve(plan, chosen=()))):
+        print_to_stderr(f"warning: {warning}")
     if detach:
         engine_process.start(directory)
         write(directory.name)
@@ -185,7 +191,8 @@ def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
                 engine.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
             return status
     except BrokenPipeError:
-        print_to_stderr(f"output closed; training continues in the background: accel-tui watch {directory.name}")
+        again = f": accel-tui watch {directory.name}" if (directory / DATABASE).is_file() else ""
+        print_to_stderr(f"output closed; training continues in the background{again}")
         raise
 
 

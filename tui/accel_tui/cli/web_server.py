@@ -1,29 +1,31 @@
 """A web server that runs one dashboard per browser page, based on textual-serve.
 
 textual-serve accepts every connection, also from other users of this machine and from pages of other sites. This
-server requires a secret in the address and the right origin.
+server checks requests (:mod:`accel_tui.cli.web_access`) and messages (:mod:`accel_tui.cli.web_messages`).
 """
 
 import asyncio
 import contextlib
 import errno
-import hmac
+import logging
 import os
 import secrets
 import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import psutil
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from accel_engine.errors import UsageError
+from accel_tui.cli.web_access import Access, add_headers
+from accel_tui.cli.web_messages import MAX_BYTES, fitting_size, forward_messages
 from accel_tui.terminal.notifications import MARKS
 
 SHUTDOWN_SECONDS = 5.0
@@ -33,9 +35,12 @@ PAGE = (Path(__file__).parent / "web_page.html").read_text(encoding="utf-8")
 
 POLICY = (
     "default-src 'self'; script-src 'self' 'nonce-{}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The content security policy: all resources from this server, no framing by other pages."""
+"""The content security policy of a page: all resources from this server, no framing by other pages."""
+
+MAX_PAGES = 16
+"""How many pages may be open; each has a process."""
 
 _DROPPED_VARIABLES = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "LC_TERMINAL", "COLORTERM", *MARKS)
 """Environment variables that describe the terminal of the server, not of the page."""
@@ -58,59 +63,64 @@ class DashboardServer(Server):
 
     Args:
         host: The address to listen on.
+        allowed: More names that requests may give the server.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, allowed: Iterable[str] = ()) -> None:
         super().__init__(f"exec {shlex.join([sys.executable, '-m', 'accel_tui'])}", host=host, title="accel-tui")
-        self.secret = secrets.token_urlsafe(16)
+        self.access = Access(host, allowed)
         self._pages: set[web.WebSocketResponse] = set()
 
     async def make_app(self) -> web.Application:
         """Create the web application."""
-        app = web.Application()
+        app = web.Application(middlewares=[self.access.check])
+        path = self.access.path
         app.add_routes(
             [
-                web.get("/", self.handle_index),
-                web.get("/ws", self.handle_websocket),
+                web.get(f"{path}/", self.handle_index),
+                web.get(f"{path}/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
-                web.static("/static", self.statics_path),
+                web.static(f"{path}/static", self.statics_path),
             ]
         )
+        app.on_response_prepare.append(add_headers)
         app.on_shutdown.append(self.on_shutdown)
         return app
+
+    async def make_runner(self) -> web.AppRunner:
+        """Create what runs the application, with no log of requests nor of malformed ones."""
+        logger = logging.getLogger(__name__)
+        logger.addFilter(_is_mistake)
+        return web.AppRunner(await self.make_app(), access_log=None, logger=logger, shutdown_timeout=SHUTDOWN_SECONDS)
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
         """Close all pages, which stops their dashboards."""
         for page in tuple(self._pages):
             await page.close()
 
-    async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Return the page; move the secret from the address to a cookie, out of the history and off the screen."""
-        if "secret" in request.query:
-            if not self._is_secret(request.query["secret"]):
-                raise self._forbidden()
-            reply = web.HTTPFound("/")
-            reply.set_cookie(_cookie(request), self.secret, httponly=True, samesite="Strict")
-            return reply
-        if not self._is_secret(request.cookies.get(_cookie(request), "")):
-            raise self._forbidden()
+    async def handle_index(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002
+        """Return the page."""
         nonce = secrets.token_urlsafe(16)
-        socket_url = f"{'wss' if request.secure else 'ws'}://{request.host}/ws"
-        headers = {
-            "Content-Security-Policy": POLICY.format(nonce),
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        }
-        text = PAGE.replace("SOCKET_URL", socket_url).replace("NONCE", nonce)
-        return web.Response(text=text, content_type="text/html", headers=headers)
+        headers = {"Content-Security-Policy": POLICY.format(nonce)}
+        return web.Response(text=PAGE.replace("NONCE", nonce), content_type="text/html", headers=headers)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Connect a page to its dashboard: keys in one direction, output in the other."""
-        same_origin = request.headers.get("Origin", "").partition("://")[2] == request.host
-        if not same_origin or not self._is_secret(request.cookies.get(_cookie(request), "")):
-            raise self._forbidden()
-        page = web.WebSocketResponse(heartbeat=15)
-        await page.prepare(request)
+        if not self.access.is_own_page(request):
+            raise web.HTTPForbidden(text="Only pages of this server may connect.\n")
+        if len(self._pages) >= MAX_PAGES:
+            raise web.HTTPServiceUnavailable(text=f"{MAX_PAGES} dashboards are open: close one of their pages.\n")
+        page = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_BYTES)
+        self._pages.add(page)
+        try:
+            await page.prepare(request)
+            await self._run_dashboard(page, request)
+        finally:
+            self._pages.discard(page)
+        return page
+
+    async def _run_dashboard(self, page: web.WebSocketResponse, request: web.Request) -> None:
+        """Run the dashboard of a page until one of them is closed."""
 
         async def close() -> None:
             await page.close()
@@ -122,67 +132,43 @@ class DashboardServer(Server):
             close=close,
             download_manager=self.download_manager,
         )
-        self._pages.add(page)
         try:
-            await dashboard.start(*(to_int(request.query.get(name, ""), default) for name, default in DEFAULT_SIZE))
-            async for message in page:
-                if message.type is web.WSMsgType.TEXT:
-                    await _forward(message.json(), page, dashboard)
+            size = (to_int(request.query.get(name, ""), default) for name, default in DEFAULT_SIZE)
+            await dashboard.start(*fitting_size(*size))
+            await forward_messages(page, dashboard)
         finally:
-            self._pages.discard(page)
             await dashboard.stop()
-        return page
-
-    def _is_secret(self, secret: str) -> bool:
-        return hmac.compare_digest(secret.encode(), self.secret.encode())
-
-    def _forbidden(self) -> web.HTTPForbidden:
-        return web.HTTPForbidden(text="Open the full address that accel-tui serve printed, including the secret.\n")
 
 
-async def _forward(message: Any, page: web.WebSocketResponse, dashboard: AppService) -> None:
-    """Forward a message of a page's script to its dashboard."""
-    match message:
-        case ["stdin", keys]:
-            await dashboard.send_bytes(keys.encode())
-        case ["resize", {"width": width, "height": height}]:
-            await dashboard.set_terminal_size(width, height)
-        case ["ping", number]:
-            await page.send_json(["pong", number])
-        case ["blur", *_]:
-            await dashboard.blur()
-        case ["focus", *_]:
-            await dashboard.focus()
-
-
-def serve(host: str, port: int, announce: Callable[[str], None]) -> None:
+def serve(host: str, port: int, allowed: Iterable[str], announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP; then stop all dashboards.
 
     Args:
         host: The address to listen on.
         port: The port; 0 for any free port.
+        allowed: More names that requests may give the server.
         announce: Called with the URL once the server listens.
 
     Raises:
-        UsageError: The server cannot listen on the address.
+        UsageError: The server cannot listen on the address, or an allowed name is not the name of a host.
     """
     for name in _DROPPED_VARIABLES:
         os.environ.pop(name, None)
     os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}  # the terminal of the page
     try:
-        asyncio.run(_serve(host, port, announce))
+        asyncio.run(_serve(host, port, allowed, announce))
     finally:
         for child in psutil.Process().children():  # those that hang; the others have exited
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
 
 
-async def _serve(host: str, port: int, announce: Callable[[str], None]) -> None:
+async def _serve(host: str, port: int, allowed: Iterable[str], announce: Callable[[str], None]) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    server = DashboardServer(host)
-    runner = web.AppRunner(await server.make_app(), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    server = DashboardServer(host, allowed)
+    runner = await server.make_runner()
     await runner.setup()
     try:
         try:
@@ -190,15 +176,15 @@ async def _serve(host: str, port: int, announce: Callable[[str], None]) -> None:
         except OSError as error:
             raise UsageError(_explain(error, host, port)) from error
         bound_port = runner.addresses[0][1]
-        announce(f"http://{_url_host(host)}:{bound_port}/?secret={server.secret}")
+        announce(f"http://{_url_host(host)}:{bound_port}/?secret={server.access.secret}")
         await stopped.wait()
     finally:
         await runner.cleanup()
 
 
-def _cookie(request: web.Request) -> str:
-    """The cookie name, one per port: browsers share the cookies of all ports of a host."""
-    return f"accel-tui-{request.host.rpartition(':')[2]}"
+def _is_mistake(record: logging.LogRecord) -> bool:
+    """Whether what is logged is an error of ours: anyone can send malformed requests."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _url_host(host: str) -> str:

@@ -2,9 +2,14 @@
 
 from accel_engine.run import RunInfo
 
+DISPLACED = "its directory was deleted, moved or replaced"
+"""Why no command finds a run any more, as a clause."""
+
 
 def how_lost(info: RunInfo | None) -> str:
-    """Which process of a lost run is gone, as a clause."""
+    """Which process of a lost run is gone, or why nobody knows, as a clause."""
+    if info and info.is_end_damaged:
+        return "the record of its end is damaged"
     if info and info.launched:
         return "the script's supervisor was killed"
     return f"the {'script' if info and info.script else 'training process'} exited unexpectedly"

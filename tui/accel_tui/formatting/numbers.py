@@ -1,5 +1,6 @@
 """Formats numbers: durations, rates, metrics, bytes, counts, FLOPs, shapes and ages."""
 
+import math
 from collections.abc import Sequence
 
 from accel_engine.text import format_metric
@@ -8,7 +9,9 @@ _BINARY = ("B", "K", "M", "G", "T")
 
 
 def duration(seconds: float) -> str:
-    """A duration, rounded to seconds: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``."""
+    """A duration, rounded to seconds: ``0:07``, ``12:34``, ``3:05:09``, ``2d 04h``; ``—`` if it is not finite."""
+    if not math.isfinite(seconds):
+        return "—"
     minutes, second = divmod(max(0, round(seconds)), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)

@@ -102,6 +102,13 @@ def monitor_of(run: RunSummary, width: int) -> str:
     return shorten("" if run.best is None else f"val {name}" if of_validation else name, width)
 
 
+def _status(run: RunSummary) -> str:
+    """The status, or the start of what a live run waits for."""
+    if run.info and run.info.waiting:
+        return shorten(run.info.waiting, 10)
+    return str(run.status or "unreadable")
+
+
 def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey | None]:
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
@@ -146,7 +153,7 @@ COLUMNS = (
     Column(
         "status",
         12,
-        lambda run, _: f"{SYMBOLS[run.status][0]} {run.status or 'unreadable'}",
+        lambda run, _: f"{SYMBOLS[run.status][0]} {_status(run)}",
         lambda run: (float(list(SYMBOLS).index(run.status)), ""),
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
@@ -188,7 +195,7 @@ COLUMNS = (
     Column(
         "created",
         8,
-        lambda run, now: numbers.ago(now - run.info.created) if run.info else "",
+        lambda run, now: numbers.ago(now - run.info.created) if run.info and run.info.created else "",
         lambda run: (run.info.created, "") if run.info else None,
         right=True,
         descending=True,

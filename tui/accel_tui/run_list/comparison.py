@@ -164,8 +164,12 @@ def _models(state: RunState, values: Mapping[str, Any]) -> dict[str, str]:
     return {"model": ", ".join(names[:_MODELS]) + (", …" if len(names) > _MODELS else "")}
 
 
+def _status(run: RunSummary) -> str:
+    return (run.info.waiting if run.info else None) or run.status or "unreadable"
+
+
 def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
-    yield _row("status", [str(compared.run.status or "unreadable") for compared in runs], str)
+    yield _row("status", [_status(compared.run) for compared in runs], str)
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
     metrics = [compared.run.metrics or {} for compared in runs]
     for name in dict.fromkeys(name for each in metrics for name in each):

@@ -92,6 +92,17 @@ class Curve:
         """
         return extended([self], values[np.newaxis])[0]
 
+    def padded(self, step: int) -> "Curve":
+        """Return the curve extended to a step with gaps, however far it is."""
+        width = self.width
+        while step - self.first_step > width * CAPACITY:
+            width *= 2
+        old = self.widened(width).buckets
+        missing = -(-(step - self.first_step) // width) - len(old.low)
+        gaps = np.full(missing, math.nan), np.full(missing, math.nan), np.zeros(missing), np.zeros(missing, np.int64)
+        joined = Statistics(*(np.concatenate(fields) for fields in zip(old, gaps, strict=True)))
+        return self.with_buckets(joined, end_step=step, width=width)
+
     def truncate(self, step: int) -> "Curve":
         """Return the curve without the steps from ``step`` on, e.g. when a run continues from an earlier checkpoint.
 

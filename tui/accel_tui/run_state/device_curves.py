@@ -68,17 +68,19 @@ class DeviceCurvesReader:
 
     def _read(self, reader: RunReader) -> bool:
         """Read some samples; returns whether there may be more."""
-        rows = reader.samples(self._last, MAX_ROWS)
+        batch = next(reader.sample_batches(self._unpacker, self._last, MAX_ROWS), None)
+        if batch is None:
+            return False
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for number, at, device, text in rows:
-            for name, reading in self._unpacker.unpack(at, device, text).readings.items():
+        self._last, samples = batch
+        for sample in samples:
+            for name, reading in sample.readings.items():
                 if reading.value is not None:
                     value = reading.value / (_GIB if reading.unit == "B" else 1)
-                    found.setdefault((name, printable(device)), []).append((at, value))
-            self._last = number
+                    found.setdefault((name, printable(sample.device)), []).append((sample.time, value))
         for key, values in found.items():
             self._traces.setdefault(key, ForwardFilledCurve()).extend(*zip(*values, strict=True))
-        return len(rows) == MAX_ROWS
+        return True
 
     def _curves(self, names: frozenset[str], step_end_times: Curve) -> DeviceCurves:
         curves: dict[str, dict[str, Curve]] = {}

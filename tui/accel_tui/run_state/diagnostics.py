@@ -11,6 +11,7 @@ from accel_engine.run.diagnostics import Diagnostics, Example, OutputReport, Seq
 from accel_engine.run.diagnostics.views import Tokens, View
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.text import printable, printable_fields
+from accel_tui.formatting.damage import left_out
 from accel_tui.run_state.logged import LoggedMedia
 
 NEWLINE = "↵"
@@ -30,7 +31,7 @@ class DiagnosticsReading:
         stamp: When its diagnostics were written.
         diagnostics: Its diagnostics; ``None`` before they are read.
         media: The images, texts and histograms that were logged; ``None`` if there are none.
-        problem: Why it cannot be read.
+        problem: Why it cannot be read, or what its engine waits for.
     """
 
     live: bool = False
@@ -55,7 +56,11 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
         if stamp != before.stamp:
             diagnostics = printable_diagnostics(read(directory))
         live = info.status.live and info.has_engine
-        return DiagnosticsReading(live, info.has_engine, latest_checkpoint(directory) > 0, stamp, diagnostics, media)
+        problem = left_out(diagnostics.damaged, directory.name) if diagnostics else ""
+        if info.waiting:
+            problem = info.waiting.waiting
+        has_checkpoint = latest_checkpoint(directory) > 0
+        return DiagnosticsReading(live, info.has_engine, has_checkpoint, stamp, diagnostics, media, problem)
     except RunError as error:
         return replace(before, live=False, has_checkpoint=False, problem=str(error))
 

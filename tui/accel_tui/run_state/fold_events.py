@@ -50,6 +50,8 @@ _LATEST: dict[type[Event], str] = {
 def apply_update(state: RunState, update: Update) -> RunState:
     """Return the state after an update; all of its text is printable."""
     state = _after_events(state, printable_fields(update.events))
+    if update.damaged > state.damaged:
+        state = replace(state, damaged=update.damaged)
     if update.step_range:
         state = _after_stretch(state, update.step_range)
     for chunks in _contiguous(update.chunks):
@@ -232,8 +234,7 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
 
 
 def _padded(curve: Curve, step: int) -> Curve:
-    """The curve extended to a step with gaps."""
-    return curve.extend(np.full(step - curve.end_step, math.nan)) if curve.end_step < step else curve
+    return curve.padded(step) if curve.end_step < step else curve
 
 
 def _without_results_after(state: RunState, step: int) -> RunState:

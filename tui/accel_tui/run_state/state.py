@@ -59,6 +59,7 @@ class RunState:
         workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
         workers: States of the other workers by name, without steps; only those whose runs are visible from here.
         model: File of the trained model; ``None`` while the run is live or if there is none.
+        damaged: Number of damaged records that are left out.
     """
 
     info: RunInfo | None = None
@@ -95,6 +96,7 @@ class RunState:
     workers_met: events.WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
     model: Path | None = None
+    damaged: int = 0
 
     @property
     def live(self) -> bool:
@@ -105,6 +107,11 @@ class RunState:
     def now(self) -> float:
         """Time by the clock of the run's events, in seconds since the Unix epoch; unaffected by clock changes."""
         return self.info.now() if self.info else clock.now()
+
+    @property
+    def is_displaced(self) -> bool:
+        """Whether its directory was deleted, moved or replaced: no command finds the run."""
+        return self.info is not None and self.info.is_displaced
 
     @property
     def lost(self) -> bool:
@@ -155,10 +162,14 @@ class RunState:
 
     @property
     def steps_per_second(self) -> float | None:
-        """Steps per second: the average of an ended run, else the recent rate; ``None`` if not measured."""
+        """Steps per second: the average of an ended run, else the recent rate.
+
+        ``None`` if not measured, and while the run waits for the disk.
+        """
         if self.ended and self.has_ended and not self.is_engine_starting:
             return self.ended.steps_per_second or None
-        return None if self.is_engine_starting or self.is_between_parts else self.step_rate.rate
+        waits = self.live and self.info is not None and self.info.waiting
+        return None if self.is_engine_starting or self.is_between_parts or waits else self.step_rate.rate
 
     @property
     def is_launched(self) -> bool:

@@ -115,8 +115,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def on_mount(self) -> None:
         """Read the diagnostics now and periodically."""
         self._update_tabs()
-        self._read(self.reading)
-        self.set_interval(POLL_SECONDS, lambda: self._read(self.reading))
+        self._read()
+        self.set_interval(POLL_SECONDS, self._read)
 
     def on_unmount(self) -> None:
         """Cancel a validation in progress."""
@@ -158,7 +158,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     async def action_quit(self) -> None:
         """Quit as the run screen below does, which may ask first."""
-        await self.app.run_action("quit", self.app.screen_stack[-2])
+        screens = self.app.screen_stack
+        await self.app.run_action("quit", screens[screens.index(self) - 1])
 
     def watch_reading(self, before: DiagnosticsReading, reading: DiagnosticsReading) -> None:
         """Show new diagnostics, and update the status line and the keys."""
@@ -245,7 +246,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def _finish_validation(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
-        self._read(self.reading)
+        self._read()
 
     def _notify_failure(self, problem: str) -> None:
         self.notify(problem, severity="error", markup=False)
@@ -265,8 +266,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
         about.update(words)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="look")
-    def _read(self, before: DiagnosticsReading) -> None:
-        self.call_later(self._take_reading, read_diagnostics(self.directory, before))
+    def _read(self) -> None:
+        # The last reading is no argument: Textual describes a worker by all its arguments, and repr() takes long.
+        self.call_later(self._take_reading, read_diagnostics(self.directory, self.reading))
 
     @work(thread=True, exit_on_error=False, group="request")
     def _request(self) -> None:

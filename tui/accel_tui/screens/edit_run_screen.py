@@ -1,6 +1,6 @@
 """Dialog that edits a run's name, note and tags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -76,19 +76,21 @@ class EditRunScreen(ModalScreen[Change | None]):
                 yield LineInput(" ".join(labels.tags), placeholder="paper baseline", id="tags", compact=True)
             yield Label(HINT, id="verdict")
 
-    def _change(self) -> Change:
-        fields = {field.id: field.value for field in self.query(Input)}
-        words = str(fields["tags"]).replace(",", " ").split()
+    def _fields(self) -> dict[str, str]:
+        return {str(field.id): field.value for field in self.query(Input)}
+
+    def _change(self, fields: Mapping[str, str]) -> Change:
+        words = fields["tags"].replace(",", " ").split()
         if len(self._question.ids) > 1:
             apply_tag_changes((), words)
             return tuple(words)
-        return Annotations(validate_name(str(fields["name"])), validate_note(str(fields["note"])), validate_tags(words))
+        return Annotations(validate_name(fields["name"]), validate_note(fields["note"]), validate_tags(words))
 
     @on(Input.Changed)
     def _validate(self) -> None:
         verdict = self.query_one("#verdict", Label)
         try:
-            self._change()
+            self._change(self._fields())
         except UsageError as error:
             verdict.set_classes("wrong")
             verdict.update(Content(str(error)))
@@ -96,10 +98,17 @@ class EditRunScreen(ModalScreen[Change | None]):
             verdict.set_classes("")
             verdict.update(HINT)
 
-    @on(Input.Submitted)
     def action_save(self) -> None:
         """Return the new annotations if they are valid."""
+        self._save(self._fields())
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        # Keys that came with enter may have changed the field since.
+        self._save(self._fields() | {str(event.input.id): event.value})
+
+    def _save(self, fields: Mapping[str, str]) -> None:
         try:
-            self.dismiss(self._change())
+            self.dismiss(self._change(fields))
         except UsageError:
             self.app.bell()

@@ -84,11 +84,17 @@ class LearningRateScreen(ModalScreen[float | None]):
             verdict.set_classes("")
             verdict.update(_hint(rate))
 
-    @on(Input.Submitted, "#rate")
     def action_set(self) -> None:
         """Return the learning rate if it is valid."""
+        self._set(self.query_one("#rate", Input).value)
+
+    @on(Input.Submitted, "#rate")
+    def _submit(self, event: Input.Submitted) -> None:
+        self._set(event.value)  # keys that came with enter may have changed the field since
+
+    def _set(self, text: str) -> None:
         try:
-            self.dismiss(parse_rate(self.query_one("#rate", Input).value, self._current))
+            self.dismiss(parse_rate(text, self._current))
         except UsageError:
             self.app.bell()
 

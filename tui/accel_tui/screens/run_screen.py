@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerState
 from accel_engine.events import CommandAnswered
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable
+from accel_tui.formatting.lost_runs import DISPLACED
 from accel_tui.host import host_of
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
@@ -33,6 +34,7 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.run.damage_line import DamageLine
 from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.progress_line import ProgressLine
@@ -125,12 +127,13 @@ class RunScreen(DirtyRegionScreen):
         self._loop = asyncio.get_running_loop()
         self._follow()  # reads the run while the widgets are made
         yield RunTitle()
-        yield PhaseLine().data_bind(RunScreen.pending_commands)
+        yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
         yield ProgressLine()
         yield WorkerSummary()
+        yield DamageLine()
         yield RunOutcome().data_bind(RunScreen.problem)
         with Horizontal(id="middle"):
-            yield RunCharts()
+            yield RunCharts().data_bind(RunScreen.problem)
             with VerticalScroll(id="details", can_focus=False):
                 yield RunDetails()
                 yield WorkerList()
@@ -205,7 +208,7 @@ class RunScreen(DirtyRegionScreen):
     @on(Worker.StateChanged)
     def _show_failure(self, event: Worker.StateChanged) -> None:
         if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = printable(f"cannot read run {self.directory.name}: {event.worker.error}")
+            self.problem = printable(f"run {self.directory.name} cannot be read: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Update the widgets, and notify of warnings, answers and the end."""
@@ -292,7 +295,7 @@ class RunScreen(DirtyRegionScreen):
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""
         self.notify(
-            f"Show it again: accel-tui watch {self.directory.name}",
+            f"But {DISPLACED}" if self.state.is_displaced else f"Show it again: accel-tui watch {self.directory.name}",
             title=f"The run {after_detach(self.state)}",
             markup=False,
         )

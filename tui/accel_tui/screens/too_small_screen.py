@@ -16,16 +16,22 @@ def is_too_small(size: Size) -> bool:
 
 
 class TooSmallScreen(ModalScreen[None]):
-    """Shows the required terminal size; the app removes it once the terminal is large enough."""
+    """Shows the required terminal size, until the terminal is large enough."""
 
     DEFAULT_CSS = """
-    TooSmallScreen { align: center middle; background: $background; }
+    /* In two columns, a scrollbar would come and go with each layout: beside it no text needs it. */
+    TooSmallScreen { align: center middle; background: $background; overflow: hidden; }
     TooSmallScreen Static { width: auto; max-width: 100%; height: auto; text-align: center; }
     """
 
     def compose(self) -> ComposeResult:
         """Compose a centred text."""
         yield Static(markup=False)
+
+    def on_screen_resume(self) -> None:
+        """Close if the terminal became large enough while another screen, opened meanwhile, covered this one."""
+        if not is_too_small(self.app.size):
+            self.dismiss()
 
     def on_resize(self, event: Resize) -> None:
         """Show the current and the required size."""

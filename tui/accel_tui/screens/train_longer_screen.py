@@ -62,11 +62,17 @@ class TrainLongerScreen(ModalScreen[int | None]):
             text = f"{total - self._run.trained:,} more, {numbers.counted(total, 'epoch')} in total"
             verdict.update(Content.from_markup(HINT, text=text))
 
-    @on(Input.Submitted, "#epochs")
     def action_train(self) -> None:
         """Return the number of epochs if it is valid."""
+        self._train(self.query_one("#epochs", Input).value)
+
+    @on(Input.Submitted, "#epochs")
+    def _submit(self, event: Input.Submitted) -> None:
+        self._train(event.value)  # keys that came with enter may have changed the field since
+
+    def _train(self, text: str) -> None:
         try:
-            self.dismiss(parse_epochs(self.query_one("#epochs", Input).value, self._run))
+            self.dismiss(parse_epochs(text, self._run))
         except UsageError:
             self.app.bell()
 

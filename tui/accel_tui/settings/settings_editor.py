@@ -11,7 +11,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from accel_engine.errors import UsageError
-from accel_engine.files import replacing
+from accel_engine.files import private_directory, replacing
 from accel_tui.settings.user_settings import read
 
 
@@ -29,15 +29,16 @@ def save_setting(file: Path, name: str, value: str) -> None:
     advice = f"add it yourself: {tomlkit.dumps({name: value}).strip()}"
     file = file.resolve()
     try:
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        if text and (errors := read(file)[1]):
+        if file.exists() and (errors := read(file)[1]):
             raise UsageError(f"{errors[0]}; {advice}")
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
         expected = tomllib.loads(text) | {name: value}
         changed = next((each for each in _edits(text, name, value) if _has_values(each, expected)), None)
         if changed is None:
             raise UsageError(f"{file}: {name} cannot be changed automatically here; {advice}")
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private_directory(file.parent)
         with replacing(file) as temporary:
+            temporary.touch(file.stat().st_mode & 0o777 if file.exists() else 0o600)
             temporary.write_text(changed, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}; {advice}") from error

@@ -2,21 +2,21 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import PlanError, UsageError, first_errors, show_value
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
 from accel_engine.plan.field_needs import NoEffectError, valid_fields
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.plan_errors import valid_part
-from accel_engine.plan.source_lines import explain_toml_error, toml_lines
+from accel_engine.plan.source_lines import toml_lines
+from accel_engine.plan.source_text import SourceError, parse_toml, read_source
 from accel_engine.text import suggestion
 from accel_tui.settings.old_key_ids import MERGED_KEY_IDS, OLD_KEY_IDS
 from accel_tui.settings.setting_source import SettingSource
@@ -42,7 +42,7 @@ class SettingsError(UsageError):
 
     def __init__(self, errors: Sequence[str]) -> None:
         self.errors = tuple(sorted(errors, key=_line))
-        super().__init__("\n".join(["the settings have errors", *self.errors]))
+        super().__init__("\n".join(["the settings have errors", *first_errors(self.errors)]))
 
 
 def _setting(name: str, default: Any, doc: str, kind: type, **spec: Any) -> Any:
@@ -136,19 +136,16 @@ def read(file: Path) -> tuple[Settings, list[str]]:
     """Read a settings file; return its valid settings and its errors."""
     source = SettingSource(file)
     try:
-        text = file.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
+        text = read_source(file)
+        values = parse_toml(text, 'theme = "nord"')
     except FileNotFoundError:
         if os.environ.get(SETTINGS_VARIABLE):
             return Settings(source=source), [f"{file}: no such file (set by {SETTINGS_VARIABLE})"]
         return Settings(source=source), []
     except OSError as error:
         return Settings(source=source), [f"{file}: cannot be read: {error.strerror}"]
-    except UnicodeDecodeError as error:
-        return Settings(source=source), [f"{file}: is not UTF-8: {error.reason} at byte {error.start}"]
-    except tomllib.TOMLDecodeError as error:
-        line, message = explain_toml_error(error, text, 'theme = "nord"')
-        return Settings(source=source), [f"{file}:{line}: {message}"]
+    except SourceError as error:
+        return Settings(source=source), [error.at(file)]
     lines = toml_lines(text)
     lines = {f"keys.{new}": lines[f"keys.{old}"] for old, new in OLD_KEY_IDS.items() if f"keys.{old}" in lines} | lines
     source = SettingSource(file, lines)
@@ -189,7 +186,8 @@ def _table(values: dict[str, Any], name: str, source: SettingSource, errors: lis
     table = values.pop(name, {})
     if isinstance(table, dict):
         return table
-    errors.append(source.at(name, f"{name} = {table!r}: must be a table: put its settings below a [{name}] header"))
+    reason = f"must be a table: put its settings below a [{name}] header"
+    errors.append(source.at(name, f"{name} = {show_value(table)}: {reason}"))
     return {}
 
 
@@ -251,7 +249,7 @@ def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], a
             keys[whole] = ",".join("comma" if key.strip() == "," else key.strip() for key in listed)
         else:
             allowed = 'must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'
-            errors.append(source.at(f"keys.{whole}", f"{whole} = {value!r}: {allowed}"))
+            errors.append(source.at(f"keys.{whole}", f"{whole} = {show_value(value)}: {allowed}"))
     return keys
 
 

@@ -5,8 +5,10 @@ If this version of Textual lacks one, Textual paints in its own way.
 
 # ruff: noqa: SLF001 (for that reason)
 
-from collections.abc import Iterable, Iterator
+import codecs
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import signature
 from traceback import walk_tb
 from typing import Any, Self
@@ -22,12 +24,17 @@ from textual._compositor import (
 )
 from textual._compositor import LayoutUpdate as LayoutUpdate
 from textual._context import active_message_pump
+from textual._xterm_parser import XTermParser
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
+from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key
 from textual.geometry import Region, Size
+from textual.keys import Keys
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
@@ -230,6 +237,14 @@ class FrameApp(App[None]):
         covers = bool(self._screen_stack) and self.screen.styles.background.a == 1
         return [] if covers else super()._background_screens
 
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen on top, but not because of a screen that is closed: Enter may come twice."""
+        pump = active_message_pump.get(None)
+        nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else ()
+        if any(isinstance(node, Screen) and node not in self.screen_stack for node in nodes):
+            return AwaitComplete()
+        return super().pop_screen()
+
     def _handle_exception(self, error: Exception) -> None:
         if isinstance(error, NoMatches | MountError) and self._is_leaving(_failing_pump(error, self)):
             self.log.debug("missed while it was taken away", error)
@@ -263,6 +278,31 @@ def bind(node: DOMNode, binding: Binding) -> None:
 def bindings_of(node: DOMNode, key: str) -> list[Binding]:
     """The bindings of a key of a single node, with the user's keys applied."""
     return node._bindings.key_to_bindings.get(key, [])
+
+
+def _replacing_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """The incremental decoder of an encoding that replaces bytes which it cannot decode."""
+    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+
+
+# A byte that is not UTF-8, as a terminal with another encoding sends, would end Textual's thread of input, and the app.
+linux_driver.getincrementaldecoder = _replacing_decoder  # type: ignore[attr-defined,assignment]
+
+
+def _ignoring_impossible_keys(parse: Callable[[XTermParser, str], list[Key] | None]) -> Callable[..., list[Key] | None]:
+    """Parse a key of the Kitty protocol; one that Textual ignores where its number is no character's."""
+
+    def parse_key(self: XTermParser, sequence: str) -> list[Key] | None:
+        try:
+            return parse(self, sequence)
+        except (OverflowError, ValueError):
+            return [Key(Keys.Ignore, sequence)]
+
+    return parse_key
+
+
+# Such a number would end Textual's thread of input, and the app, too.
+XTermParser._parse_extended_key = _ignoring_impossible_keys(XTermParser._parse_extended_key)  # type: ignore[assignment,method-assign]
 
 
 class DisconnectSafeDriver(LinuxDriver):

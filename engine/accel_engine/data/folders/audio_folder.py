@@ -12,7 +12,7 @@ from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.audio_folder_scan import scan_audio_folder, wrong_rate
 from accel_engine.data.folders.class_dataset import read_classes
 from accel_engine.data.folders.wav_header import read_wav_header
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, UnreadableError
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -39,6 +39,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         shape=(samples, 1),
         dtype=np.float32,
         explain=partial(_explain, rate=rate),
+        check=read_wav_header,
         sample_rate=rate,
     )
 
@@ -55,4 +56,4 @@ def _explain(path: str, rate: int) -> None:
     header = read_wav_header(Path(path))
     if header.rate != rate:
         raise DataError(wrong_rate(path, header.rate, rate))
-    raise DataError(f"cannot read the sound {path}: it ends too early")
+    raise UnreadableError(f"cannot decode the sound {path}")

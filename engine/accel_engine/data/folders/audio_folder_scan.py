@@ -6,6 +6,7 @@ from dataclasses import replace
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import Column, DatasetEntry
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
+from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.headers import read_headers
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
 from accel_engine.data.folders.wav_header import read_wav_header
@@ -20,7 +21,8 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         PlanError: The window is invalid, or the split does not fit.
     """
     folder, samples, rate = scan_audio_folder(entry, options)
-    surveyed = survey_of_classes(entry, folder, (samples, 1), "float32", "audio")
+    unreadable = unreadable_note(folder.files, read_wav_header, options)
+    surveyed = survey_of_classes(entry, folder, (samples, 1), "float32", "audio", unreadable)
     sound = Column(
         "audio", "audio", "input", detail=f"{samples} samples, {samples / rate:.3g} s at {rate} samples per second"
     )
@@ -41,7 +43,7 @@ def scan_audio_folder(entry: DatasetEntry, options: DataOptions) -> tuple[ClassF
     if options.window is not None and options.window < 1:
         raise PlanError("window", options.window, "must be a number of samples")
     folder = scan_class_folder(entry, options, AUDIO_SUFFIXES, "WAV files")
-    headers = read_headers([file for split in folder.splits if split for file in split.files], read_wav_header, options)
+    headers = read_headers(folder.files, read_wav_header, options)
     (rate, _), *others = Counter(header.rate for _, header in headers).most_common()
     if others:
         file, header = next((file, header) for file, header in headers if header.rate != rate)

@@ -10,8 +10,10 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.class_folder import ClassFiles, ClassFolder
 from accel_engine.data.folders.file_array import FileArray
+from accel_engine.data.folders.file_check import Check
 from accel_engine.data.folders.read_splits import read_splits
 from accel_engine.data.parallel_decoder import Decode, ParallelDecoder
+from accel_engine.files import regular
 
 
 def read_classes(
@@ -25,6 +27,7 @@ def read_classes(
     dtype: npt.DTypeLike,
     explain: Callable[[str], object],
     convert: Callable[[npt.NDArray[Any]], Any] = lambda decoded: decoded,
+    check: Check = regular,
     **attributes: Any,
 ) -> Dataset:
     """Read the files of a folder.
@@ -39,6 +42,7 @@ def read_classes(
         dtype: Its type; ``object`` for text.
         explain: Raises a ``DataError`` with the reason why a file cannot be decoded.
         convert: Converts decoded files, ``[files, ...]``, to rows.
+        check: Checks a file before it is first decoded.
         attributes: Further attributes of the dataset.
 
     Raises:
@@ -49,9 +53,9 @@ def read_classes(
     def lazy(part: ClassFiles | None) -> Split | None:
         if part is None:
             return None
-        return Split(FileArray(part.files, decoder, shape, dtype, explain, convert), part.labels)
+        return Split(FileArray(part.files, decoder, shape, dtype, explain, convert, check), part.labels)
 
-    splits, notes = read_splits([lazy(part) for part in folder.splits], options, progress)
+    splits, warnings = read_splits([lazy(part) for part in folder.splits], options, progress)
     train, validation, test = splits
     assert train is not None  # noqa: S101 (a folder has training files)
     return Dataset(
@@ -62,6 +66,7 @@ def read_classes(
         class_names=folder.class_names,
         task="classification",
         kind=entry.kind,
-        notes=(*folder.notes, *notes),
+        notes=folder.notes,
+        warnings=tuple(warnings),
         **attributes,
     )

@@ -64,6 +64,11 @@ class ClassFolder:
         """The three splits."""
         return [self.train, self.validation, self.test]
 
+    @property
+    def files(self) -> list[str]:
+        """The files of all splits."""
+        return [file for split in self.splits if split for file in split.files]
+
 
 def scan_class_folder(
     entry: DatasetEntry, options: DataOptions, suffixes: Sequence[str], noun: str, ignored: Sequence[str] = ()
@@ -175,7 +180,12 @@ def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def survey_of_classes(
-    entry: DatasetEntry, folder: ClassFolder, shape: tuple[int, ...], dtype: str, input_kind: str
+    entry: DatasetEntry,
+    folder: ClassFolder,
+    shape: tuple[int, ...],
+    dtype: str,
+    input_kind: str,
+    unreadable: tuple[str, ...],
 ) -> DatasetEntry:
     """Complete an entry with the counts of a folder.
 
@@ -185,6 +195,7 @@ def survey_of_classes(
         shape: Shape of an input.
         dtype: Its type.
         input_kind: What an input is, such as ``image``.
+        unreadable: A note about files that cannot be read.
     """
     splits = [split for split in folder.splits if split is not None]
     spec = ArraySpec(shape, dtype)
@@ -197,7 +208,7 @@ def survey_of_classes(
         examples=len(folder.train),
         validation_examples=len(folder.validation) if folder.validation is not None else 0,
         test_examples=len(folder.test) if folder.test is not None else 0,
-        notes=(*entry.notes, *folder.notes),
+        notes=(*entry.notes, *folder.notes, *unreadable),
         kind=entry.kind,
         task="classification",
         spec=Batch(spec, ArraySpec((), "int32")),

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from accel_engine.data.data_options import DataOptions, or_skip
+from accel_engine.data.data_options import DataOptions, is_skipped, or_skip
 from accel_engine.errors import DataError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def read_headers(files: Sequence[str], read: Callable[[Path], T], options: DataO
         try:
             headers.append((files[row], read(Path(files[row]))))
         except DataError as error:
-            if options.invalid_examples == "fail":
+            if not is_skipped(error, options):
                 raise or_skip(error) from error
             problem = error
     if problem and not headers:

@@ -13,8 +13,9 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.class_dataset import read_classes
 from accel_engine.data.folders.image_folder_scan import scan_image_folder
+from accel_engine.data.folders.image_header import is_whole, read_header
 from accel_engine.data.pixel_scaling import PIXELS
-from accel_engine.errors import DataError
+from accel_engine.errors import UnreadableError
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -38,6 +39,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         shape=shape,
         dtype=np.uint8,
         explain=lambda path: decode(Path(path)),
+        check=is_whole,
         value_range=PIXELS,
     )
 
@@ -60,8 +62,9 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
     """Decode an image file, ``[height, width, 3]``; the first frame of an animation.
 
     Raises:
-        DataError: It cannot be read.
+        UnreadableError: It cannot be read.
     """
+    read_header(path)
     try:
         with tf.device("/CPU:0"):
             decoded: npt.NDArray[np.uint8] = tf.io.decode_image(
@@ -69,9 +72,9 @@ def decode(path: Path) -> npt.NDArray[np.uint8]:
             ).numpy()
             return decoded
     except OSError as error:
-        raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot read the image {path}: {error.strerror or error}") from error
     except (tf.errors.OpError, ValueError) as error:
-        raise DataError(f"cannot decode the image {path}: {op_message(error)}") from error
+        raise UnreadableError(f"cannot decode the image {path}: {op_message(error)}") from error
 
 
 def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:

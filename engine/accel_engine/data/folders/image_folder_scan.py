@@ -7,8 +7,9 @@ from dataclasses import replace
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
+from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.headers import read_headers
-from accel_engine.data.folders.image_header import SUFFIXES, read_header
+from accel_engine.data.folders.image_header import SUFFIXES, is_whole, read_header
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -19,7 +20,8 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         PlanError: The size is invalid, or the split does not fit.
     """
     folder, shape = scan_image_folder(entry, options)
-    return survey_of_classes(entry, folder, shape, "uint8", "image")
+    unreadable = unreadable_note(folder.files, is_whole, options)
+    return survey_of_classes(entry, folder, shape, "uint8", "image", unreadable)
 
 
 def scan_image_folder(entry: DatasetEntry, options: DataOptions) -> tuple[ClassFolder, tuple[int, int, int]]:
@@ -34,7 +36,7 @@ def scan_image_folder(entry: DatasetEntry, options: DataOptions) -> tuple[ClassF
         PlanError: The size is invalid, or the split does not fit.
     """
     folder = scan_class_folder(entry, options, SUFFIXES, "images")
-    shape, notes = common_shape([file for split in folder.splits if split for file in split.files], options)
+    shape, notes = common_shape(folder.files, options)
     return replace(folder, notes=(*folder.notes, *notes)), shape
 
 

@@ -1,14 +1,31 @@
 """Reads the size and channels of an image file from its header."""
 
+import re
 import struct
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.errors import DataError
+from accel_engine.errors import UnreadableError
+from accel_engine.files import regular
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 """Suffixes of image files."""
+
+MAX_BYTES = 1 << 29
+"""Size of a decoded image, in three channels: 13,377 x 13,377 pixels. A file of some kilobytes may claim any size."""
+
+_ENDS = {b"\x89": b"IEND\xaeB`\x82", b"\xff": b"\xff\xd9", b"G": b";"}
+"""How a PNG, JPEG and GIF file ends, by its first byte."""
+
+_TAIL, _FILLING = 64, b"\0\r\n"
+"""Bytes at the end of a file that are looked at, and those that other programs append."""
+
+_SEARCHED = 1 << 25
+"""Bytes of a JPEG file in which its end is searched if it is not at the end of the file."""
+
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")
+"""A marker of a JPEG file, but those within the data of a scan."""
 
 
 class ImageHeader(NamedTuple):
@@ -23,18 +40,35 @@ def read_header(path: Path) -> ImageHeader:
     """Read an image's header.
 
     Raises:
-        DataError: The file cannot be read, or is not one of these formats.
+        UnreadableError: The file cannot be read, is not one of these formats, or too large.
     """
+    return _read(path)[0]
+
+
+def is_whole(path: Path) -> bool:
+    """Whether an image's header and end are there: of a file that was cut, they are not.
+
+    Raises:
+        UnreadableError: The header cannot be read.
+    """
+    return _read(path)[1]
+
+
+def _read(path: Path) -> tuple[ImageHeader, bool]:
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             header = _parse(file)
+            whole = header is not None and _has_end(file)
     except OSError as error:
-        raise DataError(f"cannot read the image {path}: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot read the image {path}: {error.strerror or error}") from error
     except (struct.error, IndexError):
         header = None
-    if header is None or 0 in header:
-        raise DataError(f"cannot read the image {path}: not a valid PNG, JPEG, GIF or BMP file")
-    return header
+    if header is None or min(header) <= 0:
+        raise UnreadableError(f"cannot read the image {path}: not a valid PNG, JPEG, GIF or BMP file")
+    if 3 * header.height * header.width > MAX_BYTES:
+        size = f"{header.width:,} x {header.height:,} pixels"
+        raise UnreadableError(f"cannot read the image {path}: {size} are too many, make it smaller")
+    return header, whole
 
 
 def parse_header(content: bytes) -> ImageHeader | None:
@@ -43,7 +77,31 @@ def parse_header(content: bytes) -> ImageHeader | None:
         header = _parse(BytesIO(content))
     except (struct.error, IndexError):
         return None
-    return None if header is None or 0 in header else header
+    return None if header is None or min(header) <= 0 else header
+
+
+def _has_end(file: BinaryIO) -> bool:
+    """Whether a file is as long as it says, or ends with the mark of its format."""
+    file.seek(0)
+    start = file.read(6)
+    size = file.seek(0, SEEK_END)
+    if start.startswith(b"BM"):
+        return size >= int(struct.unpack("<I", start[2:])[0])
+    file.seek(max(size - _TAIL, 0))
+    if file.read().rstrip(_FILLING).endswith(_ENDS[start[:1]]):
+        return True
+    file.seek(0)
+    return start.startswith(b"\xff\xd8") and _has_end_marker(file.read(_SEARCHED))
+
+
+def _has_end_marker(jpeg: bytes) -> bool:
+    """Whether the segments of a JPEG file lead to the end marker; phones append depth maps and films to it."""
+    at = 2
+    while marker := _MARKER.search(jpeg, at):
+        if marker[1] == b"\xd9":
+            return True
+        at = marker.end() + int.from_bytes(jpeg[marker.end() : marker.end() + 2], "big")
+    return False
 
 
 def _parse(file: BinaryIO) -> ImageHeader | None:

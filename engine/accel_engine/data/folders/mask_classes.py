@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import DataError
+from accel_engine.files import regular
 
 MAX_CLASSES = 256
 """Largest number of different values of masks."""
@@ -100,7 +101,7 @@ class MaskMapping:
 def read_palette(path: Path) -> dict[int, int]:
     """The place of each colour in the palette of a PNG file; empty if it has none."""
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             if file.read(8) != b"\x89PNG\r\n\x1a\n":
                 return {}
             while len(start := file.read(8)) == 8:

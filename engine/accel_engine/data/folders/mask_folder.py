@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.data_options import DataOptions, Progress, or_skip
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.file_array import FileArray
 from accel_engine.data.folders.image_folder import decode, image_tensor
+from accel_engine.data.folders.image_header import is_whole, read_header
 from accel_engine.data.folders.mask_classes import MaskClasses, read_palette
 from accel_engine.data.folders.mask_folder_scan import MaskFiles, scan_mask_folder
 from accel_engine.data.folders.read_splits import read_splits
@@ -42,18 +43,18 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         if part is None:
             return None
         return Split(
-            FileArray(part.images, images, folder.shape, np.uint8, lambda path: decode(Path(path))),
-            FileArray(part.masks, masks, folder.shape[:2], np.uint8, _explain_mask, classes.encode),
+            FileArray(part.images, images, folder.shape, np.uint8, lambda path: decode(Path(path)), check=is_whole),
+            FileArray(part.masks, masks, folder.shape[:2], np.uint8, _explain_mask, classes.encode, is_whole),
         )
 
-    splits, notes = read_splits(
+    splits, warnings = read_splits(
         [lazy(part) for part in (folder.train, folder.validation, folder.test)], options, progress
     )
     for split in splits:  # the classes are only known after all masks were decoded
         if split is not None and isinstance(split.targets, FileArray):
             valid = split.targets.find_valid(progress)
             if not valid.all():
-                raise split.targets.problem(int(np.argmin(valid)))
+                raise or_skip(split.targets.problem(int(np.argmin(valid))))
     mapping, mapped = classes.finish(read_palette(Path(folder.train.masks[0])), folder.class_names)
     for split in splits:
         if split is not None and isinstance(split.targets, np.ndarray):
@@ -69,7 +70,8 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         task="segmentation",
         kind="images",
         value_range=PIXELS,
-        notes=(*folder.notes, *notes, *mapped),
+        notes=(*folder.notes, *mapped),
+        warnings=tuple(warnings),
     )
 
 
@@ -85,6 +87,7 @@ def _mask_tensor(content: tf.Tensor, height: int, width: int) -> tf.Tensor:
 
 def _explain_mask(path: str) -> None:
     """Raise the reason why a mask cannot be decoded."""
+    read_header(Path(path))
     with Path(path).open("rb") as file:
         header = file.read(25)
     if header[1:4] == b"PNG" and header[24:25] == _DEPTH_16:

@@ -16,8 +16,9 @@ from accel_engine.data.folders.class_folder import (
     subfolders,
     validation_folder,
 )
+from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.image_folder_scan import common_shape
-from accel_engine.data.folders.image_header import SUFFIXES
+from accel_engine.data.folders.image_header import SUFFIXES, is_whole
 from accel_engine.data.folders.layout import IMAGE_NAMES, MASK_NAMES
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError
@@ -76,7 +77,9 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     """
     folder = scan_mask_folder(entry, options)
     image, mask = ArraySpec(folder.shape, "uint8"), ArraySpec(folder.shape[:2], "uint8")
-    counts = [len(split.images) if split else 0 for split in (folder.train, folder.validation, folder.test)]
+    splits = (folder.train, folder.validation, folder.test)
+    counts = [len(split.images) if split else 0 for split in splits]
+    files = [file for split in splits if split for file in (*split.images, *split.masks)]
     return replace(
         entry,
         shape=folder.shape,
@@ -84,7 +87,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         examples=counts[0],
         validation_examples=counts[1],
         test_examples=counts[2],
-        notes=(*entry.notes, *folder.notes),
+        notes=(*entry.notes, *folder.notes, *unreadable_note(files, is_whole, options)),
         task="segmentation",
         spec=Batch(image, mask),
         columns=(

@@ -1,20 +1,17 @@
 """Reads the files of all splits into memory, if they fit there, and leaves out those that cannot be read."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress, or_skip
+from accel_engine.data.data_options import DataOptions, Progress, is_skipped, or_skip
 from accel_engine.data.dataset import Split, fits_in_memory
 from accel_engine.data.folders.file_array import FileArray
+from accel_engine.data.folders.file_check import listed_files
 from accel_engine.data.structure import flatten, map_structure
 from accel_engine.errors import DataError
-
-_NAMED = 3
-"""Number of skipped files that are named."""
 
 
 def read_splits(
@@ -28,47 +25,51 @@ def read_splits(
         progress: Reports the number of files read.
 
     Returns:
-        The splits without the examples that are skipped, and notes about these.
+        The splits without the examples that are skipped, and warnings about these.
 
     Raises:
-        DataError: A file cannot be read, and the plan does not skip it; or not one training example can be read.
+        DataError: A file cannot be read, and the plan does not skip it; or not one training example can be read, or
+            fewer than half of all unless the plan says to skip.
     """
     present = [split for split in splits if split is not None]
     in_memory = fits_in_memory(sum(split.nbytes for split in present))
     total = sum(len(array) for split in present for array in split.arrays if isinstance(array, FileArray))
     done = 0
-    skip = options.invalid_examples == "skip"
-    invalid: list[DataError] = []
-    names: list[str] = []
-    skipped: list[int] = []
+    automatic, skip = options.invalid_examples == "auto", options.invalid_examples == "skip"
+    damaged: list[str] = []
+    problems: list[DataError] = []
+    skipped = 0
 
     def report(count: int, _: int) -> None:
         progress(done + count, total)
 
     def read(split: Split) -> Split:
-        nonlocal done
+        nonlocal done, skipped
         valid = np.ones(len(split), np.bool_)
         arrays: dict[int, npt.NDArray[Any] | FileArray] = {}
         for array in flatten(split.batch):
             arrays[id(array)] = array
             if not isinstance(array, FileArray):
                 continue
-            own = valid
             if in_memory:
                 try:
-                    arrays[id(array)], own = array.read_all(report, skip=skip)
+                    arrays[id(array)], own = array.read_all(report, skip=automatic or skip)
                 except DataError as error:
                     raise or_skip(error) from error
-            elif skip:
-                own = array.find_valid(report)
+            else:
+                own = array.find_valid(report, decode_all=skip)
             done += len(array)
-            for row in np.flatnonzero(~own)[: _NAMED - len(names)]:
-                names.append("/".join(Path(array.files[row]).parts[-2:]))
-                invalid.append(array.problem(int(row)))
+            rows = np.flatnonzero(~own)
+            damaged.extend(array.files[row] for row in rows.tolist())
+            for row in rows if automatic else rows[:1]:
+                problem = array.problem(int(row))
+                if not is_skipped(problem, options):
+                    raise or_skip(problem)
+                problems.append(problem)
             valid = valid & own
-        skipped.append(int((~valid).sum()))
+        skipped += int((~valid).sum())
         if not valid.any() and split is splits[0]:
-            raise DataError(f"not one of {len(split)} training examples can be read: {invalid[0]}")
+            raise DataError(f"not one of {len(split)} training examples can be read: {problems[0]}")
 
         def kept(array: npt.NDArray[Any] | FileArray) -> npt.NDArray[Any] | FileArray:
             found = arrays[id(array)]
@@ -80,8 +81,9 @@ def read_splits(
 
     result = [read(split) if split is not None else None for split in splits]
     result = [split or None for split in result]
-    count = sum(skipped)
-    if not count:
+    if not skipped:
         return result, []
-    listed = ", ".join(names) + (", …" if count > len(names) else "")
-    return result, [f"skipped {count} of {sum(map(len, present))} examples that cannot be read: {listed}"]
+    said = f"{skipped} of {sum(map(len, present))} examples that cannot be read"
+    if automatic and 2 * skipped > sum(map(len, present)):
+        raise or_skip(DataError(f"{said} are more than half: {problems[0]}"))
+    return result, [f"skipped {said}: {listed_files(damaged)}"]

@@ -11,7 +11,8 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.class_dataset import read_classes
 from accel_engine.data.folders.text_folder_scan import scan_text_folder
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, UnreadableError
+from accel_engine.files import regular
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -50,9 +51,9 @@ def _to_text(contents: npt.NDArray[Any]) -> list[str]:
 def _explain(path: str) -> None:
     """Raise the reason why a file cannot be read."""
     try:
-        Path(path).read_bytes().decode()
+        regular(Path(path)).read_bytes().decode()
     except OSError as error:
-        raise DataError(f"cannot read the text {path}: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot read the text {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise DataError(

@@ -6,7 +6,9 @@ from pathlib import Path
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
+from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.layout import TEXT_SUFFIXES
+from accel_engine.files import regular
 
 IGNORED = ("unsup",)
 """The reviews of IMDB without a class."""
@@ -23,7 +25,8 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         PlanError: The split does not fit.
     """
     folder = scan_text_folder(entry, options)
-    surveyed = survey_of_classes(entry, folder, (), "string", "text")
+    unreadable = unreadable_note(folder.files, regular, options)
+    surveyed = survey_of_classes(entry, folder, (), "string", "text", unreadable)
     samples = tuple((label, _beginning(folder.root / name)) for name, label in surveyed.samples)
     return replace(surveyed, value_range=None, samples=samples)
 
@@ -40,7 +43,7 @@ def scan_text_folder(entry: DatasetEntry, options: DataOptions) -> ClassFolder:
 
 def _beginning(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             return " ".join(file.read(_SHOWN).decode(errors="replace").split())
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"

@@ -1,12 +1,18 @@
 """Reads the format of a WAV file from its header."""
 
+import os
 import struct
+from io import SEEK_CUR
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, UnreadableError
+from accel_engine.files import regular
 
 _PCM = 1
+_FORMAT = 40
+"""Bytes that the description of a format has at most."""
+
 _EXTENSIBLE = 0xFFFE
 _FORMATS = {3: "floating point", 6: "A-law", 7: "µ-law"}
 
@@ -23,19 +29,20 @@ def read_wav_header(path: Path) -> WavHeader:
     """Read the header of a file with 16-bit PCM.
 
     Raises:
-        DataError: The file cannot be read, or has another format.
+        UnreadableError: The file cannot be read, or is cut.
+        DataError: It has another format.
     """
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             header = _parse(file)
     except OSError as error:
-        raise DataError(f"cannot read the sound {path}: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot read the sound {path}: {error.strerror or error}") from error
     except struct.error:
         header = None
     except DataError as error:
-        raise DataError(f"cannot read the sound {path}: {error}") from None
+        raise type(error)(f"cannot read the sound {path}: {error}") from None
     if header is None:
-        raise DataError(f"cannot read the sound {path}: not a valid WAV file")
+        raise UnreadableError(f"cannot read the sound {path}: not a valid WAV file")
     return header
 
 
@@ -48,7 +55,8 @@ def _parse(file: BinaryIO) -> WavHeader | None:
     while len(head := file.read(8)) == 8:
         name, length = head[:4], struct.unpack("<I", head[4:])[0]
         if name == b"fmt ":
-            content = file.read(length + length % 2)
+            content = file.read(min(length, _FORMAT))
+            file.seek(length + length % 2 - len(content), SEEK_CUR)
             code, channels, rate, _, _, bits = struct.unpack("<HHIIHH", content[:16])
             if code == _EXTENSIBLE:  # the real format follows
                 (code,) = struct.unpack("<H", content[24:26])
@@ -59,6 +67,9 @@ def _parse(file: BinaryIO) -> WavHeader | None:
                     "-c:a pcm_s16le OUT.wav"
                 )
         elif name == b"data":
+            left = os.fstat(file.fileno()).st_size - file.tell()
+            if length > left:
+                raise UnreadableError(f"it ends too early, with {left:,} of {length:,} bytes of samples")
             return WavHeader(rate, channels, length // (2 * channels)) if rate and channels and length else None
         else:
             file.seek(length + length % 2, 1)

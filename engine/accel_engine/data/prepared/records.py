@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import DataError
+from accel_engine.files import regular
 
 File = TypeVar("File")
 """A path, or an address."""
@@ -124,7 +125,7 @@ def _find_records(path: Path, limit: int | None) -> tuple[npt.NDArray[np.int64],
     """Offset and length of each record, ``[records, 2]``, and whether these are all."""
     found: list[tuple[int, int]] = []
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 raise DataError(f"{path} is empty")
             if file.read(2) == b"\x1f\x8b":

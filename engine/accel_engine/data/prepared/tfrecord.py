@@ -23,6 +23,7 @@ from accel_engine.data.prepared.tfrecord_survey import read_layout
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.untuned import untuned
 from accel_engine.errors import DataError
+from accel_engine.memory import available_memory
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -104,9 +105,14 @@ class LoadedRecords:
     def __init__(self, paths: Sequence[str], compression: str) -> None:
         self._records: list[bytes] = []
         self._paths = paths
+        free, size = available_memory(), 0
         try:
             for batch in untuned(tf.data.TFRecordDataset(paths, compression).batch(1024)):
                 self._records.extend(batch.numpy())
+                size += sum(map(len, self._records[-len(batch) :]))
+                if size > free:
+                    sizes = f"{size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are available"
+                    raise DataError(f"the records of {paths[0]} do not fit in memory: {len(self)} records take {sizes}")
         except tf.errors.OpError as error:
             raise DataError(f"cannot read the records of {paths[0].rpartition('/')[0]}: {op_message(error)}") from error
 

@@ -1,6 +1,5 @@
 """Finds the features and the number of records of TFRecord files; without TensorFlow."""
 
-import gzip
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,10 @@ from accel_engine.data.prepared.records import RecordFiles, record_paths
 from accel_engine.data.prepared.roles import choose_roles
 from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.errors import DataError
+from accel_engine.files import regular
+
+_FIRST = 1 << 24
+"""Bytes in which the first record of a compressed file must end, packed and unpacked."""
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -130,12 +133,10 @@ def _first_record(path: Path, compression: str) -> bytes:
     if not compression:
         return RecordFiles([path], 1).get(np.zeros(1, np.int64))[0]
     try:
-        content = path.read_bytes() if compression == "ZLIB" else b""
-        if compression == "ZLIB":
-            start = zlib.decompressobj().decompress(content, 1 << 24)
-        else:
-            with gzip.open(path) as file:
-                start = file.read(1 << 24)
+        with regular(path).open("rb") as file:
+            # A stream of 15 or 31 window bits is one of zlib or gzip.
+            unpacker = zlib.decompressobj(15 if compression == "ZLIB" else 31)
+            start = unpacker.decompress(file.read(_FIRST), _FIRST)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {path} as {compression}: {error}") from error
     length = int.from_bytes(start[:8], "little")

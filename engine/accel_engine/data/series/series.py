@@ -75,7 +75,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         finite = _finite(column)
         problems += _count(~finite, order, f"{name!r} has no finite number")
         valid &= finite
-    if problems and options.invalid_examples == "fail":
+    if problems and options.invalid_examples != "skip":
         skip = FieldValue("invalid_examples", "skip")
         raise DataError(join_words(("; ".join(problems), ". To leave out windows with such rows, use ", skip)))
     if problems:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.errors import DataError
+from accel_engine.files import regular
+from accel_engine.memory import available_memory
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 """Texts that stand for a missing value, after blanks around them are removed."""
@@ -66,6 +68,7 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
     """
     suffix = path.suffix.lower()
     with _errors_named(path):
+        regular(path)
         if suffix == ".parquet":
             cells = _read_parquet(path, limit, progress)
         elif suffix in (".jsonl", ".ndjson"):
@@ -113,7 +116,7 @@ def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
     with parquet.ParquetFile(path) as file:
         total = file.metadata.num_rows
         batches, done = [], 0
-        for batch in file.iter_batches(min(_BATCH, limit or _BATCH)):
+        for batch in _within_memory(path, file.iter_batches(min(_BATCH, limit or _BATCH))):
             batches.append(batch)
             done += batch.num_rows
             progress(done, total)
@@ -122,6 +125,17 @@ def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
         table = pa.Table.from_batches(batches, file.schema_arrow).slice(0, limit)
     names, notes = _unique(table.column_names)
     return Cells(table.rename_columns(names), table.num_rows == total, total, notes=notes)
+
+
+def _within_memory(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the batches of a file as long as all of them fit in memory: a small file may hold a huge table."""
+    free, size, rows = available_memory(), 0, 0
+    for batch in batches:
+        size, rows = size + batch.nbytes, rows + batch.num_rows
+        if size > free:
+            said = f"its first {counted_rows(rows)} take {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are available"
+            raise DataError(f"{path} does not fit in memory: {said}")
+        yield batch
 
 
 def _read_json(path: Path, skip_invalid: bool, limit: int | None) -> Cells:
@@ -150,7 +164,7 @@ def _read_json(path: Path, skip_invalid: bool, limit: int | None) -> Cells:
                 row = json.loads(line)
                 if not isinstance(row, dict):
                     raise ValueError('not an object such as {"age": 38}')  # noqa: TRY004 (handled below)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:  # a RecursionError for lists within lists
                 if not skip_invalid:
                     raise DataError(f"{path}, line {number}: {error}") from error
                 invalid += 1
@@ -213,7 +227,7 @@ def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, pro
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
         )
-        for batch in reader:
+        for batch in _within_memory(path, reader):
             batches.append(batch)
             done += batch.num_rows
             progress(done, 0)

@@ -149,4 +149,6 @@ def _numbers(column: TableColumn) -> tuple[npt.NDArray[np.float32], npt.NDArray[
     if values.dtype == object:  # a boolean: the category that comes last is 1, as in False and True, no and yes
         last = column.categories[-1] if column.categories else None
         values = np.array([np.nan if value is None else float(value == last) for value in values])
-    return np.nan_to_num(values, posinf=0, neginf=0).astype(np.float32), np.isfinite(values)
+    with np.errstate(over="ignore"):  # a number beyond float32 becomes infinite, which is as invalid
+        single = values.astype(np.float32)
+    return np.nan_to_num(single, posinf=0, neginf=0), np.isfinite(single)

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from accel_engine.run.connection import DAMAGE, explained, reading
+from accel_engine.run.connection import reading
+from accel_engine.run.database import Database
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.examined import unpack_examined
 from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
@@ -29,6 +30,8 @@ from accel_engine.run.diagnostics.reports import (
     SequenceReport,
     ValidationReport,
 )
+from accel_engine.run.table_connection import Row
+from accel_engine.stored_values import parse_object
 
 __all__ = [
     "ClassificationReport",
@@ -82,6 +85,7 @@ class Diagnostics:
         layers: Its layers.
         validation: The report of the last validation.
         steps: Steps taken when each was stored, by attribute name.
+        damaged: Number of rows that are damaged and left out.
     """
 
     input_spec: InputSpec | None = None
@@ -89,6 +93,7 @@ class Diagnostics:
     layers: LayerTable | None = None
     validation: ValidationReport | None = None
     steps: Mapping[str, int] = field(default_factory=dict)
+    damaged: int = 0
 
 
 def row_name(item: DiagnosticsItem) -> str:
@@ -122,12 +127,24 @@ def read(directory: Path) -> Diagnostics:
     items: dict[str, Any] = {}
     steps: dict[str, int] = {}
     with reading(directory) as database:
-        rows = database.inside()
+        for name, (step, item) in database.decoded("inside", known_rows(database), decode):
+            attribute, _ = _UNPACK[name]
+            items[attribute], steps[attribute] = item, step
+        database.find_damaged("inside")
+        return Diagnostics(**items, steps=steps, damaged=database.count_damaged())
+
+
+def known_rows(database: Database) -> list[Row]:
+    """Key, name, step, head and body of the rows of known names, in the order in which they count."""
     # A run that programs of both forms have continued has both reports: the later one counts.
-    for name, step, head, body in sorted(rows, key=lambda row: (row[1], row[0] == "validation")):
-        if name in _UNPACK:
-            attribute, unpack = _UNPACK[name]
-            with explained(f"run {directory.name} cannot be read: its {name} row is damaged", DAMAGE):
-                items[attribute] = unpack(json.loads(head), body)
-            steps[attribute] = step
-    return Diagnostics(**items, steps=steps)
+    rows = sorted(database.inside(), key=lambda row: (row[1], row[0] == "validation"))
+    return [(row[0], *row) for row in rows if row[0] in _UNPACK]
+
+
+def decode(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:
+    """Decode a row of a known name: its step, and the item.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is damaged.
+    """
+    return step, _UNPACK[name][1](parse_object(head), body)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.run.diagnostics.reports import ClassificationReport, SamplePrediction, ValidationReport
+from accel_engine.run.diagnostics.report_shapes import check_shapes
+from accel_engine.run.diagnostics.reports import MAX_CLASSES, ClassificationReport, ValidationReport
 from accel_engine.run.diagnostics.views import Image
+from accel_engine.stored_values import check_of, make
 
 
 def unpack_examined(head: dict[str, Any], body: bytes) -> ValidationReport:
@@ -18,28 +20,30 @@ def unpack_examined(head: dict[str, Any], body: bytes) -> ValidationReport:
     Raises:
         KeyError: A value is missing.
         TypeError: A value has another form.
-        ValueError: The body is too short.
+        ValueError: A value is wrong, or the body is too short.
     """
-    classes, cells, shape = head["classes"], head["cells"], head["pictures"]
+    classes, cells, shape = head["classes"], check_of(int)(head["cells"]), head["pictures"]
     counts = None
     if classes is not None:
+        if not 0 < check_of(int)(classes) <= MAX_CLASSES:
+            raise ValueError(f"it has {classes} classes")
         counts = np.zeros(classes * classes, np.int64)
         counts[np.frombuffer(body, "<i4", cells)] = np.frombuffer(body, "<i8", cells, 4 * cells)
         counts = counts.reshape(classes, classes)
     images = None if shape is None else np.frombuffer(body, np.uint8, offset=12 * cells).reshape(shape)
-    worst = tuple(
-        SamplePrediction(
-            row=each["row"],
-            loss=-math.log(max(each["chance"], 1e-7)),  # Keras' epsilon
-            input=None if images is None else Image(images[index]),
-            label=each["label"],
-            predicted=each["said"],
-            confidence=each["confidence"],
-            true_class_probability=each["chance"],
-        )
+    worst = [
+        {
+            "row": each["row"],
+            "loss": -math.log(max(each["chance"], 1e-7)),  # Keras' epsilon
+            "input": None if images is None else Image(images[index]),
+            "label": each["label"],
+            "predicted": each["said"],
+            "confidence": each["confidence"],
+            "true_class_probability": each["chance"],
+        }
         for index, each in enumerate(head["worst"])
-    )
-    report = ClassificationReport(
-        examples=head["examples"], worst=worst, reason=head["reason"], names=tuple(head["names"]), counts=counts
-    )
+    ]
+    values = {name: head[name] for name in ("examples", "reason", "names")} | {"worst": worst, "counts": counts}
+    report = make(ClassificationReport, values)
+    check_shapes(report)
     return ValidationReport((report,))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from accel_engine.data.pixel_scaling import is_image
+from accel_engine.stored_values import make
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class InputSpec:
     def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
         """The input of a row ``intake``."""
         del body
-        return cls(**{**head, "shape": tuple(head["shape"]), "names": tuple(head["names"])})
+        return make(cls, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class DataFingerprint:
     def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
         """The fingerprint of a row ``data``."""
         del body
-        return cls(dict(head["parts"]))
+        return make(cls, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,4 @@ class LayerTable:
     def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
         """The table of a row ``layers``."""
         del body
-        layers = tuple(
-            Layer(**{**layer, "shape": None if layer["shape"] is None else tuple(layer["shape"])})
-            for layer in head["layers"]
-        )
-        return cls(**{**head, "layers": layers})
+        return make(cls, head)

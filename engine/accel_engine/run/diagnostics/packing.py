@@ -7,15 +7,50 @@ A dataclass is an object with its name as ``type``. An array is an object with `
 import json
 import math
 import zlib
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine.run.diagnostics import reports, views
+from accel_engine.run.diagnostics.report_shapes import check_shapes
+from accel_engine.stored_values import check_of, decompressed, make, shallow
 
 _LEVEL = 1
 """Level of compression: 4 MB of a confusion matrix take 10 ms."""
+
+MAX_BYTES = 64 << 20
+"""More than all arrays of a report have."""
+
+_DTYPES = frozenset({"|u1", "<i8", "<f4", "<f8"})
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedArray:
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    length: int
+
+
+class _Body:
+    """The arrays of a report, all together of a bounded size."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._left = MAX_BYTES
+
+    def array(self, packed: _PackedArray) -> npt.NDArray[Any]:
+        if packed.dtype not in _DTYPES:
+            raise ValueError(f"it has no array of {packed.dtype}")
+        size = math.prod(packed.shape) * np.dtype(packed.dtype).itemsize
+        self._left -= size
+        if self._left < 0:
+            raise ValueError("its arrays are too large")
+        data = decompressed(self._data[packed.start : packed.start + packed.length], size)
+        return np.frombuffer(data, packed.dtype).reshape(packed.shape)
+
 
 _CLASSES: dict[str, Any] = {
     name: each for module in (reports, views) for name, each in vars(module).items() if is_dataclass(each)
@@ -32,14 +67,17 @@ def unpack(head: dict[str, Any], body: bytes) -> reports.ValidationReport:
     """Unpack a report. Reports and views that this program does not know are left out.
 
     Raises:
-        KeyError: A value is missing.
-        TypeError: A value has another form.
-        ValueError: The body is damaged.
+        ValueError: A value is missing or wrong, or the body is damaged.
     """
-    report = _unpacked(head, body)
-    if not isinstance(report, reports.ValidationReport):
-        raise TypeError("it is not a report")
-    return reports.ValidationReport(tuple(each for each in report.outputs if each is not None))
+    outputs = head.get("outputs")
+    if head.get("type") != reports.ValidationReport.__name__ or not isinstance(outputs, list):
+        raise ValueError("it is not a report")
+    source = _Body(body)
+    unpacked = (_unpacked(each, source) for each in shallow(outputs))
+    found = make(reports.ValidationReport, {"outputs": [each for each in unpacked if each is not None]})
+    for report in found.outputs:
+        check_shapes(report)
+    return found
 
 
 def _packed(value: Any, body: bytearray) -> Any:
@@ -57,15 +95,14 @@ def _packed(value: Any, body: bytearray) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _unpacked(value: Any, body: bytes) -> Any:
+def _unpacked(value: Any, body: _Body) -> Any:
     if isinstance(value, list):
         return tuple(_unpacked(each, body) for each in value)
     if not isinstance(value, dict):
         return value
     if "dtype" in value:
-        data = _decompressed(body[value["start"] : value["start"] + value["length"]])
-        return np.frombuffer(data, value["dtype"]).reshape(value["shape"])
-    known = _CLASSES.get(value["type"])
+        return body.array(make(_PackedArray, value))
+    known = _CLASSES.get(check_of(str)(value.get("type")))
     if known is None:
         return None
     arguments = {each.name: _unpacked(value[each.name], body) for each in fields(known) if each.name in value}
@@ -73,11 +110,4 @@ def _unpacked(value: Any, body: bytes) -> Any:
     missing = {
         each.name: math.nan for each in fields(known) if each.type is float and arguments.get(each.name, 0.0) is None
     }
-    return known(**arguments | missing)
-
-
-def _decompressed(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data)
-    except zlib.error as error:
-        raise ValueError(f"its body is damaged: {error}") from error
+    return make(known, arguments | missing)

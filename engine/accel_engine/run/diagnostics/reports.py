@@ -60,13 +60,13 @@ class SamplePrediction(Example):
     """An example of a classifier. It has no views of target and output.
 
     Attributes:
-        label: Index of its true class.
+        label: Index of its true class; ``None`` if its label is negative, as of examples without a class.
         predicted: Index of the predicted class.
         confidence: Probability of the predicted class.
         true_class_probability: Probability of the true class.
     """
 
-    label: int
+    label: int | None
     predicted: int
     confidence: float
     true_class_probability: float

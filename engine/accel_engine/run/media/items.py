@@ -2,13 +2,14 @@
 
 import json
 import math
-import operator
 import zlib
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from accel_engine.stored_values import check_of, decompressed, parse_object
 
 MAX_IMAGE_BYTES = 4 << 20
 """Largest image, compressed."""
@@ -167,20 +168,19 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     """Unpack an item.
 
     Raises:
-        KeyError: A value is missing.
-        TypeError: A value has another form.
-        ValueError: A value is wrong, or the body is damaged.
+        ValueError: A value is missing or wrong, or the body is damaged.
     """
-    values = json.loads(head)
-    note = str(values["note"])
+    values = parse_object(head)
+    note = check_of(str)(values.get("note"))
     if kind == "text":
-        return Text(_decompressed(body, values["length"]).decode("utf-8", "surrogatepass"), note)
+        length = check_of(int)(values.get("length"))
+        return Text(_decompressed(body, length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), note)
     if kind == "histogram":
-        bins = operator.index(values["bins"])
+        bins, not_finite = map(check_of(int), (values.get("bins"), values.get("not_finite")))
         edges = bins + bool(bins)
         numbers = np.frombuffer(_decompressed(body, 8 * (edges + bins)), "<f8").astype(np.float64)
-        return Histogram(numbers[:edges], numbers[edges:], operator.index(values["not_finite"]), note)
-    shape = tuple(map(operator.index, values["shape"]))
+        return Histogram(numbers[:edges], numbers[edges:], not_finite, note)
+    shape = check_of(tuple[int, ...])(values.get("shape"))
     return Image(np.frombuffer(_decompressed(body, math.prod(shape)), np.uint8).reshape(shape), note)
 
 
@@ -205,16 +205,10 @@ def _check_unpacked(size: int, what: str, hint: str) -> None:
         raise ValueError(f"{what} has {_size(size)}, more than {_size(MAX_UNPACKED_BYTES)}: {hint}")
 
 
-def _decompressed(body: bytes, size: int) -> bytes:
-    if not 0 <= size <= MAX_UNPACKED_BYTES:
+def _decompressed(body: bytes, size: int, most: int = MAX_UNPACKED_BYTES) -> bytes:
+    if size > most:
         raise ValueError(f"its size is {size} bytes")
-    try:
-        data = zlib.decompressobj().decompress(body, size + 1)
-    except zlib.error as error:
-        raise ValueError(f"its body is damaged: {error}") from error
-    if len(data) != size:
-        raise ValueError(f"its body has another size than {size} bytes")
-    return data
+    return decompressed(body, size)
 
 
 def _size(size: int) -> str:

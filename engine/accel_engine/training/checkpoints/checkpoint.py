@@ -7,7 +7,9 @@ position that was consumed is saved.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -15,15 +17,32 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
-from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps
+from accel_engine.run import checkpoint_files
+from accel_engine.run.checkpoint_files import steps_in
+from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
+from accel_engine.training.core.finiteness import Finiteness
+from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
 from accel_engine.training.core.recipe.optimizer import rate_factor
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
 
 _NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation")
 """Parts that checkpoints of earlier versions do not have."""
+
+
+class NotFiniteError(RunError):
+    """Weights or optimizer state that are NaN or infinite, of which no checkpoint is saved.
+
+    Args:
+        variables: The variables that have such values.
+        step: The step.
+    """
+
+    def __init__(self, variables: Sequence[keras.Variable], step: int) -> None:
+        more = f" and {len(variables) - 1} more" if variables[1:] else ""
+        super().__init__(f"{variables[0].path}{more} is not finite after step {step:,}")
 
 
 class Checkpoints:
@@ -39,11 +58,12 @@ class Checkpoints:
         self._assembly = assembly
         self._batches = batches
         self._statistics = ReplicaStatistics(assembly)
-        self._position = tf.Variable(batches.position, dtype=tf.int64, trainable=False)
-        self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64, trainable=False)
+        self._finiteness = Finiteness(assembly)
+        self._position = tf.Variable(batches.position, dtype=tf.int64)
+        self._step = tf.Variable(0, dtype=tf.int64)
+        self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64)
         rate = assembly.plan.learning_rate
-        self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64, trainable=False)
+        self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64)
         model = assembly.model
         weights = {id(variable) for variable in model.weights}
         self._parts = {
@@ -66,21 +86,44 @@ class Checkpoints:
         # Remote devices (a TPU's host, parameter servers) would write to their own disks.
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
         self._options = tf.train.CheckpointOptions(here)
-        self._directory = directory / CHECKPOINTS
+        self.move(directory)
         self._checkpoint = tf.train.Checkpoint(**self._parts)
+
+    def move(self, directory: Path) -> None:
+        """Save to, and restore from, another directory of a run from now on."""
+        self._directory = directory / CHECKPOINTS
 
     @property
     def steps(self) -> list[int]:
-        """The steps that have a checkpoint, in increasing order."""
-        return checkpoint_steps(self._directory.parent)
+        """The steps that have a checkpoint, in increasing order; some may be damaged."""
+        return steps_in(self._directory)
 
-    def save(self, step: int) -> str:
-        """Write the checkpoint of a step; returns its path relative to the run's directory."""
+    def not_finite(self) -> list[keras.Variable]:
+        """The weights and variables of the optimizer with values that are NaN or infinite."""
+        return self._finiteness.failures()
+
+    def save(self, step: int, repeat: Callable[[Callable[[], None]], None] = lambda write: write()) -> str:
+        """Write the checkpoint of a step, and last its checksums; returns its path relative to the run's directory.
+
+        Args:
+            step: The step.
+            repeat: Calls a function that writes, again and again while the disk is full. What the workers do together
+                is not repeated.
+
+        Raises:
+            NotFiniteError: It would not be good to continue from.
+        """
         self._statistics.share()
+        if variables := self.not_finite():
+            raise NotFiniteError(variables, step)
         self._step.assign(step)
         self._position.assign(self._batches.position)
-        self._checkpoint.write(str(self._directory / f"step-{step}"), self._options)
+        repeat(partial(self._write, step))
         return f"{CHECKPOINTS}/step-{step}"
+
+    def _write(self, step: int) -> None:
+        with checkpoint_files.writing(self._directory, step) as path:
+            self._checkpoint.write(str(path), self._options)
 
     def prune(self, best: int | None) -> None:
         """Delete all checkpoints but the newest ones, as many as the plan keeps, and the one of the best step.
@@ -89,31 +132,55 @@ class Checkpoints:
         """
         cluster = self._assembly.cluster
         shared = cluster is not None and not cluster.coordinated
-        newest = max(self._assembly.plan.keep_checkpoints, 2 if shared else 1)
-        self._delete({*self.steps[:-newest]} - {best})
+        newest = self._assembly.plan.keep_checkpoints
+        checkpoint_files.prune(self._directory, max(newest, 2) if shared else newest, best)
 
     def delete_after(self, step: int) -> None:
-        """Delete the checkpoints after a step, from which training continues."""
-        self._delete({each for each in self.steps if each > step})
-
-    def _delete(self, steps: Iterable[int]) -> None:
-        for step in steps:
-            for file in (*self._directory.glob(f"step-{step}.data-*"), self._directory / f"step-{step}.index"):
-                file.unlink(missing_ok=True)
+        """Delete the checkpoints after a step, from which training continues, and leftovers of a killed engine."""
+        checkpoint_files.delete_after(self._directory, step)
 
     def restore_weights(self, step: int) -> None:
         """Restore the weights of a step and their moving averages, but no other state of the optimizer.
 
         Raises:
-            RunError: They cannot be read.
+            DamagedCheckpointError: The checkpoint is damaged.
+            RunError: It does not fit the model.
         """
-        path = str(self._directory / f"step-{step}")
-        try:
+        with reading(self._directory, step) as path:
             restore_weights(self._assembly.model, path, self._options)
             status = tf.train.Checkpoint(**{AVERAGES: self._parts[AVERAGES]}).read(path, self._options)
             status.expect_partial().assert_existing_objects_matched()
-        except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise RunError(f"the checkpoint of step {step} cannot be read: {error}") from error
+
+    def restore_first_weights(self, steps: Iterable[int]) -> int | None:
+        """Restore the weights of the first of some steps whose checkpoint is whole.
+
+        Args:
+            steps: The preferred one first.
+
+        Returns:
+            Its step; ``None`` if none is whole.
+        """
+        return checkpoint_files.first_whole(steps, partial(_try, self.restore_weights))[0]
+
+    def damage_after(self, step: int) -> list[str]:
+        """What is wrong with the damaged checkpoints after a step."""
+        problems = {each: checkpoint_files.damage(self._directory, each) for each in self.steps if each > step}
+        return [checkpoint_files.damaged_message(each, problem) for each, problem in problems.items() if problem]
+
+    def restore_newest(self, limit: int) -> tuple[int, list[str]]:
+        """Restore the newest whole checkpoint; returns its step, and what is wrong with newer ones.
+
+        Args:
+            limit: The newest step to consider.
+
+        Raises:
+            RunError: None is whole; or the model or the data have changed since. Nothing is deleted.
+        """
+        steps = [step for step in reversed(self.steps) if step <= limit]
+        step, problems = checkpoint_files.first_whole(steps, partial(_try, self.restore))
+        if step is None:
+            raise RunError(checkpoint_files.none_whole(self._directory, problems))
+        return step, problems
 
     def restore(self, step: int) -> None:
         """Restore the checkpoint of a step.
@@ -122,16 +189,14 @@ class Checkpoints:
         since.
 
         Raises:
-            RunError: It cannot be read, or the model or the data have changed since.
+            DamagedCheckpointError: It is damaged, or has values that are not finite.
+            RunError: The model or the data have changed since.
         """
-        try:
-            path = str(self._directory / f"step-{step}")
+        with reading(self._directory, step) as path:
             written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
             parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
             restored = tf.train.Checkpoint(**parts).read(path, self._options)
             restored.assert_existing_objects_matched()
-        except (AssertionError, ValueError, tf.errors.OpError) as error:
-            raise RunError(f"the checkpoint of step {step} is damaged or does not fit the model: {error}") from error
         weights = self._assembly.model.weights
         if UNTRACKED not in written and not all(weights[int(index)].trainable for index in self._parts[UNTRACKED]):
             raise RunError(
@@ -144,12 +209,27 @@ class Checkpoints:
                 f"the checkpoint of step {step} does not match the data or the number of replicas: an epoch was "
                 f"{_layout_text(*before)} and is now {_layout_text(*now)}"
             )
+        if not checkpoint_files.has_checksums(self._directory, step):  # of an earlier version, or its engine was killed
+            if variables := self.not_finite():
+                problem = str(NotFiniteError(variables, step))
+                raise DamagedCheckpointError(checkpoint_files.damaged_message(step, problem))
+            with suppress(OSError):  # they can be written another time
+                checkpoint_files.write_checksums(self._directory, step)
         self._batches.position = self._position.numpy().tolist()
         rate = self._assembly.plan.learning_rate
         if rate is not None and rate != float(self._planned_rate) and self._assembly.has_constant_rate:
             factor = rate_factor(self._assembly.plan, self._assembly.replicas)
             self._assembly.model.optimizer.learning_rate = rate * factor
             self._planned_rate.assign(rate)
+
+
+def _try(restore: Callable[[int], None], step: int) -> str:
+    """Restore a checkpoint; returns what is wrong if it is damaged, else an empty text."""
+    try:
+        restore(step)
+    except DamagedCheckpointError as error:
+        return str(error)
+    return ""
 
 
 def _indexed_averages(assembly: Assembly) -> list[tuple[str, keras.Variable]]:

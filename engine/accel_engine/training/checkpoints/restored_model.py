@@ -21,6 +21,7 @@ from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.metric_states import call_model
+from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.saved_weights import restore_weights
@@ -93,10 +94,6 @@ def restore_model(
         change_loss(model, outputs, data, plan)
     task = custom_task(model, outputs, data) if own_step else find_task(model, outputs, data, plan.task)
     restored = RestoredModel(model, task, outputs, scaler(scale(model), data))
-    checkpoint = directory / CHECKPOINTS / f"step-{step}"
-    try:
-        restore_weights(model, str(checkpoint), averages=True)
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(f"the checkpoint {checkpoint.name} is damaged or does not fit the model: {reason}") from error
+    with reading(directory / CHECKPOINTS, step) as path:
+        restore_weights(model, path, averages=True)
     return restored

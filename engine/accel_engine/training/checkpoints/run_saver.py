@@ -2,17 +2,31 @@
 
 import math
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import TypeVar
 
 import keras
 
 from accel_engine.events import CheckpointSaved, Phase, Warned
+from accel_engine.files import replacing
 from accel_engine.models.user_code import reason
+from accel_engine.run.checkpoint_files import by_preference
+from accel_engine.run.disk_problem import disk_problem
 from accel_engine.run.run_paths import MODEL
-from accel_engine.training.checkpoints.checkpoint import Checkpoints
+from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
 from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.reporting.run_reporter import RunReporter
+
+PARTIAL_MODEL = "partial.keras"
+"""The model's file until it is complete; one name for all processes, so that a killed one leaves one at most."""
+
+Result = TypeVar("Result")
 
 MAX_CHECKPOINT_TIME_SHARE = 0.05
 """The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
@@ -40,71 +54,129 @@ class RunSaver:
         self._progress = progress
         self._saved = self._current
         self._due = -math.inf
+        self._warned = False
         self.model_step: int | None = None
+        with suppress(OSError):  # there is none, or the next one can be written all the same
+            (reporter.run.directory / PARTIAL_MODEL).unlink()
 
     @property
     def is_due(self) -> bool:
         """Whether another checkpoint keeps within :data:`MAX_CHECKPOINT_TIME_SHARE`; the first always does."""
         return time.perf_counter() >= self._due
 
-    def save_checkpoint(self) -> None:
-        """Write a checkpoint, unless there is already one of this step and learning rate."""
+    def save_checkpoint(self) -> str:
+        """Write a checkpoint, unless there is already one of this step and learning rate.
+
+        Returns:
+            Why none is written although there is none; empty otherwise.
+        """
         reporter = self._reporter
+        self._follow_run()
         if self._saved == self._current:
-            return
+            return ""
         reporter.enter_phase(Phase.CHECKPOINTING)
         began = time.perf_counter()
-        path = self._checkpoints.save(reporter.step)
-        self._saved = self._current
+        try:
+            path = self._checkpoints.save(reporter.step, self._write)
+        except NotFiniteError as error:
+            return self._report_not_finite(error)
+        self._saved, self._warned = self._current, False
         ended = time.perf_counter()
         seconds = ended - began
-        self._checkpoints.prune(self._progress.best_among(self._checkpoints.steps))
+        best = self._progress.best_among(self._checkpoints.steps)
+        reporter.run.wait_for_disk(partial(self._checkpoints.prune, best))
         self._due = ended + seconds / MAX_CHECKPOINT_TIME_SHARE
         is_best = reporter.step == self._progress.best_step
         reporter.emit(
             CheckpointSaved, epoch=reporter.epochs, step=reporter.step, path=path, seconds=seconds, best=is_best
         )
+        return ""
+
+    def _report_not_finite(self, error: NotFiniteError) -> str:
+        steps = self._checkpoints.steps
+        last = f"the last one remains that of step {steps[-1]:,}" if steps else "there is none to continue from"
+        message = f"no checkpoint is saved, as {error}: {last}"
+        if not self._warned:
+            self._warned = True
+            self._reporter.emit(Warned, message=message)
+        return message
 
     def save_model(self) -> None:
         """Write ``model.keras`` atomically, at the end of training; only the chief does.
 
-        With ``restore_best``, the weights are those of the best step, and with ``ema_momentum`` their averages.
+        With ``restore_best``, the weights are those of the best step, and with ``ema_momentum`` their averages. Weights
+        that are not finite are replaced by those of the last checkpoint.
         """
         if not self._assembly.chief:
             return
+        self._follow_run()
         self._restore_best()
-        with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
-            self._save_model()
+        if self._restore_finite():
+            with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
+                self._write(self._save_model)
+
+    def _restore_finite(self) -> bool:
+        """Restore weights that are finite, if these are not; returns whether there are any."""
+        weights = {id(weight) for weight in self._assembly.model.weights}
+        wrong = [variable.path for variable in self._checkpoints.not_finite() if id(variable) in weights]
+        if not wrong:
+            return True
+        reporter, checkpoints = self._reporter, self._checkpoints
+        last = checkpoints.restore_first_weights(reversed(checkpoints.steps))
+        message = f"{wrong[0]} is not finite after step {reporter.step:,}: "
+        if last is None:
+            reporter.emit(Warned, message=f"{message}the model is not saved")
+            return False
+        self.model_step = last
+        reporter.emit(Warned, message=f"{message}the model has the weights of its last checkpoint, of step {last:,}")
+        return True
 
     def _restore_best(self) -> None:
         best, reporter = self._progress.best_step, self._reporter
         if self._assembly.plan.restore_best == "off" or best in (None, reporter.step):
             return
-        restored = self._progress.best_among([*self._checkpoints.steps, reporter.step])
-        if restored not in (None, reporter.step):
-            self._checkpoints.restore_weights(restored)
+        steps = by_preference([*self._checkpoints.steps, reporter.step], self._progress.best_among)
+        restored = self._checkpoints.restore_first_weights(takewhile(lambda step: step != reporter.step, steps))
+        if restored is not None:
             self.model_step = restored
         if restored == best:
             message = f"the model has the weights of its best step, {best:,}"
             reporter.emit(Warned, message=message, severity="information")
         else:
-            message = f"the checkpoint of the best step, {best:,}, is missing: the model has the weights of step "
+            message = (
+                f"the checkpoint of the best step, {best:,}, is missing or damaged: the model has the weights of step "
+            )
             reporter.emit(Warned, message=f"{message}{restored or reporter.step:,}")
 
     def _save_model(self) -> None:
-        # One name for all processes, so that a killed one does not leave a large file for good.
-        temporary, final = (self._reporter.run.directory / name for name in ("partial.keras", MODEL))
+        directory = self._reporter.run.directory
         try:
-            _complete(self._assembly).save(temporary)
-            temporary.replace(final)
-        except Exception as error:  # noqa: BLE001 (custom layers may not be serializable; the checkpoints remain)
-            temporary.unlink(missing_ok=True)
+            with replacing(directory / MODEL, directory / PARTIAL_MODEL) as partial_model:
+                _complete(self._assembly).save(partial_model)
+        except Exception as error:
+            if disk_problem(error, directory) or not directory.exists():
+                raise
             self._reporter.emit(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
+    def _write(self, write: Callable[[], Result]) -> Result:
+        """Call a function that writes files of the run: each time in the directory that the run then has."""
+
+        def follow_and_write() -> Result:
+            self._follow_run()
+            return write()
+
+        return self._reporter.run.wait_for_disk(follow_and_write)
+
+    def _follow_run(self) -> None:
+        """Write nothing to a directory that was deleted: that would create it again."""
+        run = self._reporter.run
+        run.keep_place()
+        self._checkpoints.move(run.directory)
+
     @property
-    def _current(self) -> tuple[int, float | None]:
-        """The step and learning rate, which identify a checkpoint's content."""
-        return self._reporter.step, self._assembly.learning_rate
+    def _current(self) -> tuple[Path, int, float | None]:
+        """The directory of a checkpoint, and the step and learning rate, which identify its content."""
+        return self._reporter.run.directory, self._reporter.step, self._assembly.learning_rate
 
 
 def _complete(assembly: Assembly) -> keras.Model:

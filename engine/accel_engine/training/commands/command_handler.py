@@ -70,9 +70,11 @@ class CommandHandler:
                 self._answer(command, obeyed=False, answer="no step has completed yet")
             case "checkpoint":
                 phase = reporter.phase
-                self._saver.save_checkpoint()
+                problem = self._saver.save_checkpoint()
                 reporter.enter_phase(phase)
-                self._answer(command, obeyed=True, answer=f"checkpoint written at step {reporter.step:,}")
+                self._answer(
+                    command, obeyed=not problem, answer=problem or f"checkpoint written at step {reporter.step:,}"
+                )
             case "validate" if Phase.VALIDATING in (reporter.phase, self._paused):
                 self._answer(command, obeyed=False, answer="a validation is already running")
             case "validate":

@@ -7,23 +7,23 @@ from contextlib import suppress
 from typing import Protocol
 
 from accel_engine.run.commands import Command, current_user
+from accel_engine.run.disk_problem import DiskProblem
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)
-    """Raised in the training thread, between two chunks, to stop the run.
+    """Raised in the training thread, between two chunks or while it waits for the disk, to stop the run.
+
+    Args:
+        command: The ``stop`` or ``stop_now`` command.
+        problem: Why not everything could be written before.
 
     Attributes:
-        command: The ``stop`` or ``stop_now`` command.
+        now: Whether to stop without a checkpoint.
     """
 
-    def __init__(self, command: Command) -> None:
-        super().__init__(command.origin)
-        self.command = command
-
-    @property
-    def now(self) -> bool:
-        """Whether to stop without a checkpoint."""
-        return self.command.name == "stop_now"
+    def __init__(self, command: Command, problem: DiskProblem | None = None) -> None:
+        super().__init__(f"{command.origin}; {problem}: not all was saved" if problem else command.origin)
+        self.now = command.name == "stop_now" or problem is not None
 
 
 class CommandSource(Protocol):

@@ -281,7 +281,7 @@ def assemble(
         devices=devices,
         names=names,
         information=(*dataset.notes, *compiled.information, *slow),
-        notes=(*notes, *compiled.notes),
+        notes=(*dataset.warnings, *notes, *compiled.notes),
         unseeded=unseeded,
         model_modified=modified,
     )

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 import tensorflow as tf
 
 from accel_engine.data.dataset import Split, take_rows
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
+from accel_engine.memory import available_memory
 
 CACHE_SHARE = 0.25
 """Share of a device's memory, or of the host's available memory, that a cached split may take."""
@@ -181,7 +181,7 @@ def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: i
     if device_memory == 0:
         return StreamedFeed(strategy, split, portable=True)
     replicas = strategy.num_replicas_in_sync
-    free = psutil.virtual_memory().available / replicas if device_memory is None else device_memory
+    free = available_memory() / replicas if device_memory is None else device_memory
     # Text cannot be gathered on an accelerator.
     text = device_memory is not None and any(array.dtype.kind in "OUS" for array in split.arrays)
     if split.in_memory and not text and split.nbytes <= CACHE_SHARE * free:

@@ -187,7 +187,7 @@ class _ReadAhead:
 
     def _put(self, stack: Batch, count: int) -> bool:
         """Wait for room and add a stack; returns whether to go on."""
-        size = sum(int(each.shape.num_elements() or 0) * max(1, each.dtype.size) for each in flatten(stack))
+        size = sum(int(each.shape.num_elements()) * each.dtype.size for each in flatten(stack))
         with self._room:
             self._room.wait_for(
                 lambda: self._stopped or not self._held or (self._held < AHEAD and self._bytes + size <= AHEAD_BYTES)

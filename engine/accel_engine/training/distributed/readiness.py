@@ -1,6 +1,7 @@
 """Accepts connections from the other workers before TensorFlow's server does."""
 
 import contextlib
+import ipaddress
 import socket
 import threading
 from typing import Self
@@ -18,18 +19,20 @@ class ReadinessListener:
     handled and no heartbeat written. So each worker makes that call only when all others accept connections.
 
     Args:
-        address: This process's address, ``host:port``; listens on all interfaces, as TensorFlow does.
+        address: This process's address, ``host:port``. Unless it is on the loopback interface, listens on all
+            interfaces, as TensorFlow does: it may be the address of a router.
 
     Raises:
         AccelError: The port cannot be listened on.
     """
 
     def __init__(self, address: str) -> None:
-        port = int(address.rpartition(":")[2])
-        both = socket.has_dualstack_ipv6()
+        name, _, text = address.rpartition(":")
+        host, port = _loopback(name.strip("[]")), int(text)
+        both = not host and socket.has_dualstack_ipv6()
         try:
             self._listener = socket.create_server(
-                ("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both
+                (host, port), family=socket.AF_INET6 if both or ":" in host else socket.AF_INET, dualstack_ipv6=both
             )
         except OSError as error:
             raise AccelError(f"cannot listen on port {port}, to which the other workers connect: {error}") from error
@@ -52,3 +55,10 @@ class ReadinessListener:
                 connection, _ = self._listener.accept()
                 with connection:
                     connection.sendall(b"\0")
+
+
+def _loopback(host: str) -> str:
+    """A host that is an address of the loopback interface; else empty."""
+    with contextlib.suppress(ValueError):
+        return host if ipaddress.ip_address(host).is_loopback else ""
+    return ""

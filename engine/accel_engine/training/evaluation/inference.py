@@ -38,7 +38,8 @@ def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, 
     Raises:
         AccelError: The run's model cannot be restored, is not a classifier, or does not take images.
     """
-    step = chosen_step(directory)
+    notes: list[str] = []
+    step = chosen_step(directory, notes.append)
     with closing(RunReader(directory)) as reader:
         plan = Plan.from_mapping(reader.info().plan_values)
     input_spec = read(directory).input_spec or _input_spec_of_data(plan)
@@ -51,7 +52,7 @@ def classify_images(directory: Path, images: list[Path], top: int) -> dict[str, 
     model = restore_model(plan, described, lambda model: recorded_scale(plan, input_spec, model), directory, step)
     if model.task.name not in ("classification", "multi-label"):
         raise ModelError(_NO_CLASSIFIER)
-    return {"step": step, "images": list(_predict_images(model, input_spec, images, top))}
+    return {"step": step, "notes": notes, "images": list(_predict_images(model, input_spec, images, top))}
 
 
 def _input_spec_of_data(plan: Plan) -> InputSpec | None:

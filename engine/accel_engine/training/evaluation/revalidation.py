@@ -49,10 +49,11 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         AccelError: The run is active, its model cannot be validated, or its data means something else.
     """
     info = _read_ended_run(directory)
-    step, plan = chosen_step(directory), Plan.from_mapping(info.plan_values)
+    notes: list[str] = []
+    step, plan = chosen_step(directory, notes.append), Plan.from_mapping(info.plan_values)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     dataset, stored = data.load(plan.data, plan.data_options), diagnostics.read(directory)
-    notes = check_restorable(dataset, plan, stored)
+    notes += check_restorable(dataset, plan, stored)
     examples, recorded = dataset.validation, stored.input_spec
     if examples is None:
         raise DataError(f"{plan.data} has no validation examples")

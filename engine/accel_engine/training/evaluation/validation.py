@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
+from accel_engine.errors import DataError
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
@@ -91,6 +92,9 @@ class Validation:
 
         Args:
             between_batches: Called between two batches; what it raises ends the validation.
+
+        Raises:
+            DataError: A stream has no batches, as an iterator that was read to its end.
         """
         for metric in self._assembly.model.metrics:
             metric.reset_state()
@@ -110,6 +114,8 @@ class Validation:
                     self._worst.add(values, first, rows, part.batch, repeated=part.weight < 1)
                 first += part.examples
                 between_batches()
+        if not self._worst.examples:
+            raise DataError("the validation data gave no batches")
         if self._custom:
             means = dict(zip(self._logged, (total[1:] / total[0]).tolist(), strict=True))
             return _with_loss(means | self._named(self._assembly.model.get_metrics_result()))

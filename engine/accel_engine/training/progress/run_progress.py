@@ -11,6 +11,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.early_stopping import EarlyStopping
+from accel_engine.run.reader import drop_discarded
 from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -44,6 +45,9 @@ class RunProgress:
         reporter: The run's step; if it continues, its events are read.
         agree: Returns the chief's decision, for all workers to follow.
 
+    Attributes:
+        metrics: The latest metrics of training and validation, also of engines before this one.
+
     Raises:
         PlanError: The monitored metric is not measured, or whether lower values are better is unknown.
     """
@@ -65,11 +69,15 @@ class RunProgress:
         self._validates = validates
         self._timetable = Timetable(plan, validates=validates)
         self._stopping = _follow(plan, monitor, measured, trained, validates=validates)
+        self.metrics: dict[str, float] = {}
         if reporter.step:
             with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
                 events = reader.poll().events
             self._stopping.replay(events, reporter.step)
-            if agree(any(_is_planned(event) and event.step == reporter.step for event in events)):
+            kept = drop_discarded(events)
+            for event in kept:
+                self._note_metrics(event)
+            if agree(any(_is_planned(event) and event.step == reporter.step for event in kept)):
                 self._timetable.validation.done(reporter.step)
 
     @property
@@ -108,9 +116,17 @@ class RunProgress:
     def observe(self, event: EpochEnded | Validated) -> EpochEnded | Validated:
         """Take the end of an epoch or a validation into account; returns it, with what it means for early stopping."""
         self._stopping.observe(event)
+        self._note_metrics(event)
         if _is_planned(event):
             self._timetable.validation.done(event.step)
         return replace(event, waited=self._stopping.waited(event))
+
+    def _note_metrics(self, event: Event) -> None:
+        match event:
+            case EpochEnded(metrics=means):
+                self.metrics |= means
+            case Validated(metrics=means):
+                self.metrics |= {f"{VALIDATION_PREFIX}{name}": value for name, value in means.items()}
 
     def validation_is_missing(self, epoch: int | None) -> bool:
         """Whether the step that a run continues from has not been validated, although the plan says so."""

@@ -37,7 +37,7 @@ class Recurring:
         """Whether it is due after some steps, and has not been done after them.
 
         Args:
-            step: Steps taken.
+            step: Steps taken, at least one.
             epoch: Epochs taken, if the last one has just ended.
         """
         if self._interval is None or self.is_done(step):
@@ -47,7 +47,7 @@ class Recurring:
             case "epochs":
                 return epoch is not None and epoch % count == 0
             case "steps":
-                return step > 0 and step % count == 0
+                return step % count == 0
         return self._now() - self._done_at >= 60 * count
 
     def is_done(self, step: int) -> bool:

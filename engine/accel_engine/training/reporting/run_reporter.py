@@ -1,5 +1,7 @@
 """Tracks a run's step and phase, and writes its events."""
 
+from typing import Any
+
 from accel_engine import clock
 from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
 from accel_engine.run.commands import Command
@@ -41,6 +43,6 @@ class RunReporter:
         self.run.answer(command, obeyed=obeyed, answer=answer)
         self.emit(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
 
-    def emit(self, kind: type[Event], **values: object) -> None:
+    def emit(self, kind: type[Event], **values: Any) -> None:
         """Write an event with these fields and the current time."""
-        self.run.write_event(kind.parse({"time": clock.now(), **values}))
+        self.run.write_event(kind(**{"time": clock.now(), **values}))

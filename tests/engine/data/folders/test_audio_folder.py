@@ -1,3 +1,4 @@
+import os
 import struct
 import wave
 from pathlib import Path
@@ -89,10 +90,10 @@ def test_other_rates_and_formats_are_named(tones: Path) -> None:
         load(tones)
     other.write_bytes(b"RIFF and so on")
     with pytest.raises(DataError, match=f"cannot read the sound {other}: not a valid WAV file"):
-        load(tones)
+        load(tones, invalid_examples="fail")
     dataset = load(tones, invalid_examples="skip", split="none")
     assert len(dataset.train) == 9
-    assert dataset.notes[-1] == "skipped 1 of 10 examples that cannot be read: low/1.wav"
+    assert dataset.warnings[-1] == "skipped 1 of 10 examples that cannot be read: low/1.wav"
 
 
 def test_a_rate_that_no_header_showed_is_found_while_reading(tones: Path) -> None:
@@ -114,3 +115,28 @@ def test_header_of_an_extensible_file(tones: Path, tmp_path: Path) -> None:
     path = tmp_path / "extensible.wav"
     path.write_bytes(content[:12] + b"LIST\x03\0\0\0abc\0" + chunk + content[36:])
     assert read_wav_header(path) == (RATE, 1, 400)
+
+
+def test_a_header_that_promises_more_samples_than_there_are(tones: Path) -> None:
+    """It would set the length of all examples, to gigabytes each."""
+    for path in (tones / "low").iterdir():
+        content = bytearray(path.read_bytes())
+        at = content.index(b"data") + 4
+        content[at : at + 4] = b"\xf0\xff\xff\xff"
+        path.write_bytes(content)
+    entry = data.survey(data.find(str(tones)), DataOptions())
+    assert entry.shape == (400, 1)
+    assert (
+        "5 of 10 files seem damaged; those that cannot be read will be left out: low/0.wav, low/1.wav, low/2.wav, …"
+        in entry.notes
+    )
+    dataset = load(tones, split="none")
+    assert (len(dataset.train), dataset.shape) == (5, (400, 1))
+    with pytest.raises(DataError, match=r"0.wav: it ends too early, with 800 of 4,294,967,280 bytes of samples"):
+        load(tones, invalid_examples="fail")
+
+
+def test_a_pipe_is_skipped_and_named(tones: Path) -> None:
+    (tones / "low" / "1.wav").unlink()
+    os.mkfifo(tones / "low" / "1.wav")
+    assert load(tones, split="none").warnings[-1] == "skipped 1 of 10 examples that cannot be read: low/1.wav"

@@ -91,9 +91,10 @@ def test_a_validation_folder_of_its_own(parts: Path, tmp_path: Path) -> None:
         load(parts, validation_data=str(tmp_path / "none"))
 
 
+@pytest.mark.parametrize("invalid_examples", ["auto", "skip"])
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_damaged_files_are_skipped_and_labels_stay_with_their_files(
-    parts: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+    parts: Path, in_memory: bool, invalid_examples: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not in_memory:
         monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
@@ -102,11 +103,11 @@ def test_damaged_files_are_skipped_and_labels_stay_with_their_files(
         path.write_bytes(path.read_bytes()[:40])
     if in_memory:
         with pytest.raises(DataError, match=f"cannot decode the image {damaged[0]}: "):
-            load(parts)
-    dataset = load(parts, invalid_examples="skip")
+            load(parts, invalid_examples="fail")
+    dataset = load(parts, invalid_examples=invalid_examples)
     assert values(dataset.train) == [1, 2, 4, 5, 6, 7, 8, 9, *range(101, 107), 108, 109]
     assert isinstance(dataset.train.inputs, np.ndarray) is in_memory
-    assert dataset.notes[-1] == "skipped 4 of 28 examples that cannot be read: a/0.png, a/3.png, b/0.png, …"
+    assert dataset.warnings[-1] == "skipped 4 of 28 examples that cannot be read: a/0.png, a/3.png, b/0.png, …"
 
 
 def test_folder_in_which_nothing_can_be_read(parts: Path) -> None:

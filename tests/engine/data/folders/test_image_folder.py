@@ -1,4 +1,6 @@
+import os
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.image_header import read_header
+from accel_engine.data.fingerprint import fingerprint
+from accel_engine.data.folders.image_folder import decode
+from accel_engine.data.folders.image_header import is_whole, read_header
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 
@@ -184,9 +188,11 @@ def test_images_that_do_not_fit_in_memory_are_read_as_they_are_needed(
 def test_unreadable_image_is_named(pets: Path) -> None:
     whole = (pets / "dog" / "3.png").read_bytes()
     (pets / "dog" / "3.png").write_bytes(whole[:45])
-    assert f"cannot decode the image {pets / 'dog' / '3.png'}: " in message(pets)
+    assert f"cannot decode the image {pets / 'dog' / '3.png'}: " in message(pets, invalid_examples="fail")
     (pets / "dog" / "3.png").write_bytes(b"")
-    assert message(pets).startswith(f"cannot read the image {pets / 'dog' / '3.png'}: not a valid PNG")
+    assert message(pets, invalid_examples="fail").startswith(
+        f"cannot read the image {pets / 'dog' / '3.png'}: not a valid PNG"
+    )
 
 
 def test_size_that_is_none(pets: Path) -> None:
@@ -211,3 +217,75 @@ def test_class_that_is_only_validated_on_is_refused(tmp_path: Path) -> None:
     for name in ("train/a", "train/b", "val/a", "val/c"):
         write(tmp_path / name / "1.png", image())
     assert "has the class c, which has no training images" in message(tmp_path)
+
+
+def encoded() -> dict[str, bytes]:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3)).astype(np.uint8)
+    png, jpeg = tf.io.encode_png(pixels).numpy(), tf.io.encode_jpeg(pixels, progressive=True).numpy()
+    return {"png": png, "jpeg": jpeg, "bmp": bmp(pixels), "gif": GIF}
+
+
+@pytest.mark.parametrize("form", ["png", "jpeg", "bmp", "gif"])
+def test_half_an_image_is_never_used(tmp_path: Path, form: str) -> None:
+    """Wherever a file is cut, it does not seem whole, and it cannot be decoded unless all pixels are there."""
+    whole, path = encoded()[form], tmp_path / "image"
+    path.write_bytes(whole)
+    pixels = decode(path)
+    assert is_whole(path)
+    path.write_bytes(whole + b"\r\n\0")
+    assert is_whole(path)
+    path.write_bytes(whole + b"a film" * 1000)
+    assert is_whole(path) is (form in ("jpeg", "bmp"))  # others are decoded to find out
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with suppress(DataError):
+            assert not is_whole(path)
+        try:
+            cut = decode(path)
+        except DataError:
+            continue
+        np.testing.assert_array_equal(cut, pixels)
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0) + bytes(9)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_cannot_be_read_is_skipped_counted_and_named(
+    pets: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe, a link to nowhere, a directory, an image of gigabytes and one that is cut, in each run alike."""
+    if not in_memory:
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    damaged = [pets / "dog" / f"{index}.png" for index in range(5)]
+    for path in damaged:
+        content = path.read_bytes()
+        path.unlink()
+    os.mkfifo(damaged[0])
+    damaged[1].symlink_to("nowhere.png")
+    damaged[2].write_bytes(png_of_size(60_000, 60_000))
+    damaged[3].write_bytes(content[:-9])
+    damaged[4].symlink_to("/dev/zero")
+    names = "dog/0.png, dog/1.png, dog/2.png, …"
+    entry = data.survey(data.find(str(pets)), DataOptions())
+    assert entry.notes[-1] == f"5 of 20 files seem damaged; those that cannot be read will be left out: {names}"
+    first, second = load(pets, split="none"), load(pets, split="none")
+    assert first.warnings[-1] == f"skipped 5 of 20 examples that cannot be read: {names}"
+    assert first.warnings == second.warnings
+    assert fingerprint(first) == fingerprint(second)
+    assert len(first.train) == 15
+    reasons = ["it is a pipe, not a file", "No such file", "60,000 x 60,000 pixels are too many", "", "it is a device"]
+    for path, reason in zip(damaged, reasons, strict=True):
+        with pytest.raises(DataError, match=f"cannot (read|decode) the image {path}: {reason}"):
+            decode(path)
+    said = message(pets, invalid_examples="fail")
+    assert "dog/0.png: it is a pipe, not a file (--invalid-examples skip" in said
+
+
+def test_more_damaged_than_whole_images_are_no_dataset(pets: Path) -> None:
+    for index in range(10):
+        (pets / "dog" / f"{index}.png").write_bytes(b"RIFF....WEBP")
+    (pets / "cat" / "0.png").write_bytes(b"")
+    assert message(pets).startswith("11 of 20 examples that cannot be read are more than half: cannot read the image ")
+    assert len(load(pets, invalid_examples="skip", split="none").train) == 9

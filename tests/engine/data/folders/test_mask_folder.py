@@ -132,7 +132,7 @@ def test_missing_and_damaged_masks(tmp_path: Path) -> None:
     dataset = checked(load(tmp_path, invalid_examples="skip", validation_split=0.4))
     assert len(dataset.train) + len(dataset.validation) == 7
     assert dataset.notes[0] == said + "; they are left out"
-    assert "skipped 2 of 9 examples that cannot be read: " in dataset.notes[-1]
+    assert "skipped 2 of 9 examples that cannot be read: " in dataset.warnings[-1]
     masks[0].unlink()
     (tmp_path / "images" / "5.png").unlink()
     (tmp_path / "images" / "3.png").unlink()

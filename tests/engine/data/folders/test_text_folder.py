@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,4 +68,16 @@ def test_texts_that_are_not_utf8(reviews: Path) -> None:
     assert str(caught.value) == f"the text {bad} is not UTF-8: line 2 has an invalid byte (position 7) {skip}"
     dataset = load(reviews, invalid_examples="skip")
     assert len(dataset.train) == 9
-    assert dataset.notes[-1] == "skipped 1 of 16 examples that cannot be read: neg/2_2.txt"
+    assert dataset.warnings[-1] == "skipped 1 of 16 examples that cannot be read: neg/2_2.txt"
+
+
+def test_a_pipe_is_skipped_and_named(reviews: Path) -> None:
+    path = reviews / "train" / "neg" / "0_0.txt"
+    path.unlink()
+    os.mkfifo(path)
+    entry = data.survey(data.find(str(reviews)), DataOptions())
+    assert entry.notes[-1] == "1 of 16 files seem damaged; those that cannot be read will be left out: neg/0_0.txt"
+    assert entry.samples[0] == ("neg", "cannot be read: it is a pipe, not a file")
+    assert load(reviews).warnings[-1] == "skipped 1 of 16 examples that cannot be read: neg/0_0.txt"
+    with pytest.raises(DataError, match=f"cannot read the text {path}: it is a pipe, not a file"):
+        load(reviews, invalid_examples="fail")

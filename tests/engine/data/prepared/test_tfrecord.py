@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.prepared import tfrecord
 from accel_engine.data.prepared.example_features import parse_example
 from accel_engine.errors import DataError, PlanError
 from engine.data.prepared.records import write
@@ -235,3 +237,24 @@ def test_examples_are_parsed_as_tensorflow_does() -> None:
     }
     assert parse_example(b"nothing of the kind") is None
     assert parse_example(message.SerializeToString()[:-3]) is None
+
+
+def test_compressed_records_that_outgrow_the_memory_are_no_longer_read(
+    records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = [record.numpy() for record in tf.data.TFRecordDataset(str(records))]
+    with tf.io.TFRecordWriter(str(records), "GZIP") as file:
+        for content in contents:
+            file.write(content)
+    describe(records.with_name("features.json"), compression="GZIP")
+    assert survey(records).spec is not None
+    monkeypatch.setattr(tfrecord, "available_memory", lambda: 100)
+    with pytest.raises(DataError, match=r"mine.tfrecord do not fit in memory: 12 records take 0.0 GB, and 0.0 GB are"):
+        load(records)
+
+
+def test_a_pipe_among_the_records_is_explained(records: Path) -> None:
+    records.unlink()
+    os.mkfifo(records)
+    with pytest.raises(DataError, match=f"cannot read {records}: it is a pipe, not a file"):
+        survey(records.parent)

@@ -1,9 +1,14 @@
+import os
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from accel_engine.data import DataOptions, find, load, survey
+from accel_engine.data.tables import table_file
+from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import DataError, PlanError
 from engine.data.tables.test_table import mixed_columns, write
 
@@ -75,3 +80,43 @@ def test_survey_does_not_import_tensorflow(file):
         "assert not {'tensorflow', 'keras'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+def test_a_table_that_outgrows_the_memory_is_no_longer_read(tmp_path, name, monkeypatch):
+    """Of a small file, too: the same value a million times takes a kilobyte of a Parquet file."""
+    path = tmp_path / name
+    if name.endswith("csv"):
+        path.write_text("a,b\n" + "1,2\n" * 1_000_000)
+    else:
+        parquet.write_table(pa.table({"a": pa.array([7] * 1_000_000), "b": pa.array([1] * 1_000_000)}), path)
+    monkeypatch.setattr(table_file, "available_memory", lambda: 5_000_000)
+    with pytest.raises(
+        DataError, match=rf"{name} does not fit in memory: its first [\d,]+ rows take 0.0 GB, and 0.0 GB"
+    ):
+        load(str(path), DataOptions())
+
+
+def test_a_table_is_a_file(tmp_path):
+    os.mkfifo(tmp_path / "people.csv")
+    with pytest.raises(PlanError, match=r"people.csv': it is a pipe, not a file"):
+        find(str(tmp_path / "people.csv"))
+    with pytest.raises(DataError, match="it is a pipe, not a file"):
+        read_cells(tmp_path / "people.csv", skip_invalid=False)
+
+
+def test_a_line_of_endless_lists_is_named(tmp_path):
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"a": 1}\n' + "[" * 100_000)
+    with pytest.raises(DataError, match=r"people.jsonl, line 2: maximum recursion depth exceeded"):
+        read_cells(path, skip_invalid=False)
+    assert read_cells(path, skip_invalid=True).invalid == 1
+
+
+def test_a_target_beyond_single_precision_is_no_number_to_learn(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("size,price\n" + "1,2.5\n3,4.5\n" * 10 + "5,1e39\n")
+    options = DataOptions(target=("price",), task="regression")
+    for read in (lambda: survey(find(str(path)), options), lambda: load(str(path), options)):
+        with pytest.raises(DataError, match=r"row 21 has no number in the target, the column price"):
+            read()

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.errors import RunError
 from accel_engine.run import RunWriter, diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import (
@@ -42,7 +41,7 @@ REPORT = ValidationReport(
             examples=3,
             names=("cat", "dög\x1b"),
             counts=np.array([[1, 0], [2, 0]]),
-            confidence=Scores(np.eye(2, dtype=np.int64), np.eye(2, dtype=np.int64)),
+            confidence=Scores(np.ones((1, 200), np.int64), np.ones((1, 200), np.int64)),
             worst=(
                 SamplePrediction(
                     row=2,
@@ -209,9 +208,10 @@ def test_the_later_report_counts(directory: Path, writer: RunWriter, step: int, 
 
 
 @pytest.mark.parametrize("body", [b"", b"damaged" * 400])
-def test_a_damaged_report_is_an_error_of_the_run(directory: Path, writer: RunWriter, body: bytes) -> None:
+def test_a_damaged_report_is_left_out_and_counted(directory: Path, writer: RunWriter, body: bytes) -> None:
     head, _ = diagnostics.serialize(REPORT)
     with closing(connect(directory)) as database:
         database.set_inside("validation", 0.0, 1, head, body)
-    with pytest.raises(RunError, match="validation row is damaged"):
-        diagnostics.read(directory)
+    found = diagnostics.read(directory)
+    assert found.validation is None
+    assert found.damaged == 1

@@ -55,10 +55,13 @@ def test_stop_now_writes_no_checkpoint(gym: Gym) -> None:
 
 
 def test_a_checkpoint_before_the_first_step_is_rejected(gym: Gym) -> None:
-    trained = gym.train(PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("dance",)]})
+    trained = gym.train(
+        PLAN, when={Phase.BUILDING: [("checkpoint",), ("learning_rate", -1.0), ("learning_rate",), ("dance",)]}
+    )
 
     assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
         (False, "no step has completed yet"),
+        (False, "the learning rate must be greater than 0"),
         (False, "the learning rate must be greater than 0"),
         (False, "unknown command dance"),
     ]

@@ -1,7 +1,13 @@
 """Batches of examples that are read by row."""
 
+import threading
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
+import psutil
 import pytest
+import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
@@ -38,6 +44,7 @@ def test_a_batch_has_the_rows_of_every_array(kind: str) -> None:
         CachedFeed(strategy, SPLIT) if kind == "cached" else StreamedFeed(strategy, SPLIT, portable=kind == "portable")
     )
     source = made.open(ORDER, 2)
+    assert made.spec(source).is_compatible_with(source)
 
     for step in range(2, 5):
         batch = made.examples(*made.arguments(source, step))
@@ -48,6 +55,49 @@ def test_a_batch_has_the_rows_of_every_array(kind: str) -> None:
         for ours, theirs in zip(batch.targets, SPLIT.targets, strict=True):
             np.testing.assert_array_equal(ours, theirs[rows])
         np.testing.assert_array_equal(batch.weights, SPLIT.weights[rows])
+
+
+@pytest.mark.parametrize("pipeline", [0, 1])
+def test_a_worker_reads_the_rows_of_its_own_replicas(pipeline: int) -> None:
+    """Two workers with three replicas each."""
+    order = np.random.default_rng(1).permutation(24).astype(np.int32).reshape(2, 6, 2)
+    context = tf.distribute.InputContext(num_input_pipelines=2, input_pipeline_id=pipeline)
+    strategy = cast(
+        tf.distribute.Strategy, SimpleNamespace(distribute_datasets_from_function=lambda function: function(context))
+    )
+    numbers = np.arange(24)
+
+    batches = list(StreamedFeed(strategy, Split(numbers)).open(order, 1))
+
+    own = order[1, 3 * pipeline : 3 * pipeline + 3]
+    np.testing.assert_array_equal([batch[0] for batch in batches], own)
+
+
+class Slow:
+    """Numbers whose first rows come after others, if those are read at the same time."""
+
+    shape, dtype, nbytes = (20,), np.dtype(np.int64), 160
+
+    def __init__(self) -> None:
+        self._others = threading.Event()
+
+    def __len__(self) -> int:
+        return 20
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        if rows[0]:
+            self._others.set()
+        else:
+            self._others.wait(0.5)
+        return rows.astype(np.int64)
+
+
+def test_batches_that_are_read_in_parallel_keep_their_order() -> None:
+    strategy = strategy_builders.default(("CPU:0",), resolve(Plan()))
+
+    batches = StreamedFeed(strategy, Split(Slow())).open(np.arange(20, dtype=np.int32).reshape(5, 1, 4))
+
+    assert [int(batch[0][0]) for batch in batches] == [0, 4, 8, 12, 16]
 
 
 def test_examples_are_cached_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +112,27 @@ def test_examples_are_cached_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_feed(strategy, SPLIT, 1 << 30).kind == "streamed"  # text stays on the host
     monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     assert choose_feed(strategy, numbers, None).kind == "streamed"
+
+
+@pytest.mark.parametrize(("memory", "copied"), [(1, False), (0, True)])
+def test_only_what_another_host_reads_is_copied(memory: int, copied: bool) -> None:
+    strategy, numbers = strategy_builders.default(("CPU:0",), resolve(Plan())), np.zeros(20)
+    made = choose_feed(strategy, Split(numbers), memory)
+    numbers[:] = 1
+
+    batch = next(made.open(ORDER))
+
+    assert batch[0].numpy().tolist() == [0 if copied else 1] * 4
+
+
+def test_replicas_share_the_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    numbers = Split(np.zeros((20, 2), np.float32), np.zeros(20, np.int32))
+    need = round(2 * numbers.nbytes / feed.CACHE_SHARE)
+
+    for available, kind in ((need, "resident"), (need - 1, "streamed")):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda available=available: SimpleNamespace(available=available))
+        assert choose_feed(strategy, numbers, None).kind == kind
 
 
 def test_an_array_may_be_input_and_target() -> None:

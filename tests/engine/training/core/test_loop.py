@@ -1,10 +1,14 @@
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training.core import epoch_order, feed
-from accel_engine.training.core.loop import ChunkSize
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.loop import MAX_STEPS, ChunkResult, ChunkSize, Loop
 
 from ..conftest import Gym
 
@@ -105,3 +109,24 @@ def test_a_chunk_size_grows_slowly_and_shrinks_at_once() -> None:
 
     size.update(4, 10.0)
     assert size.steps == 1
+
+
+def test_a_chunk_size_is_bounded() -> None:
+    size = ChunkSize(target=0.05, minimum=3)
+    assert size.steps == 3
+    size.update(3, 10.0)
+    assert size.steps == 3
+
+    for _ in range(10):
+        size.update(size.steps, 0.0)
+    assert size.steps == MAX_STEPS
+
+
+def test_a_rate_is_measured_without_the_first_chunk() -> None:
+    chunks = [ChunkResult(count, 0.0, seconds, {}, 1) for count, seconds in ((4, 9.0), (10, 0.5), (20, 0.25))]
+    loop = cast(Loop, SimpleNamespace(run=lambda _: iter(chunks)))
+    segment = Segment(None, 34, 1)
+
+    assert Loop.measure_rate(loop, segment, 0.5) == 10 / 0.5
+    assert Loop.measure_rate(loop, segment, 0.75) == 30 / 0.75
+    assert Loop.measure_rate(loop, segment, 1.0) == 34 / 9.75

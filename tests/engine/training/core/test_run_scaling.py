@@ -185,10 +185,10 @@ def forget_scale(directory: Path, **intake: Any) -> None:
         (plan,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
         values = json.loads(plan)
         del values["scale"]
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'plan'", (json.dumps(values),))
+        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'plan'", (json.dumps(values),))
         (head,) = connection.execute("SELECT head FROM inside WHERE name = 'intake'").fetchone()
         changed = json.loads(head) | intake
-        connection.execute("UPDATE inside SET head = ? WHERE name = 'intake'", (json.dumps(changed),))
+        connection.execute("UPDATE main.inside SET head = ? WHERE name = 'intake'", (json.dumps(changed),))
 
 
 @pytest.mark.parametrize(

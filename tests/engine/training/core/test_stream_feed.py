@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.data.dataset import Split
-from accel_engine.data.structure import Batch
+from accel_engine.data.structure import Batch, map_structure
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.stream_feed import AHEAD, StreamFeed
@@ -68,6 +68,30 @@ def test_structures_and_text_are_stacked() -> None:
     assert first.order.inputs["words"].numpy()[1, 0] == b"w32"
     assert [each.shape for each in first.order.targets] == [(2, 32), (2, 32)]
     assert first.order.weights.shape == (2, 32)
+
+
+class Stacking(Recorded):
+    """Stacks its batches itself, three at a time at most."""
+
+    def stacks(self, epoch: int, position: int, wanted: Callable[[], int]) -> Iterator[tuple[Batch, int]]:
+        batches = list(self.read(epoch, position))
+        for first in range(0, len(batches), min(wanted(), 3)):
+            some = batches[first : first + min(wanted(), 3)]
+            yield map_structure(lambda *arrays: np.stack(arrays), *some), len(some)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_stream_that_stacks_batches_itself_does_so(exact: bool, replicas: int) -> None:
+    stream = Stacking(Split(X[:128], Y[:128]))
+
+    segments = list(feed_of(stream, replicas=replicas).segments(2, 0, lambda: 64, exact=exact))
+
+    assert stream.reads == [(2, 0)]
+    assert [(segment.steps, segment.examples) for segment in segments] == ([(4, 32)] if exact else [(3, 32), (1, 32)])
+    np.testing.assert_array_equal(
+        np.concatenate([np.reshape(each.order.inputs, (-1, 6)) for each in segments]), X[:128]
+    )
 
 
 class Growing(Recorded):

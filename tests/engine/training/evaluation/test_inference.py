@@ -33,7 +33,7 @@ def test_predictions_equal_those_of_the_saved_model(gym: Gym, tmp_path: Path, ol
     trained = gym.train_once(PLAN)
     if old:  # a run of a program that kept nothing of its inside
         with closing(connect(trained.directory)) as connection:
-            connection.execute("DROP TABLE inside")
+            connection.execute("DROP TABLE main.inside")
     validation = data.load("digits", DataOptions()).validation
     assert validation is not None
     files = [write(tmp_path / f"{row}.png", validation.inputs[row]) for row in range(3)]
@@ -93,7 +93,7 @@ def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
 
 def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
     (tmp_path / "words.png").write_text("words")
-    with pytest.raises(DataError, match=r"cannot decode the image .*words.png: Unknown image file format"):
+    with pytest.raises(DataError, match=r"cannot read the image .*words.png: not a valid PNG, JPEG, GIF or BMP file"):
         example_of(tmp_path / "words.png", InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
 
 

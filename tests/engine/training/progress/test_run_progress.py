@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, Validated, Warned
+from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter
 from accel_engine.run.run_paths import checkpoint_steps
@@ -95,6 +95,7 @@ def test_patience_ends_a_continued_run_where_it_would_have_ended(
     resumed = gym.train(plan, run=stopped.directory)
 
     assert (resumed.ended.steps, resumed.ended.reason) == (whole.ended.steps, whole.ended.reason)
+    assert resumed.ended.metrics == whole.ended.metrics
     assert not scripted
     assert [event.waited for event in whole.all(Validated)] == [0, 0, 1, 2, 3]
     assert {event.waited for event in whole.all(EpochEnded)} == {None}
@@ -134,6 +135,16 @@ def test_workers_decide_as_the_chief_where_their_events_and_clocks_differ(gym: G
                 progress.raise_if_over()
 
 
+def test_a_validation_that_was_discarded_is_missing(gym: Gym) -> None:
+    plan = MLP.replace(validation_every="5 steps")
+    directory = gym.train(plan, at={13: [("stop_now",)]}).directory  # validated after 5 and 10 steps
+    with closing(RunWriter(directory)) as writer:
+        writer.write_event(RunStarted(time=0.0, run="r", name="", plan={}, first_step=5, pid=1, host="", versions={}))
+        progress = RunProgress(plan, "validation_loss", ("loss",), ("loss",), RunReporter(writer, 10))
+
+        assert progress.validation_is_missing(None)
+
+
 def test_nothing_is_missing_by_the_clock(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = gym.train(MLP, at={13: [("stop_now",)]}).directory
     seconds = [0.0]
@@ -159,7 +170,7 @@ def test_without_the_best_checkpoint_the_model_has_the_best_that_there_is(
     scripted += [0.3, 0.1, 0.5, 0.4]
     trained = gym.train(MLP.replace(restore_best="on", monitor="validation_loss"))
 
-    message = "the checkpoint of the best step, 24, is missing: the model has the weights of step 12"
+    message = "the checkpoint of the best step, 24, is missing or damaged: the model has the weights of step 12"
     assert message in [event.message for event in trained.all(Warned)]
 
 

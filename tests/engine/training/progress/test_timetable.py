@@ -34,15 +34,18 @@ def test_steps_until_the_next_of_several() -> None:
     assert [timetable.steps_until_next(step) for step in (0, 1, 4, 5, 6, 11)] == [4, 3, 2, 1, 2, 1]
     assert Timetable(Plan()).steps_until_next(3) is None
     assert not Timetable(Plan()).by_clock
+    assert Timetable(Plan(time_limit="1h")).by_clock
+    assert Timetable(Plan(checkpoint_every="2 minutes")).by_clock
+    assert [Timetable(Plan(checkpoint_every=every)).saves_every_epoch for every in ("auto", "1 epoch")] == [True, False]
 
 
 def test_minutes_and_the_time_limit_go_by_the_clock() -> None:
     clock = Clock()
-    timetable = Timetable(Plan(validation_every="2 minutes", time_limit="1h30m"), clock)
+    timetable = Timetable(Plan(validation_every="2 minutes", time_limit="1h30m"), now=clock)
     assert timetable.by_clock
     clock.seconds = 119
     assert not timetable.validation.is_due(5, None)
-    clock.seconds = 121
+    clock.seconds = 120
     assert timetable.validation.is_due(5, None)
     assert timetable.is_due_by_clock(5)
     timetable.validation.done(5)

@@ -61,8 +61,8 @@ def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(wi
     else:
         assert 1 <= found.above <= 2
         assert found.below == 1
-    everything = hidden_steps(series(values, width), 0, math.inf, 100, 200)
-    assert everything.below == 999
+    assert hidden_steps(series(values, width), 0, math.inf, 100, 200).below == 999
+    assert hidden_steps(series(values, width), 0, math.inf, -200, -100).above == 999
 
 
 def test_only_what_is_in_the_window_is_counted() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
 from accel_engine.run import RunInfo, Status
+from accel_engine.run.disk_problem import DiskProblem
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_rate import StepRate
 from accel_tui.widgets.run.phase_line import phase, progress
@@ -61,3 +62,21 @@ def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
     assert said == ["10.0 steps/s", "20.0 GFLOP/s", "MFU 25%"]
     said = [plain(pair) for pair in progress(RunState(step_rate=step_rate, work=replace(work, peak=None)))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s"]
+
+
+@pytest.mark.parametrize("current", [None, Phase.TRAINING, Phase.CHECKPOINTING])
+def test_a_wait_for_the_disk_is_said_whatever_the_run_does(current: Phase | None) -> None:
+    waiting = state(Status.RUNNING, current)
+    assert waiting.info is not None
+    waiting = replace(waiting, info=replace(waiting.info, waiting=DiskProblem.FULL))
+    assert plain(phase(waiting, now=165.0)) == "‖ disk full: waiting for space"
+    assert plain(phase(waiting, now=165.0, brief=True)) == "‖ disk full: waiting for space"
+
+
+def test_a_wait_for_the_disk_has_no_rate_and_no_remaining_time() -> None:
+    running = replace(state(Status.RUNNING, Phase.TRAINING), step_rate=StepRate(recent=((100, 10.0),)))
+    assert running.steps_per_second == 10.0
+    assert running.info is not None
+    waiting = replace(running, info=replace(running.info, waiting=DiskProblem.FULL))
+    assert (waiting.steps_per_second, waiting.remaining) == (None, None)
+    assert not any("steps/s" in plain(pair) for pair in progress(waiting))

@@ -16,7 +16,7 @@ from example_events import model_built
 
 def test_what_a_step_computes_and_what_the_devices_could() -> None:
     def said(**values: object) -> list[str]:
-        work = WorkCounted.parse({"time": 1.0, **values})
+        work = WorkCounted(**{"time": 1.0, **values})
         lines = RunDetails().build(RunState(work=work)).plain.splitlines()
         assert max(map(len, lines)) <= 41  # which there is room for beside the charts
         return [" ".join(line.split()) for line in lines]

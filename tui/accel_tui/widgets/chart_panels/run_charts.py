@@ -57,6 +57,9 @@ class RunCharts(ChartKeys, RunView):
     shown: reactive[tuple[Panel, ...]] = reactive((), repaint=False, init=False)
     """The charts that are shown."""
 
+    problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why the run cannot be read: no step is waited for."""
+
     _grid = getters.query_one(ChartGrid)
 
     def compose(self) -> ComposeResult:
@@ -117,6 +120,11 @@ class RunCharts(ChartKeys, RunView):
         self._draw()
         if self.window.span is not None or self.cursor:
             self._update_window()  # they follow the last steps
+
+    def watch_problem(self) -> None:
+        """Tell what is not waited for."""
+        if self.is_mounted:
+            self._update_labels()
 
     def watch_active_chart(self) -> None:
         """Show the active chart."""
@@ -205,7 +213,8 @@ class RunCharts(ChartKeys, RunView):
             chart = self._charts_by_id[panel.id]
             active_chart = self.has_focus and panel.id == self.active_chart and len(self.shown) > 1
             chart.title = f"{_MARK} {panel.title}" if active_chart else panel.title
-            chart.empty = "no steps recorded" if self.state.has_ended else "waiting for the first step"
+            has_no_more = self.state.has_ended or self.problem
+            chart.empty = "no steps recorded" if has_no_more else "waiting for the first step"
             chart.end = self.state.last_step
             chart.shows_mark_legend = panel == explaining
         self._update_bar()

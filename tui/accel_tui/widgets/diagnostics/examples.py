@@ -145,5 +145,7 @@ def leaves(view: View | None) -> tuple[View, ...]:
     return () if view is None else (view,)
 
 
-def _name(names: tuple[str, ...], index: int) -> str:
+def _name(names: tuple[str, ...], index: int | None) -> str:
+    if index is None:
+        return "no class"
     return names[index] if 0 <= index < len(names) else str(index)

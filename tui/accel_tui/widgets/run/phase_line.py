@@ -25,13 +25,21 @@ class PhaseLine(RunLine):
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine has not answered yet."""
 
+    problem: reactive[str] = reactive("", repaint=False, init=False)
+    """Why the run cannot be read; the outcome tells it."""
+
     def watch_pending_commands(self) -> None:
         """Show them."""
         self.update_view()
 
+    def watch_problem(self) -> None:
+        """Show no state that cannot be known."""
+        self.update_view()
+
     def spans(self, state: RunState) -> list[TextSpan]:
         """The phase, and as many of the figures as fit."""
-        left = phase(state, state.now)
+        is_unknown = self.problem and state.info is None
+        left = [("✗ cannot be read", "bold $error")] if is_unknown else phase(state, state.now)
         if self.pending_commands:
             left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
         pairs, available = progress(state), self.width - length(left)
@@ -62,6 +70,8 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
             (f"{sign} {state.ended.outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),
         ]
+    if state.info.waiting:
+        return [(f"‖ {state.info.waiting.waiting}", "bold $warning")]
     if state.phase is None or state.info.status is Status.STARTING:
         return [("● starting", "bold $primary")]
     current = state.phase.phase

@@ -13,7 +13,7 @@ class ProgressLine(RunLine):
     def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
         share = state.progress if state.progress is not None else float(_has_finished(state))
-        is_known = state.progress is not None or not state.is_launched
+        is_known = state.progress is not None or not (state.is_launched or state.lost)
         tail = f" {int(share * 100):3}%" if is_known else ""  # never 100% before the last step
         if state.part and is_known:
             tail += f" of part {state.part.started.part}"

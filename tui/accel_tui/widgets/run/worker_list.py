@@ -85,7 +85,8 @@ def _has_failed(state: RunState) -> bool:
 
 
 def _is_active(state: RunState) -> bool:
-    return state.live and state.phase is not None and state.phase.phase in _ACTIVE_PHASES
+    is_waiting = state.info is not None and state.info.waiting
+    return state.live and not is_waiting and state.phase is not None and state.phase.phase in _ACTIVE_PHASES
 
 
 def _brief_status(worker: WorkerStatus) -> Content:

@@ -45,7 +45,9 @@ def _detail(run: RunSummary | None) -> Content:
             (f"  {info.annotations.note}" if info.annotations.note else "", ""),
         )
     ]
-    if info.status is Status.LOST:
+    if info.waiting:
+        lines.append(Content.styled(info.waiting.waiting, "$text-warning"))
+    elif info.status is Status.LOST:
         lines.append(Content.styled(_lost(info, run.checkpoint), "$text-error"))
     elif run.reason:
         lines.append(Content.styled(run.reason, "$text-error" if info.status is Status.FAILED else "$text-muted"))

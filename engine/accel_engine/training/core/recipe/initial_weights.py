@@ -3,16 +3,18 @@
 import gc
 import logging
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, RunError
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.models.pretrained_application import HEAD
 from accel_engine.models.user_code import reason
@@ -21,6 +23,7 @@ from accel_engine.plan.tuning_checks import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.run_paths import CHECKPOINTS, trained_model
+from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.saved_weights import has_averages, restore_weights
 
 _ATTEMPTS = 2
@@ -67,15 +70,15 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> tuple[set[int]
     """Load the weights of a run; returns the ids of those that were taken, and where they are from."""
     saved, problem = trained_model(directory), "it has no checkpoint"
     for _ in range(_ATTEMPTS):
-        if not (step := chosen_step(directory)):
-            break
-        path = str(directory / CHECKPOINTS / f"step-{step}")
         try:
-            kind = "moving averages of " if has_averages(path) else ""
-            if _restore(model, path):
-                return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"
-        except tf.errors.OpError as error:
-            problem = f"its checkpoint step-{step} cannot be read: {reason(error)}"
+            if not (step := chosen_step(directory)):
+                break
+            with reading(directory / CHECKPOINTS, step) as path:
+                kind = "moving averages of " if has_averages(path) else ""
+                if _restore(model, path):
+                    return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"
+        except RunError as error:
+            problem = str(error)
         else:
             problem = "its checkpoint does not fit this model: finish it, or use the same model and data"
             break
@@ -118,11 +121,23 @@ def _from_file(model: keras.Model, plan: Plan, path: Path, title: str) -> set[in
                 warnings.simplefilter("ignore")  # names the layers that do not fit, as the note does
                 model.load_weights(str(path), skip_mismatch=True)
         except Exception as error:
-            raise PlanError("initial_weights", plan.initial_weights, f"cannot be read: {reason(error)}") from error
+            problem = f"{title} is damaged" if _is_damaged(path) else f"cannot be read: {reason(error)}"
+            raise PlanError("initial_weights", plan.initial_weights, problem) from error
     if not taken:
         words = f"no layer of model {plan.model} has weights of the same shapes at the same place as in {title}"
         raise PlanError("initial_weights", plan.initial_weights, words)
     return taken
+
+
+def _is_damaged(path: Path) -> bool:
+    """Whether a ``.keras`` file, a zip archive, is not as it was written; other files do not tell."""
+    if path.suffix != ".keras":
+        return False
+    try:
+        with ZipFile(path) as archive:
+            return archive.testzip() is not None
+    except (BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
+        return True
 
 
 @contextmanager

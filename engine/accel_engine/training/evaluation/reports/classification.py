@@ -72,7 +72,7 @@ class ClassificationBuilder(OutputReportBuilder):
                     row=int(row),
                     loss=float(values[row, 0]),
                     input=view,
-                    label=int(labels[row]),
+                    label=int(labels[row]) if known[row] else None,
                     predicted=int(predicted[row]),
                     confidence=_finite(values[row, _CONFIDENCE]),
                     true_class_probability=_finite(true[row]),

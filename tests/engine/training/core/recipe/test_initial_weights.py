@@ -90,7 +90,10 @@ def test_a_checkpoint_that_its_run_has_just_deleted_is_told_from_one_that_does_n
         np.testing.assert_array_equal(ours, theirs)
     monkeypatch.setattr(initial_weights, "trained_model", lambda _: None)
     other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-    for step, words in ((3, "its checkpoint step-3 cannot be read: NotFoundError"), (4, "does not fit this model: ")):
+    for step, words in (
+        (3, "the checkpoint of step 3 is damaged .its files are missing"),
+        (4, "does not fit this model: "),
+    ):
         monkeypatch.setattr(initial_weights, "chosen_step", lambda _, step=step: step)
         with pytest.raises(PlanError, match=words):
             initial_weights.load_initial_weights(other, plan)
@@ -171,3 +174,15 @@ def test_what_does_not_exist_is_refused_before_a_run_is_created(gym: Gym, tmp_pa
     empty = create(PLAN)
     with pytest.raises(PlanError, match=r"has written neither a checkpoint nor model\.keras"):
         create(PLAN.replace(initial_weights=empty.name))
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped"])
+def test_a_damaged_model_is_named(tmp_path: Path, harm: str) -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    path = tmp_path / "model.keras"
+    model.save(path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content if harm == "flipped" else content[:500])
+    with pytest.raises(PlanError, match=r"= '.*model\.keras': model\.keras is damaged$"):
+        initial_weights.load_initial_weights(model, PLAN.replace(initial_weights=str(path)))

@@ -8,6 +8,7 @@ import pytest
 from accel_engine.run.diagnostics import ClassificationReport, CustomReport, MultiLabelReport
 from accel_engine.run.diagnostics.views import Image, Labels, Row, Text
 from accel_engine.training.core.task import ONE_HOT, Task
+from accel_engine.training.evaluation.reports.measures import probabilities, scores
 
 from .measuring import dataset, reports
 
@@ -131,6 +132,7 @@ def test_more_outputs_than_names_and_unknown_classes(numbers: np.random.Generato
     assert isinstance(report, ClassificationReport)
     assert report.names == (*NAMES, "3", "4")
     np.testing.assert_array_equal(report.counts, confusion(labels[[0, 2, 3]], np.array([4, 2, 1]), 5))
+    assert {sample.row: sample.label for sample in report.worst} == {0: 0, 1: None, 2: 2, 3: 1}
 
 
 def test_labels_of_hinge_losses(numbers: np.random.Generator) -> None:
@@ -184,4 +186,15 @@ def test_outputs_of_another_rank_are_custom(numbers: np.random.Generator) -> Non
     assert isinstance(report, CustomReport)
     assert report.reason == (
         "outputs of float32 5x2x2 cannot be compared with targets of int32 for the task classification"
+    )
+
+
+def test_outputs_above_1_are_no_probabilities() -> None:
+    outputs = np.array([[0.25, 1.0], [0.25, 1.5], [-0.5, 0.5]], np.float32)
+    sigmoid = 1 / (1 + np.exp(-outputs))
+
+    np.testing.assert_allclose(scores(outputs, logits=False), [outputs[0], *sigmoid[1:]], rtol=1e-6)
+    np.testing.assert_allclose(scores(outputs, logits=True), sigmoid, rtol=1e-6)
+    np.testing.assert_allclose(
+        probabilities(outputs, logits=False, binary=False), [outputs[0], *softmax(outputs)[1:]], rtol=1e-6
     )

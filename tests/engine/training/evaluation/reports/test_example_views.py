@@ -1,5 +1,6 @@
 """Views of examples of every kind."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,24 @@ def test_spectrograms_show_the_frequency_of_a_tone(length: int) -> None:
     if length >= 512:
         assert view.levels.mean(1).argmax() / len(view.levels) == pytest.approx(1000 / 4000, abs=0.02)
         assert view.levels.max() == 255
+
+
+@pytest.mark.parametrize("length", [2000, 50_000])
+def test_the_levels_of_a_spectrogram(numbers: np.random.Generator, length: int) -> None:
+    """Of a noise that gets quieter: means of frames and of frequencies."""
+    sound = numbers.normal(size=length) * np.geomspace(1, 1e-6, length)
+    starts = range(0, length - 511, 256)
+    frames = np.stack([sound[start : start + 512] for start in starts]).astype(np.float32) * np.hanning(512)
+    power = np.abs(np.fft.rfft(frames)) ** 2
+    bands, columns = (np.linspace(0, count, min(count, 64) + 1).astype(int) for count in (257, len(starts)))
+    means = [[power[begin:end, low:high].mean() for begin, end in pairwise(columns)] for low, high in pairwise(bands)]
+    levels = np.clip(1 + 10 * np.log10(means / np.max(means)) / 80, 0, 1) * 255
+
+    view = spectrogram(np.stack([sound, -sound], axis=1), 100)
+
+    np.testing.assert_allclose(view.levels, levels, atol=0.51)
+    assert view.levels.min() == 0
+    assert (view.seconds, view.highest) == (length / 100, 50.0)
 
 
 def test_silence_has_a_spectrogram() -> None:

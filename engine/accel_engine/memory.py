@@ -1,0 +1,60 @@
+"""Memory that this process may still take: that of the machine, within the limits of its control groups."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from accel_engine.errors import DataError
+
+_ROOT = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
+
+_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+"""The limit and the use of a control group, of version 2 and 1."""
+
+_RECLAIMABLE = ("active_file", "inactive_file", "slab_reclaimable")
+"""What a control group uses and the kernel frees before the limit is reached: caches of files."""
+
+
+def available_memory() -> int:
+    """Bytes that can be allocated without swapping, and without being killed for the limit of a container."""
+    return min([psutil.virtual_memory().available, *_left_in_groups()])
+
+
+def check_memory(what: str, nbytes: int) -> None:
+    """Check that something that is read whole fits in memory, before it is read.
+
+    Args:
+        what: Names it, for the message.
+        nbytes: Its size in memory.
+
+    Raises:
+        DataError: It does not.
+    """
+    free = available_memory()
+    if nbytes > free:
+        raise DataError(f"{what} takes {nbytes / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are available")
+
+
+def _left_in_groups() -> Iterator[int]:
+    """What the limits of this process's control groups, and of those above, leave; nothing where there are none."""
+    with suppress(OSError, ValueError):
+        for line in _OWN.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            root = _ROOT / "memory" if controllers else _ROOT
+            own = root / path.lstrip("/")
+            for group in (own, *own.parents):
+                if group.is_relative_to(root):
+                    yield from _left(group)
+
+
+def _left(group: Path) -> Iterator[int]:
+    for limit, used in _FILES:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            cached = sum(int(stat.get(f"total_{name}", stat.get(name, 0))) for name in _RECLAIMABLE)
+            yield max(int((group / limit).read_text()) - int((group / used).read_text()) + cached, 0)

@@ -1,0 +1,54 @@
+"""Whether the local workers of a plan train in a network namespace, where nobody else can reach their ports.
+
+TensorFlow's servers listen on every interface, whatever address they have. They run what they are sent and do not ask
+who sends it: whoever can connect can read and change the process's memory, and so run code as its user.
+"""
+
+from accel_engine import network_namespace
+from accel_engine.models import UserModel
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.tuning_checks import IMAGENET
+
+_DOWNLOADED = "keras_dataset"
+"""The reader of data that Keras downloads."""
+
+
+def is_isolated(resolved: ResolvedPlan) -> bool:
+    """Whether the engine of a plan starts its local workers in a network namespace."""
+    return _opens_ports(resolved) and not _why_reachable(resolved)
+
+
+def warning(resolved: ResolvedPlan) -> str:
+    """What can be done through the ports of a plan's local workers, and why they can be reached; empty if not."""
+    if not _opens_ports(resolved) or not (reason := _why_reachable(resolved)):
+        return ""
+    return (
+        "while this run trains, whoever can connect to this machine, or is logged in, can run code as you through the "
+        f"ports of TensorFlow's workers: {reason}"
+    )
+
+
+def _opens_ports(resolved: ResolvedPlan) -> bool:
+    """Whether the engine of a plan starts servers on this machine; those of a cluster need to be reachable."""
+    return resolved.strategy.processes and resolved.plan.local_workers > 0 and resolved.cluster is None
+
+
+def _why_reachable(resolved: ResolvedPlan) -> str:
+    if resolved.plan.isolate_workers == "off":
+        return "--isolate-workers is off"
+    if resolved.plan.isolate_workers == "auto" and (needed_for := _needs_network(resolved)):
+        return f"{needed_for} may need the network; if not, use --isolate-workers on"
+    return network_namespace.why_not()
+
+
+def _needs_network(resolved: ResolvedPlan) -> str:
+    """What may need the network; empty if nothing does."""
+    if resolved.data.url or resolved.data.reader == _DOWNLOADED:
+        return f"reading {resolved.data.name}"
+    if resolved.data.function:
+        return f"the function {resolved.data.name}"
+    if resolved.plan.initial_weights == IMAGENET:
+        return "downloading ImageNet weights"
+    if (isinstance(resolved.model, UserModel) and resolved.model.function) or resolved.plan.custom_objects:
+        return "the code of your model"
+    return ""

@@ -1,0 +1,140 @@
+"""Reads TOML and JSON files of the user: their size, nesting, numbers and names are bounded."""
+
+import errno
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accel_engine.files import regular
+from accel_engine.plan.source_lines import explain_toml_error
+
+MAX_BYTES = 1 << 18
+"""Size of a file."""
+
+MAX_DEPTH = 20
+"""Tables or lists within each other; also parts of a dotted name."""
+
+MAX_NAMES = 1000
+"""Names in a file."""
+
+MAX_NAME_LENGTH = 200
+"""Characters of a name."""
+
+_PART = r"""(?:"[^"\n]*+"|'[^'\n]*+'|(?<![\w-])[\w-]++)[ \t]*+"""
+_DEEP_NAME = re.compile(rf"(?:{_PART}\.[ \t]*+){{{MAX_DEPTH}}}")
+"""A dotted name of many parts, for which the parser of Python takes a time that grows with their square."""
+
+_LONG_NUMBER = re.compile(r"[\d_]{4301}")
+"""An integer with more digits than Python converts."""
+
+
+class SourceError(ValueError):
+    """A text that cannot be parsed.
+
+    Attributes:
+        line: The line, from 1; ``None`` if it is not known.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+    def at(self, path: Path) -> str:
+        """The message, with the file and the line."""
+        return f"{path}:{self.line}: {self}" if self.line else f"{path}: {self}"
+
+
+def read_source(path: Path, *, or_pipe: bool = False) -> str:
+    """Read a text file.
+
+    Args:
+        path: The file.
+        or_pipe: Whether it may be a pipe.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or too large.
+        SourceError: It is not UTF-8.
+    """
+    with regular(path, or_pipe=or_pipe).open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES >> 10} KiB", str(path))
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"is not UTF-8: {error.reason} at byte {error.start}") from error
+
+
+def parse_toml(text: str, example: str) -> dict[str, Any]:
+    """Parse TOML.
+
+    Args:
+        text: The text.
+        example: A correct line with a quoted text, for messages.
+
+    Raises:
+        SourceError: It is invalid, or nested too deeply, or has too many names.
+    """
+    if deep := _DEEP_NAME.search(text):
+        raise SourceError(f"a name has more than {MAX_DEPTH} parts", _line(text, deep))
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line, message = explain_toml_error(error, text, example)
+        raise SourceError(message, line) from error
+    except (ValueError, RecursionError) as error:
+        raise _too_much(error, text) from error
+    _check_size(values)
+    return values
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON.
+
+    Raises:
+        SourceError: It is invalid, or nested too deeply, or has too many names.
+    """
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"invalid JSON: {error.msg} at column {error.colno}", error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise _too_much(error, text) from error
+    _check_size(values)
+    return values
+
+
+def _too_much(error: Exception, text: str) -> SourceError:
+    """Word what parsers raise besides errors of syntax."""
+    if isinstance(error, RecursionError):
+        return SourceError(f"tables or lists are nested more than {MAX_DEPTH} deep")
+    number = _LONG_NUMBER.search(text)
+    return SourceError("a number has more than 4,300 digits" if number else str(error), _line(text, number))
+
+
+def _line(text: str, found: re.Match[str] | None) -> int | None:
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _check_size(values: Any) -> None:
+    names = 0
+    level = [values]
+    for _ in range(MAX_DEPTH + 1):
+        for table in level:
+            names += len(table) if isinstance(table, Mapping) else 0
+            for name in table if isinstance(table, Mapping) else ():
+                if len(name) > MAX_NAME_LENGTH:
+                    raise SourceError(f"a name has {len(name):,} characters: {name[:20]}…")
+        if names > MAX_NAMES:
+            raise SourceError(f"it has more than {MAX_NAMES:,} names")
+        level = [inner for each in level for inner in _inner(each) if isinstance(inner, Mapping | list)]
+        if not level:
+            return
+    raise SourceError(f"tables or lists are nested more than {MAX_DEPTH} deep")
+
+
+def _inner(value: Any) -> Any:
+    return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

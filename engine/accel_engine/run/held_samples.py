@@ -1,0 +1,38 @@
+"""Device samples in memory, until they can be written."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from accel_engine.devices.device_types import Sample
+
+MAX_HELD = 1 << 15
+"""Maximum number of samples: an hour of nine devices."""
+
+
+class HeldSamples:
+    """The latest samples that are not written yet.
+
+    Attributes:
+        dropped: Number of samples that did not fit in memory.
+    """
+
+    def __init__(self) -> None:
+        self._samples: deque[Sample] = deque(maxlen=MAX_HELD)
+        self.dropped = 0
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self._samples)
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Add samples; they take the place of the oldest ones if there are too many."""
+        self.dropped += max(0, len(self._samples) + len(samples) - MAX_HELD)
+        self._samples.extend(samples)
+
+    def clear(self) -> None:
+        """Forget all samples, which are written."""
+        self._samples.clear()
+
+    def take_dropped(self) -> int:
+        """The number of samples that were dropped since the last call."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped

@@ -1,0 +1,83 @@
+"""Writes to the log of a run, also when the disk is full."""
+
+import io
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from accel_engine.run.run_paths import LOG
+
+
+class LogFile(io.RawIOBase):
+    """Writes to an open log file; what a full disk does not take is counted, and ends nothing.
+
+    Args:
+        descriptor: The file, which stays open.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lost = 0
+
+    def writable(self) -> bool:
+        """Whether it can be written."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def write(self, data: "io.ReadableBuffer", /) -> int:  # type: ignore[name-defined]
+        """Write all of it, as far as the disk has room; returns its length in bytes."""
+        text = bytes(data)
+        missing = f"\naccel-tui: {self._lost:,} bytes of output are missing here: the log could not be written\n"
+        if text and self._lost and not self._put(missing.encode()):
+            self._lost = 0
+        self._lost += self._put(text)
+        return len(text)
+
+    def _put(self, data: bytes) -> int:
+        """Write; returns the number of bytes that could not be written."""
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            pass
+        return len(data)
+
+
+def never_fail_to_print() -> None:
+    """Let this process print to its log line by line; what a full disk does not take ends nothing."""
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(
+            io.BufferedWriter(LogFile(stream.fileno())),
+            encoding=stream.encoding,
+            errors=stream.errors,
+            line_buffering=True,
+        )
+        for stream in (sys.stdout, sys.stderr)
+    )
+
+
+def follow_run(former: Path, directory: Path, log: int = 1) -> None:
+    """Let this process write to the log of another directory, with what is in the present one.
+
+    Args:
+        former: The directory with the present log; nothing happens to descriptors of other files.
+        directory: The other directory.
+        log: A descriptor of the log, besides those of standard output and error.
+    """
+    with suppress(OSError):
+        output = os.fstat(log)
+        if output.st_nlink and not os.path.samestat(output, (former / LOG).stat()):
+            return
+        copy = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with suppress(OSError), open(f"/proc/self/fd/{log}", "rb") as source, open(copy, "ab", closefd=False) as file:
+            shutil.copyfileobj(source, file)
+        for descriptor in (1, 2, log):
+            if os.path.samestat(os.fstat(descriptor), output):
+                os.dup2(copy, descriptor, inheritable=descriptor < 3)
+        os.close(copy)

@@ -1,0 +1,127 @@
+"""Reads the rows of a damaged ``run.db`` that SQLite can still reach, from a copy of the file."""
+
+import shutil
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.run.connection import DATABASE, initialize
+from accel_engine.run.table_connection import Row
+
+_HEADER = 100
+"""Bytes of the header of a file of SQLite, before the first page's tree."""
+
+_PAGE_SIZE, _PAGES = slice(16, 18), slice(28, 32)
+"""Where the header has the bytes of a page, and the number of pages; big-endian."""
+
+_FREE_PAGES = slice(32, 40)
+
+_SMALLEST_ROW = 16  # bytes
+
+_MAX_FAILURES = 50_000
+"""Reads of a table that may fail: each takes some microseconds."""
+
+
+class DamagedFile:
+    """A copy of a damaged database, opened to be read row by row."""
+
+    def __init__(self, database: sqlite3.Connection, size: int) -> None:
+        self._database = database
+        self._most_rows = size // _SMALLEST_ROW
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table; empty if it is missing."""
+        with suppress(sqlite3.DatabaseError):
+            return [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+        return []
+
+    def value(self, table: str, columns: Sequence[str], key: str) -> Row | None:
+        """The row of a table without row ids, by its key; ``None`` if it cannot be read."""
+        with suppress(sqlite3.DatabaseError):
+            query = f"SELECT {_quoted(columns)} FROM {table} WHERE key = ?"
+            found: Row | None = self._database.execute(query, (key,)).fetchone()
+            return found
+        return None
+
+    def rows(self, table: str, columns: Sequence[str], unreadable: list[int]) -> Iterator[Row]:
+        """Read the rows of a table by ranges of their ids, halving those that fail.
+
+        Args:
+            table: The table.
+            columns: Its columns to read.
+            unreadable: Ids that cannot be read are counted in its only element; some of them may have been deleted.
+        """
+        query = f"SELECT rowid, {_quoted(columns)} FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+        ranges, failures = deque([(1, self._last_id(table))]), 0
+        while ranges:
+            first, last = ranges.popleft()
+            try:
+                for row in self._database.execute(query, (first, last)):
+                    first = row[0] + 1
+                    yield row[1:]
+            except sqlite3.OperationalError:
+                return  # there is no such table or column
+            except sqlite3.DatabaseError:
+                failures += 1
+                if first >= last or failures > _MAX_FAILURES:
+                    unreadable[0] += last + 1 - first
+                else:
+                    middle = (first + last) // 2
+                    ranges += [(first, middle), (middle + 1, last)]
+
+    def _last_id(self, table: str) -> int:
+        queries = (f"SELECT max(rowid) FROM {table}", f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'")
+        for query in queries:
+            with suppress(sqlite3.DatabaseError):
+                found = self._database.execute(query).fetchone()
+                if found and isinstance(found[0], int):
+                    return found[0]
+        return self._most_rows
+
+
+@contextmanager
+def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
+    """Copy a run's database, give it a header if it has lost that, and open the copy.
+
+    Args:
+        directory: The run, of which nothing changes.
+        folder: An empty directory for the copy.
+
+    Raises:
+        RunError: It cannot be copied.
+    """
+    copy = folder / DATABASE
+    try:
+        shutil.copyfile(directory / DATABASE, copy)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(directory / f"{DATABASE}-wal", folder / f"{DATABASE}-wal")
+        _mend_header(copy, folder)
+    except OSError as error:
+        raise RunError(f"run {directory.name} cannot be copied: {error.strerror or error}") from error
+    with closing(sqlite3.connect(copy, isolation_level=None)) as database:
+        database.text_factory = lambda text: text.decode(errors="replace")  # as it is to be written again
+        with suppress(sqlite3.DatabaseError):
+            database.execute("PRAGMA writable_schema = ON")  # one damaged table does not hide the others
+        yield DamagedFile(database, copy.stat().st_size)
+
+
+def _mend_header(path: Path, folder: Path) -> None:
+    """Replace a header that is none by that of a new run, which has the same settings."""
+    with closing(initialize(folder / "new.db")):
+        new = bytearray((folder / "new.db").read_bytes()[:_HEADER])
+    size = path.stat().st_size
+    page = int.from_bytes(new[_PAGE_SIZE])
+    new[_PAGES] = (-(-size // page)).to_bytes(4)
+    new[_FREE_PAGES] = bytes(8)
+    with path.open("r+b") as file:
+        if file.read(16) != new[:16]:
+            file.seek(0)
+            file.write(new)
+            (folder / f"{DATABASE}-wal").unlink(missing_ok=True)  # it belongs to the lost header
+
+
+def _quoted(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)

@@ -1,0 +1,66 @@
+"""A run in memory, for what a recorder thread writes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accel_engine.events import Event, RunStarted
+from accel_engine.run.commands import Command
+
+
+class Run:
+    """A run in memory."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.chunks: list[tuple[int, float, float, dict[str, list[float]]]] = []
+        self.media: list[tuple[Any, ...]] = []
+        self.samples: list[Any] = []
+        self.answers: list[tuple[Any, ...]] = []
+        self.pending: list[Command] = []
+        self.beats = 0
+        self.is_closed = False
+
+    def write_event(self, event: Event) -> None:
+        self.events.append(event)
+
+    def write_chunk(self, first_step: int, started: float, ended: float, series: Any) -> None:
+        values = {name: np.asarray(each).tolist() for name, each in series.items()}
+        self.chunks.append((first_step, started, ended, values))
+
+    def write_media(self, *media: Any) -> None:
+        self.media.append(media)
+
+    def write_samples(self, samples: Any) -> None:
+        self.samples.append(samples)
+
+    def heartbeat(self) -> None:
+        self.beats += 1
+
+    def commands(self) -> list[Command]:
+        return self.pending
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        self.answers.append((command, obeyed, answer))
+
+    def end(self, ended: Event) -> None:
+        self.events.append(ended)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Place:
+    """A destination in memory."""
+
+    directory: Path | None = None
+    samples_devices = False
+    step = epochs = 0
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def open(self, started: RunStarted) -> Any:
+        del started
+        return self.run

@@ -1,0 +1,128 @@
+"""Rows that SQLite can still reach in a damaged file."""
+
+import sqlite3
+from collections.abc import Container, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import damaged_runs
+from accel_engine.errors import RunError
+from accel_engine.run import salvage
+from accel_engine.run.connection import DATABASE
+from accel_engine.run.salvage import DamagedFile, damaged_file
+
+
+class Damaged:
+    """A connection to a table of which some rows cannot be read.
+
+    Attributes:
+        reads: Ranges of ids that were read.
+    """
+
+    def __init__(self, last: int, damaged: Container[int]) -> None:
+        self._last, self._damaged = last, damaged
+        self.reads: list[tuple[int, int]] = []
+
+    def execute(self, query: str, values: tuple[int, int] = (0, 0)) -> Any:
+        if query.startswith("SELECT max(rowid)"):
+            return Row(self._last)
+        self.reads.append(values)
+        return self._rows(*values)
+
+    def _rows(self, first: int, last: int) -> Iterator[tuple[int, str]]:
+        for number in range(first, last + 1):
+            if number in self._damaged:
+                raise sqlite3.DatabaseError("database disk image is malformed")
+            yield number, f"row {number}"
+
+
+class Row:
+    """The only row of a result."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def fetchone(self) -> tuple[object]:
+        return (self._value,)
+
+
+def read(last: int, damaged: Container[int]) -> tuple[list[int], int, int]:
+    """The ids of the rows that were read, how many could not be, and how many reads that took."""
+    database, unreadable = Damaged(last, damaged), [0]
+    file = DamagedFile(cast("sqlite3.Connection", database), 0)
+    rows = [int(text.removeprefix("row ")) for (text,) in file.rows("event", ["body"], unreadable)]
+    return rows, unreadable[0], len(database.reads)
+
+
+@pytest.mark.parametrize(
+    "damaged", [set(), {1}, {100}, {7, 8}, {1, 50, 51, 99}, set(range(40, 60)), set(range(1, 101))]
+)
+def test_all_rows_but_the_damaged_ones_are_read_once(damaged: set[int]) -> None:
+    rows, unreadable, reads = read(100, damaged)
+    assert sorted(rows) == [number for number in range(1, 101) if number not in damaged]
+    assert unreadable == len(damaged)
+    assert reads <= 1 + 14 * len(damaged)  # two halves for each halving of a hundred
+
+
+def test_reading_ends_after_very_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(salvage, "_MAX_FAILURES", 20)
+    rows, unreadable, reads = read(1_000_000, range(1, 1_000_001))
+    assert (rows, unreadable) == ([], 1_000_000)
+    assert reads <= 50
+
+
+def test_a_damaged_table_has_as_many_ids_as_sqlite_has_given(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        file = DamagedFile(database, 160)
+        assert file._last_id("event") == 10  # as many rows as may be in a file of that size
+        database.execute("CREATE TABLE event (id INTEGER PRIMARY KEY AUTOINCREMENT, body)")
+        database.execute("INSERT INTO event VALUES (3, 'a')")
+        assert file._last_id("event") == 3
+        database.execute("UPDATE sqlite_sequence SET seq = 5")
+        database.execute("DELETE FROM event")
+        assert file._last_id("event") == 5
+
+
+def test_what_is_missing_has_no_columns_values_or_rows(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        file, unreadable = DamagedFile(database, 1600), [0]
+        assert file.columns("event") == []
+        assert file.value("meta", ("value",), "plan") is None
+        assert list(file.rows("event", ["body"], unreadable)) == []
+        assert unreadable == [0]
+
+
+def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
+    run = damaged_runs.record()
+    before = {path: path.read_bytes() for path in run.iterdir()}
+    with damaged_file(run, tmp_path) as file:
+        assert file.columns("meta") == ["key", "value"]
+        assert file.value("meta", ("value",), "note") == ("a note",)
+        assert file.value("meta", ("value",), "missing") is None
+        assert len(list(file.rows("sample", ["time"], [0]))) == 40
+        assert file._most_rows == (tmp_path / DATABASE).stat().st_size // 16
+    assert {path: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_the_log_of_a_file_is_read_with_its_own_header_only(tmp_path: Path) -> None:
+    run = damaged_runs.record()
+    with closing(sqlite3.connect(run / DATABASE, isolation_level=None)) as writer:
+        writer.execute("UPDATE meta SET value = 'another note' WHERE key = 'note'")
+        copy = damaged_runs.copied(run, tmp_path / "copy")
+    for name, note in (("whole", "another note"), ("damaged", "a note")):
+        (tmp_path / name).mkdir()
+        if name == "damaged":
+            damaged_runs.overwrite(copy, 0, bytes(100))
+        with damaged_file(copy, tmp_path / name) as file:
+            assert file.value("meta", ("value",), "note") == (note,)
+
+
+def test_a_run_that_cannot_be_copied_is_an_error(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RunError, match=r"run gone cannot be copied: No such file"),
+        damaged_file(tmp_path / "gone", tmp_path),
+    ):
+        pass

@@ -1,0 +1,120 @@
+"""A validation depends on the model and the data only: not on earlier ones, nor on how replicas share the examples."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.data.dataset import Split
+from accel_engine.errors import DataError
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.evaluation.validation import Validation
+
+from ..core.streams import ROWS, Recorded, dataset
+
+MODELS = """
+import keras
+
+class Own(keras.Model):
+    def train_step(self, batch):
+        return super().train_step(batch)
+
+def layers():
+    inputs = keras.Input((6,))
+    return inputs, keras.layers.Dense(3, activation="softmax", kernel_initializer="ones")(inputs * inputs)
+
+class Failing(Own):
+    def test_step(self, batch):
+        raise ValueError("it rains")
+
+def failing():
+    model = Failing(*layers())
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    return model
+
+def own():
+    model = Own(*layers())
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+def plain():
+    model = keras.Model(*layers())
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "net.py").write_text(MODELS)
+    return Plan(model=f"{tmp_path / 'net.py'}:plain", batch_size=33, shuffle="off", xla="off")
+
+
+def assembled(plan: Plan) -> Assembly:
+    return assemble(resolve(plan), tuple(f"CPU:{index}" for index in range(plan.virtual_cpus)), None)
+
+
+@pytest.mark.parametrize("name", ["plain", "own"])
+def test_a_second_validation_measures_the_weights_of_now(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, ROWS))
+    assembly = assembled(plan.replace(model=plan.model.replace("plain", name)))
+    validation = Validation(assembly, None)
+    validation.run()
+    report = validation.report()
+    for weight in assembly.model.weights:
+        weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+
+    again = validation.run()
+
+    loss, accuracy = assembly.model.evaluate(ROWS.inputs, ROWS.targets, verbose=0)
+    assert (again["loss"], again["accuracy"]) == pytest.approx((loss, accuracy), rel=1e-5)
+    for first, second in zip(report[0].outputs, validation.report()[0].outputs, strict=True):
+        assert first.examples == second.examples == len(ROWS)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_examples_that_replicas_cannot_share_count_once(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, streamed: bool
+) -> None:
+    """Every batch of seven leaves one for both replicas; of 199 rows, the last one."""
+    rows = Split(*ROWS.take(np.arange(199)))
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, Recorded(rows, 7) if streamed else rows))
+    assembly = assembled(plan.replace(strategy="mirrored", virtual_cpus=2))
+
+    measured = Validation(assembly, None).run()
+
+    loss, accuracy = assembly.model.evaluate(rows.inputs, rows.targets, verbose=0)
+    assert (measured["loss"], measured["accuracy"]) == pytest.approx((loss, accuracy), rel=1e-5)
+
+
+NONE = Split(*ROWS.take(np.arange(0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "examples", "problem"),
+    [
+        ("plain", ROWS, ""),
+        ("own", Recorded(), ""),
+        ("plain", NONE, "there are no validation examples"),
+        ("own", Recorded(NONE), "there are no validation examples"),
+        ("failing", ROWS, "the model's test_step cannot run: ValueError: it rains"),
+    ],
+)
+def test_what_cannot_be_validated_is_known_before(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, name: str, examples: Split | Recorded, problem: str
+) -> None:
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, examples))
+
+    assert Validation(assembled(plan.replace(model=plan.model.replace("plain", name))), None).problem() == problem
+
+
+def test_a_stream_without_examples_is_an_error(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, Recorded(NONE)))  # an iterator that was read to its end
+
+    with pytest.raises(DataError, match="the validation data gave no batches"):
+        Validation(assembled(plan), None).run()

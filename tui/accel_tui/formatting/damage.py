@@ -1,0 +1,16 @@
+"""What is said of damaged records."""
+
+from accel_tui.formatting import numbers
+
+
+def left_out(damaged: int, run: str) -> str:
+    """How many damaged records of a run are left out, and what to do: a line; empty if there are none.
+
+    Args:
+        damaged: Their number.
+        run: The run's id.
+    """
+    if not damaged:
+        return ""
+    are = "is" if damaged == 1 else "are"
+    return f"{numbers.counted(damaged, 'damaged record')} {are} left out: accel-tui repair {run}"
