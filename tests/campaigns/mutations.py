@@ -67,7 +67,7 @@ class Place:
 
 
 class RemoveStatement(Operator):
-    """Removes calls, errors that are raised, deletions, and assignments to attributes and items."""
+    """Removes calls, errors that are raised, deletions of attributes and items, and assignments to them."""
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
         """The statement, if it can be removed without leaving a name undefined."""
@@ -88,8 +88,10 @@ class RemoveStatement(Operator):
 
 
 def _is_removable(statement: Any) -> bool:
-    if statement.type in ("raise_stmt", "del_stmt"):
+    if statement.type == "raise_stmt":
         return True
+    if statement.type == "del_stmt":
+        return statement.children[1].type != "name"
     if statement.type == "expr_stmt":
         target = statement.children[0]
         is_plain = statement.children[1].type == "operator" and target.type != "atom_expr"
@@ -135,12 +137,17 @@ def _is_repeated(operator: Operator, node: Any) -> bool:
 
 
 def _is_without_effect(node: Any) -> bool:
-    """Whether no test should depend on it: an annotation, a contract, or a tuned number that a module names."""
+    """Whether no test should depend on it: an annotation, a contract, or a tuned number that a module names.
+
+    A contract refuses what nobody does: ``frozen``, ``strict``, the bare ``*`` of a signature.
+    """
     child, parent = node, node.parent
     while parent is not None:
         if parent.type == "tfpdef" or (parent.type == "annassign" and child is parent.children[1]):
             return True
         if parent.type == "funcdef" and child is parent.annotation:
+            return True
+        if parent.type == "parameters" and node.type == "operator" and node.value == "*":
             return True
         if parent.type == "argument" and parent.children[0].get_code().strip() in _CONTRACTS:
             return True
