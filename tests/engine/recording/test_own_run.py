@@ -103,8 +103,7 @@ def test_a_database_whose_descriptors_are_others_is_never_closed() -> None:
 def test_the_descriptors_of_drivers_are_closed_only_while_they_are_their_own(
     monkeypatch: pytest.MonkeyPatch, own: bool
 ) -> None:
-    if not own:
-        monkeypatch.setattr(OwnSampler, "closes", False)
+    monkeypatch.setattr(OwnSampler, "closes", own)
     stopped = Mock()
     monkeypatch.setattr(own_run.Sampler, "start", Mock())
     monkeypatch.setattr(own_run.Sampler, "stop", stopped)
