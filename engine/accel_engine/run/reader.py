@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
@@ -18,7 +18,7 @@ from accel_engine.run.update import NewSteps, Update, chunk_of
 
 if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
     from accel_engine.run.downsampled_steps import StepRange
-    from accel_engine.run.media import LoggedItem, MediaItem, MediaKind, MediaSeries
+    from accel_engine.run.media import LoggedItem, MediaItem, MediaSeries
     from accel_engine.run.steps import StepBatch
 
 RECENT_CHUNKS = 64
@@ -190,14 +190,11 @@ class RunReader:
 
     def media_items(self, after: int = 0) -> "Iterator[LoggedItem]":
         """Read images, texts and histograms after the id ``after``, in the order in which they were added."""
-        from accel_engine.run.media import KINDS, LoggedItem, deserialize  # see above
-
-        def decode(number: int, time: float, step: int, name: str, kind: "MediaKind", *item: Any) -> LoggedItem:
-            return LoggedItem(number, time, step, name, deserialize(kind, *item))
+        from accel_engine.run.media import KINDS, LoggedItem  # see above
 
         with self._reading():
             rows = ((row[0], *row) for row in self._database.media_after(after) if row[4] in KINDS)
-            for _, item in self._database.decoded("media", rows, decode):
+            for _, item in self._database.decoded("media", rows, LoggedItem.of_row):
                 yield item
 
     def find_damaged(self) -> int:

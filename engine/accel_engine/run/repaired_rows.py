@@ -140,8 +140,8 @@ def _decode(table: str, database: Database) -> None:
     elif table == "inside":
         decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode)
     elif table == "media":
-        rows = ((row[0], *row[4:]) for row in database.media_after(0) if row[4] in media.KINDS)
-        decoded = database.decoded("media", rows, media.deserialize)
+        rows = ((row[0], *row) for row in database.media_after(0) if row[4] in media.KINDS)
+        decoded = database.decoded("media", rows, media.LoggedItem.of_row)
     for _ in decoded:
         pass
 

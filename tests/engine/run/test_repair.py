@@ -101,9 +101,11 @@ def test_rows_with_impossible_values_are_left_out(run: Path) -> None:
     damaged_runs.set_value(run, "sample", "readings", "x", 5)
     damaged_runs.set_value(run, "event", "body", "{}", 12)
     damaged_runs.set_value(run, "media", "body", b"", 2)
+    damaged_runs.set_value(run, "media", "time", "noon", 3)
+    damaged_runs.set_value(run, "media", "time", -1, 4)
     damaged_runs.set_value(run, "inside", "head", "[", 0)
     done = repair(run)
-    assert lost(done) == {"chunk": 2, "sample": 1, "event": 1, "media": 1, "inside": 1}
+    assert lost(done) == {"chunk": 2, "sample": 1, "event": 1, "media": 3, "inside": 1}
     assert done.steps == damaged_runs.STEPS
     with closing(RunReader(done.directory)) as reader:
         assert reader.find_damaged() == 0

@@ -49,6 +49,7 @@ def test_of_a_script_only_what_it_told_is_said() -> None:
     info = replace(script.run.info, script="train.py")
     found = compare([replace(script, run=replace(script.run, info=info)), side("b", model="mlp", epochs=9, seed=3)])
     assert {row.label: row.texts for row in found.plan} == {"model": ("sequential", "mlp"), "seed": ("—", "3")}
+    assert {row.label: row.values for row in found.plan} == {"model": ("sequential", "mlp"), "seed": (None, 3)}
     assert found.equal == {"epochs": 9}
 
 

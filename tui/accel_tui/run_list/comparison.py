@@ -140,11 +140,7 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     }
     equal_fields = {name: values.pop() for name, values in known.items() if len(values) == 1}
     equal = {name: value for name, value in equal_fields.items() if value != defaults[name]}
-    differing = [
-        ComparedRow(field_labels.label(name), values, _values(name, values))
-        for name, values in columns.items()
-        if name not in equal_fields
-    ]
+    differing = [_plan_row(name, values) for name, values in columns.items() if name not in equal_fields]
     return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
@@ -198,6 +194,11 @@ def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest:
     return ComparedRow(
         label, tuple(values), texts, frozenset(index for index, value in enumerate(values) if value == best)
     )
+
+
+def _plan_row(field: str, values: Sequence[Any]) -> ComparedRow:
+    known = tuple(None if value is _UNKNOWN else value for value in values)
+    return ComparedRow(field_labels.label(field), known, _values(field, values))
 
 
 def _values(field: str, values: Sequence[Any]) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ import json
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.stored_values import check_of, decompressed, parse_object
+from accel_engine.run.whole_rows import MAX_TIME
+from accel_engine.stored_values import StoredValueError, check_of, decompressed, parse_object
 
 MAX_IMAGE_BYTES = 4 << 20
 """Largest image, compressed."""
@@ -138,6 +139,17 @@ class LoggedItem:
     step: int
     name: str
     item: MediaItem
+
+    @classmethod
+    def of_row(cls, number: int, time: float, step: int, name: str, kind: MediaKind, *stored: Any) -> Self:
+        """Decode a row.
+
+        Raises:
+            ValueError: Its time or its item is damaged.
+        """
+        if not 0 <= check_of(float)(time) <= MAX_TIME:
+            raise StoredValueError(f"there is no time {time}")
+        return cls(number, time, step, name, deserialize(kind, *stored))
 
 
 def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
