@@ -17,6 +17,7 @@ from typing import Any
 
 from accel_engine.errors import AccelError
 from accel_engine.text import printable, suggestion
+from accel_engine.user_paths import user_path
 
 _imported: set[str] = set()
 """Names of imported user modules, which are imported again each time, as they may have changed."""
@@ -41,7 +42,7 @@ class UserFunction:
     @property
     def file(self) -> Path | None:
         """The file; ``None`` for a module."""
-        return Path(self.target).expanduser().resolve() if self.target.endswith(".py") else None
+        return user_path(self.target).resolve() if self.target.endswith(".py") else None
 
     @property
     def folder(self) -> Path:

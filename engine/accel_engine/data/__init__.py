@@ -14,6 +14,7 @@ from accel_engine.data.folders.layout import READERS_OF_IMAGES, find_folder_read
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion
+from accel_engine.user_paths import exists, is_directory, no_file, user_path
 
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
@@ -105,7 +106,7 @@ def find(spec: str) -> DatasetEntry:
         return entry
     if spec.startswith(CLOUD_STORAGE):
         return _in_cloud_storage(spec)
-    path = Path(spec).expanduser()
+    path = user_path(spec)
     if reader := _FILE_READERS.get(path.suffix.lower()):
         try:
             regular(path)
@@ -114,7 +115,7 @@ def find(spec: str) -> DatasetEntry:
         except OSError as error:
             raise PlanError("data", spec, str(error.strerror)) from error
         return DatasetEntry(path.stem, f"Data in {path.name}", reader, path=path, value_range=None, kind="arrays")
-    if path.is_dir():
+    if is_directory(path):
         reader, kind = find_folder_reader(path)
         name = path.resolve().name
         return DatasetEntry(name, f"{kind.capitalize()} in {path}", reader, path=path, kind=kind)
@@ -122,7 +123,7 @@ def find(spec: str) -> DatasetEntry:
         return function
     if path.suffix == ".py":
         raise PlanError("data", spec, f"add the function that returns the data, e.g. {spec}:load")
-    if "/" in spec or path.exists():
+    if "/" in spec or exists(path):
         raise PlanError("data", spec, f"not a folder, nor a file that ends with {', '.join(_FILE_READERS)}")
     raise PlanError("data", spec, f"no such dataset or file; {suggestion(spec, CATALOGUE)}")
 
@@ -190,9 +191,9 @@ def _user_function(spec: str) -> DatasetEntry | None:
     target, colon, function = spec.rpartition(":")
     if not colon or not function.isidentifier():
         return None
-    path = Path(target).expanduser() if target.endswith(".py") else None
-    if path is not None and not path.is_file():
-        raise PlanError("data", spec, f"no such file: {target}")
+    path = user_path(target) if target.endswith(".py") else None
+    if path is not None and (why := no_file(path)):
+        raise PlanError("data", spec, f"{why}: {target}")
     if path is None and not all(part.isidentifier() for part in target.split(".")):
         return None
     name = f"{path.stem}:{function}" if path else spec

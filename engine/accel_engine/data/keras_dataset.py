@@ -15,6 +15,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
+from accel_engine.user_paths import user_path
 
 DOWNLOAD_TIMEOUT = 20.0
 """Network timeout in seconds."""
@@ -63,7 +64,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser() / "datasets"
+    return user_path(os.environ.get("KERAS_HOME", "~/.keras")) / "datasets"
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, as_text
 from accel_engine.errors import PlanError
 from accel_engine.memory import check_memory
+from accel_engine.user_paths import no_file, user_path
 
 SAMPLES = 3
 """Number of examples that a survey shows."""
@@ -156,11 +157,11 @@ def _survey_series(entry: DatasetEntry, file: ArrayFile, options: DataOptions) -
 
 
 def _validation_path(options: DataOptions) -> Path:
-    path = Path(options.validation_data).expanduser()
+    path = user_path(options.validation_data)
     if path.suffix.lower() not in (".npz", ".npy"):
         raise PlanError("validation_data", options.validation_data, "must be an .npz or .npy file, as the data is")
-    if not path.is_file():
-        raise PlanError("validation_data", options.validation_data, "no such file")
+    if why := no_file(path):
+        raise PlanError("validation_data", options.validation_data, why)
     return path
 
 

@@ -11,6 +11,7 @@ from accel_engine.imported_runs.source_run import Source, SourceRun
 from accel_engine.imported_runs.write_run import valid_tag, write
 from accel_engine.run.listing import list_runs
 from accel_engine.run.meta import ImportSource
+from accel_engine.user_paths import exists, is_directory, is_file, user_path
 
 _LOOKED_FOR = "TensorBoard event files (*tfevents*) and W&B offline runs (*.wandb)"
 
@@ -25,14 +26,14 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[Source]:
     Raises:
         UsageError: There is nothing to import, or columns are named of what is no CSV file.
     """
-    path = path.expanduser().resolve()
-    if not path.exists():
+    path = user_path(path).resolve()
+    if not exists(path):
         raise UsageError(f"{path} does not exist")
-    if path.suffix.lower() in csv_files.SUFFIXES and path.is_file():
+    if path.suffix.lower() in csv_files.SUFFIXES and is_file(path):
         return csv_files.find(path, columns or ColumnNames())
     if columns and columns != ColumnNames():
         raise UsageError(f"--step and --epoch name columns of a CSV file; {path} is none")
-    if path.is_dir():
+    if is_directory(path):
         found = [*tensorboard_logs.find(path), *wandb_runs.find(path)]
         if not found:
             has_tables = any(each.suffix.lower() in csv_files.SUFFIXES for each in path.iterdir())

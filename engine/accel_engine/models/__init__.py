@@ -12,6 +12,7 @@ from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
 from accel_engine.models.model_entry import ModelEntry, Shape
 from accel_engine.text import suggestion
+from accel_engine.user_paths import no_file, user_path
 
 __all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find"]
 
@@ -152,7 +153,7 @@ class UserModel:
     def modified(self) -> float | None:
         """When its file was modified, in seconds since the Unix epoch; ``None`` for a module, or without the file."""
         with suppress(OSError):
-            return Path(self.target).expanduser().stat().st_mtime if self.kind != "module" else None
+            return user_path(self.target).stat().st_mtime if self.kind != "module" else None
         return None
 
 
@@ -172,14 +173,14 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     if spec.lower() == "auto":
         return AutoModel()
     if spec.endswith(".keras"):
-        if not Path(spec).expanduser().is_file():
-            raise PlanError("model", spec, "no such file")
+        if why := no_file(user_path(spec)):
+            raise PlanError("model", spec, why)
         return UserModel(Path(spec).stem, "saved", spec)
     target, colon, function = spec.rpartition(":")
     if colon and function.isidentifier():
         if target.endswith(".py"):
-            if not Path(target).expanduser().is_file():
-                raise PlanError("model", spec, f"no such file: {target}")
+            if why := no_file(user_path(target)):
+                raise PlanError("model", spec, f"{why}: {target}")
             return UserModel(f"{Path(target).stem}:{function}", "file", target, function)
         if all(part.isidentifier() for part in target.split(".")):
             return UserModel(spec, "module", target, function)

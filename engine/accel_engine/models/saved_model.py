@@ -10,6 +10,7 @@ import keras
 from accel_engine.errors import ModelError
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.user_code import UserFunction, reason
+from accel_engine.user_paths import user_path
 
 _UNKNOWN_CLASS = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 _LAMBDA = ("safe_mode", "unsafe_deserialization")
@@ -34,7 +35,7 @@ def load_saved(path: str, options: BuildOptions) -> Any:
     """
     objects = custom_objects(options.custom_objects) if options.custom_objects else None
     try:
-        return keras.models.load_model(Path(path).expanduser(), custom_objects=objects, safe_mode=not options.unsafe)
+        return keras.models.load_model(user_path(path), custom_objects=objects, safe_mode=not options.unsafe)
     except Exception as error:
         raise ModelError(f"cannot load {path}: {_explained(error, options)}") from error
 

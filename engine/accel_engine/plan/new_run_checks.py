@@ -1,12 +1,12 @@
 """What a new run needs, and a run that continues does not."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from accel_engine.data import DatasetEntry
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
+from accel_engine.user_paths import no_file, user_path
 
 _OF_OWN_DATA = (
     "target",
@@ -28,8 +28,8 @@ def new_run_errors(plan: PlanFields, data: DatasetEntry) -> Iterator[PlanError]:
     A run that was started with such fields can still continue.
     """
     weights = plan.initial_weights
-    if weights.endswith(WEIGHT_FILES) and not Path(weights).expanduser().is_file():
-        yield PlanError("initial_weights", weights, "no such file")
+    if weights.endswith(WEIGHT_FILES) and (why := no_file(user_path(weights))):
+        yield PlanError("initial_weights", weights, why)
     for name in fields_of_other_data(plan, data):
         reason = f"has no effect on built-in data, such as {data.name}: leave it out, or give your own "
         yield PlanError(name, getattr(plan, name), reason, FieldValue("data"))

@@ -4,7 +4,6 @@ import difflib
 import json
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Self
 
 from accel_engine import data, models, strategies
@@ -17,6 +16,7 @@ from accel_engine.plan.recipe_checks import recipe_errors
 from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.text import shell_command
+from accel_engine.user_paths import user_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,17 +114,17 @@ class Plan(PlanFields):
         model, data_path = models.find(self.model), data.find(self.data).path
         changes = {}
         if isinstance(model, models.UserModel) and model.kind != "module":
-            target = str(Path(model.target).expanduser().absolute())
+            target = str(user_path(model.target).absolute())
             changes["model"] = f"{target}:{model.function}" if model.function else target
         if data_path is not None:
             function = data.find(self.data).function
             changes["data"] = str(data_path.absolute()) + (f":{function.rpartition(':')[2]}" if function else "")
         if self.validation_data and (held_out := data.find(self.validation_data)).path is not None:
             function = f":{held_out.function.rpartition(':')[2]}" if held_out.function else ""
-            changes["validation_data"] = str(held_out.path.expanduser().absolute()) + function
+            changes["validation_data"] = str(held_out.path.absolute()) + function
         for name in ("custom_objects", "initial_weights"):
             if (path := getattr(self, name)).endswith((".py", *WEIGHT_FILES)):
-                changes[name] = str(Path(path).expanduser().absolute())
+                changes[name] = str(user_path(path).absolute())
         return self.replace(**changes)
 
     def command(self, always: Container[str] = ()) -> str:

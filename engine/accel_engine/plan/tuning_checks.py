@@ -11,6 +11,7 @@ from accel_engine.models import AutoModel, ModelEntry, UserModel
 from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, parts_of, weights_of
 from accel_engine.plan.fields import PlanFields
 from accel_engine.strategies import StrategyEntry
+from accel_engine.user_paths import user_path
 
 IMAGENET = "imagenet"
 """The ``initial_weights`` that Keras downloads."""
@@ -95,7 +96,7 @@ def _saved_model_errors(plan: PlanFields, model: ModelEntry | AutoModel | UserMo
     if not saved:
         reason = f"only for a model in a FILE.keras; the model is {plan.model}"
         yield PlanError("custom_objects", plan.custom_objects, reason)
-    elif problem := _python_problem(Path(plan.custom_objects).expanduser()):
+    elif problem := _python_problem(user_path(plan.custom_objects)):
         yield PlanError("custom_objects", plan.custom_objects, problem)
 
 

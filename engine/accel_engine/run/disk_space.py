@@ -5,6 +5,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run.disk_wait import RESERVE_BYTES
+from accel_engine.user_paths import is_directory
 
 MIN_FREE = RESERVE_BYTES + (1 << 20)
 """Bytes without which no run starts: for its database, its log and the space that it sets aside."""
@@ -44,7 +45,7 @@ def shortage(directory: Path, needed: int) -> str:
 
 def free_bytes(directory: Path) -> int | None:
     """The bytes that this user can write to a disk; ``None`` if the system does not tell."""
-    existing = next((each for each in (directory, *directory.parents) if each.is_dir()), directory)
+    existing = next((each for each in (directory, *directory.parents) if is_directory(each)), directory)
     try:
         return shutil.disk_usage(existing).free
     except OSError:

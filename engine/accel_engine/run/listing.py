@@ -22,6 +22,7 @@ from accel_engine.run.stored_events import all_values, decoded_events, last_even
 from accel_engine.run.trained_epochs import read_trained_epochs
 from accel_engine.run.worker_runs import Membership, read_membership
 from accel_engine.text import printable_line, suggestion
+from accel_engine.user_paths import is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
 
@@ -136,9 +137,9 @@ def find(reference: str) -> Path:
     if not reference.strip():
         raise UsageError("name a run: its id, a prefix of its id, its name, or last")
     path = Path(reference)
-    if (path / DATABASE).is_file():
+    if is_file(path / DATABASE):
         return path.resolve()
-    if (runs_directory() / reference / DATABASE).is_file():
+    if is_file(runs_directory() / reference / DATABASE):
         return runs_directory() / reference  # without reading all others
     runs = list_runs()
     if not runs:

@@ -8,6 +8,7 @@ import platformdirs
 from accel_engine.errors import RunError
 from accel_engine.files import private_directory
 from accel_engine.run.checkpoint_files import damage, first_whole, steps_in
+from accel_engine.user_paths import user_path
 
 LOG = "log.txt"
 """File in a run's directory with the output of the engine and the user's code."""
@@ -28,7 +29,7 @@ WORKERS = "workers"
 def home() -> Path:
     """The program's directory: ``ACCEL_TUI_HOME``, or the platform's directory for user data."""
     chosen = os.environ.get("ACCEL_TUI_HOME")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_data_path("accel-tui")
+    return user_path(chosen) if chosen else platformdirs.user_data_path("accel-tui")
 
 
 def runs_directory() -> Path:

@@ -11,6 +11,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.run import RunReader, find
+from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.formatting.damage import left_out
 
@@ -61,7 +62,7 @@ def export(run: str, file_format: str, output: str | None, table: str | None, fo
         _write(file_format, table, directory, cast(TextIO, _Terminal()) if sys.stdout.isatty() else sys.stdout)
         return
     path = Path(output or _default_path(directory, file_format, table))
-    _check(path, is_directory=file_format == "tensorboard", force=force)
+    _check(path, to_directory=file_format == "tensorboard", force=force)
     try:
         _write_to(path, file_format, table, directory)
     except OSError as error:
@@ -83,11 +84,11 @@ def _default_path(directory: Path, file_format: str, table: str) -> str:
     return f"{directory.name}{'' if table == 'steps' else f'-{table}'}.{file_format}"
 
 
-def _check(path: Path, *, is_directory: bool, force: bool) -> None:
+def _check(path: Path, *, to_directory: bool, force: bool) -> None:
     """Raise an error if the path exists without --force, or is not of the right kind."""
-    if path.is_dir() != is_directory and path.exists():
-        raise UsageError(f"{path} is {'a file' if is_directory else 'a directory'}: choose another path with --output")
-    if not force and path.exists() and (not is_directory or any(path.iterdir())):
+    if is_directory(path) != to_directory and exists(path):
+        raise UsageError(f"{path} is {'a file' if to_directory else 'a directory'}: choose another path with --output")
+    if not force and exists(path) and (not to_directory or any(path.iterdir())):
         raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
 
 

@@ -9,6 +9,7 @@ from accel_engine.errors import UsageError
 from accel_engine.launch.prediction import Prediction
 from accel_engine.launch.prediction import predict as predict_images
 from accel_engine.run import find
+from accel_engine.user_paths import exists, is_directory, is_file
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 
@@ -35,7 +36,7 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
     the model cannot be read, 2 if a file does not exist.
     """
     directory = find(run)
-    if missing := [str(path) for path in images if not path.exists()]:
+    if missing := [str(path) for path in images if not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
     predictions = predict_images(directory, [file for path in images for file in _files(path)], top)
     for note in predictions.notes:
@@ -57,10 +58,10 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
 
 def _files(path: Path) -> list[Path]:
     """The image files of a path: the file itself, or those of a folder sorted by name."""
-    if not path.is_dir():
+    if not is_directory(path):
         return [path]
     try:
-        found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
+        found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and is_file(file))
     except OSError as error:
         raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
     if not found:

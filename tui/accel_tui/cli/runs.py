@@ -11,6 +11,7 @@ import click
 from accel_engine.errors import UsageError
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_engine.text import printable_line, suggestion
+from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
@@ -98,8 +99,8 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
 
 def _no_runs() -> str:
     directory = runs_directory()
-    existing = next((each for each in (directory, *directory.parents) if each.exists()), directory)
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    existing = next((each for each in (directory, *directory.parents) if exists(each)), directory)
+    if not is_directory(existing) or not os.access(existing, os.W_OK | os.X_OK):
         return f"No runs, and {directory} cannot be written. Set ACCEL_TUI_HOME to a writable directory."
     return f"No runs yet in {directory}. Start one: accel-tui train"
 

@@ -14,6 +14,7 @@ from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
 from accel_engine.data.splits import SplitRows, split_rows
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, PlanError
+from accel_engine.user_paths import is_directory, user_path
 
 _SAMPLES = 4
 """Number of examples shown before training."""
@@ -270,7 +271,7 @@ def validation_folder(options: DataOptions) -> Path:
     Raises:
         PlanError: There is no such folder.
     """
-    folder = Path(options.validation_data).expanduser()
-    if not folder.is_dir():
+    folder = user_path(options.validation_data)
+    if not is_directory(folder):
         raise PlanError("validation_data", options.validation_data, "must be a folder, as data is one")
     return folder

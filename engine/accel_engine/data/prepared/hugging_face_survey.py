@@ -22,6 +22,7 @@ from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.data.splits import split_counts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
+from accel_engine.user_paths import is_file, user_path
 
 _IMAGES_READ = 64
 """Number of images whose headers are read to find a size."""
@@ -106,8 +107,8 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> SavedLayout:
     splits = choose_splits(folders, options)
     used = {use: folders[name] for use, name in splits.by_use.items()}
     if options.validation_data:
-        folder = Path(options.validation_data).expanduser()
-        if not (folder / "state.json").is_file():
+        folder = user_path(options.validation_data)
+        if not is_file(folder / "state.json"):
             raise PlanError("validation_data", options.validation_data, "must be a saved dataset, as data is one")
         used["validation"] = folder
     tables = {use: _open(folder) for use, folder in used.items()}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from accel_engine.errors import DataError
 from accel_engine.files import regular
+from accel_engine.user_paths import is_directory
 
 File = TypeVar("File")
 """A path, or an address."""
@@ -90,7 +91,7 @@ def record_paths(root: Path) -> dict[str, list[Path]]:
     Raises:
         DataError: The folder cannot be read.
     """
-    if not root.is_dir():
+    if not is_directory(root):
         return {"train": [root]}
     try:
         files = sorted(path for path in root.iterdir() if ".tfrecord" in path.name and not path.name.startswith("."))

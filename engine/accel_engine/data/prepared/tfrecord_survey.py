@@ -22,6 +22,7 @@ from accel_engine.data.prepared.roles import choose_roles
 from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.errors import DataError
 from accel_engine.files import regular
+from accel_engine.user_paths import user_path
 
 _FIRST = 1 << 24
 """Bytes in which the first record of a compressed file must end, packed and unpacked."""
@@ -49,7 +50,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> RecordLayout:
     splits = choose_splits(found, options)
     paths = {use: found[name] for use, name in splits.by_use.items()}
     if options.validation_data:
-        paths["validation"] = record_paths(Path(options.validation_data).expanduser())["train"]
+        paths["validation"] = record_paths(user_path(options.validation_data))["train"]
     path = description_path(root)
     if path is None:
         place = root / NAME if root.is_dir() else root.with_name(NAME)

@@ -19,6 +19,7 @@ from accel_engine.data.tables.table_file import counted_rows
 from accel_engine.data.tables.targets import TargetForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
+from accel_engine.user_paths import no_file, user_path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +118,9 @@ def read_validation_file(
         PlanError: There is no such file, or it lacks a column.
         DataError: It cannot be read.
     """
-    path = Path(options.validation_data).expanduser()
-    if not path.is_file():
-        raise PlanError("validation_data", options.validation_data, "no such file")
+    path = user_path(options.validation_data)
+    if why := no_file(path):
+        raise PlanError("validation_data", options.validation_data, why)
     # The plan may name columns, such as those to ignore, that this file does not need to have.
     free = replace(options, target=(), features=(), ignore=(), kinds=(), time="", group="", split="auto")
     found = read_columns(path, free, progress, limit=limit, like=table.columns)

@@ -14,6 +14,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Split
 from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.errors import FieldValue, PlanError
+from accel_engine.user_paths import is_file, user_path
 
 
 class TokenBlocks:
@@ -87,8 +88,8 @@ def validation_path(options: DataOptions) -> Path | None:
     """
     if not options.validation_data:
         return None
-    path = Path(options.validation_data).expanduser()
-    if not path.is_file():
+    path = user_path(options.validation_data)
+    if not is_file(path):
         raise PlanError("validation_data", options.validation_data, "no such text file")
     return path
 

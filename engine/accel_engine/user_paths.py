@@ -1,0 +1,39 @@
+"""Looks up the paths that users name; what the system refuses to look up is not there, and never an exception.
+
+``Path.is_file`` and its kind raise an error for a name that is too long or in a directory that cannot be searched, and
+``Path.expanduser`` for a user that does not exist.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+
+def user_path(text: str | Path) -> Path:
+    """The path that a user has given, ``~`` replaced by the home directory if there is one."""
+    return Path(os.path.expanduser(text))
+
+
+def exists(path: Path) -> bool:
+    """Whether a path names something."""
+    return os.path.exists(path)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path names a regular file, or a link to one."""
+    return os.path.isfile(path)
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a path names a directory, or a link to one."""
+    return os.path.isdir(path)
+
+
+def no_file(path: Path) -> str:
+    """Why a path names no regular file; empty if it names one."""
+    try:
+        return "" if stat.S_ISREG(path.stat().st_mode) else "no such file"
+    except (FileNotFoundError, ValueError):  # a ValueError for a name with a null character
+        return "no such file"
+    except OSError as error:
+        return str(error.strerror)
