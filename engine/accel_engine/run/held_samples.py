@@ -32,6 +32,9 @@ class HeldSamples:
         """Forget all samples, which are written."""
         self._samples.clear()
 
+    def __len__(self) -> int:
+        return len(self._samples)
+
     def take_dropped(self) -> int:
         """The number of samples that were dropped since the last call."""
         dropped, self.dropped = self.dropped, 0

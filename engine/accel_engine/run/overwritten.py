@@ -15,6 +15,7 @@ from urllib.parse import quote_from_bytes
 
 from accel_engine.run.connection import DATABASE, initialize
 from accel_engine.run.database import Database
+from accel_engine.run.meta import read_meta
 
 _UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM)
 """Primary result codes that tell nothing of what a file contains."""
@@ -44,10 +45,17 @@ class OverwriteCheck:
             self._own = found if found and found.get("process") == self._process else {}
             return False
         for _ in range(_TRIES):
-            if _identity(path) in (None, self._own):
+            found = _identity(path)
+            if found in (None, self._own) or self._is_taken_over(found, database):
                 return False
             time.sleep(_TRY_SECONDS)
         return True
+
+    def _is_taken_over(self, found: dict[str, object] | None, database: Database) -> bool:
+        """Whether another process writes the same run by way of SQLite, so that the connection sees it, too."""
+        if not found or found.get("created") != self._own.get("created"):
+            return False
+        return bool(read_meta(database).get("process") == found.get("process"))
 
 
 def _identity(path: Path) -> dict[str, object] | None:
@@ -92,6 +100,7 @@ def _blank_foreign_pages(copy: Path, overwritten: Path, size: int) -> None:
 
 def abandon(database: Database) -> None:
     """Leave a connection open until the process ends: closing it would write its log over the new contents."""
+    database.is_abandoned = True
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
     for suffix in ("-wal", "-shm"):  # whoever opens the new contents must not read them with this log
         with suppress(OSError):

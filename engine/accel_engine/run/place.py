@@ -55,7 +55,7 @@ def find_another(database: Database, lock: Path | None, *, overwritten: bool) ->
     Args:
         database: The database.
         lock: Where the run's lock is now.
-        overwritten: Whether its file is in place, but another program wrote into it: it must not be closed then, see
+        overwritten: Whether its file is in place, but another program wrote into it: it is abandoned then, see
             :func:`accel_engine.run.overwritten.abandon`.
 
     Returns:
@@ -73,6 +73,7 @@ def find_another(database: Database, lock: Path | None, *, overwritten: bool) ->
         saved = _save(database, overwritten=overwritten)
     except RunError as error:
         if overwritten:
+            abandon(database)
             raise RunError(f"run {database.directory.name}: {happened}; {error}") from error
         with suppress(sqlite3.Error):
             _write_end(database, happened, str(error))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.run import place
 from accel_engine.run.commands import Command
@@ -213,14 +213,20 @@ class RunWriter:
         self._held_samples.add(samples)
         if self._problem:
             return
+        with self._writing():
+            self._insert_samples()
+
+    def _insert_samples(self) -> None:
+        """Add the samples that are held; they are held no longer unless the database fails."""
+        if not self._held_samples:
+            return
         try:
-            with self._writing():
-                packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
-                rows = [(sample.time, sample.device, packer.pack(sample)) for sample in self._held_samples]
-                with self._database.transaction():
-                    self._database.add_samples(rows)
-                self._packer = packer
-        except DatabaseError:
+            packer, self._packer = self._packer, SamplePacker()  # a new one in case the insert fails
+            rows = [(sample.time, sample.device, packer.pack(sample)) for sample in self._held_samples]
+            with self._database.transaction():
+                self._database.add_samples(rows)
+            self._packer = packer
+        except sqlite3.OperationalError:
             raise
         except BaseException:
             self._held_samples.clear()  # these can never be written
@@ -337,10 +343,7 @@ class RunWriter:
             self._close()
             raise
         if database is not self._database:
-            if overwritten:
-                self._release()
-            else:
-                self._close()
+            self._close()
             database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
             self._database, lock = database, WriterLock(database.directory)
             self._overwrite_check = OverwriteCheck(self._process)
@@ -348,7 +351,8 @@ class RunWriter:
                 self._series = database.series()
                 self._step = database.chunk_from_end()[1]
                 self._claim(None)
-        self.directory = self.disk.directory = lock.directory = database.directory
+        self.directory = lock.directory = database.directory
+        self.disk.move(database.directory)
         self._writer_lock = lock
 
     def commands(self) -> list[Command]:
@@ -363,11 +367,17 @@ class RunWriter:
             self._database.answer(command.id, clock.now(), answer, obeyed=obeyed)
 
     def end(self, ended: Event) -> None:
-        """Write the last event and close the run, so that no other thread can add to it."""
+        """Write the samples that are held and the last event, and close the run, so that no other thread adds to it."""
 
         def write() -> None:
             with self._writing():
-                self._insert(ended)
+                with suppress(sqlite3.OperationalError):
+                    self._insert_samples()
+                with self._database.transaction():
+                    if missing := self._held_samples.dropped + len(self._held_samples):
+                        message = f"{missing:,} device samples that could not be written are missing"
+                        self._insert(Warned(time=clock.now(), message=message))
+                    self._insert(ended)
                 self._close()
 
         self._repeat(write, lambda *_: None)  # nothing can be said of the wait after the last event

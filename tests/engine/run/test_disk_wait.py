@@ -225,6 +225,30 @@ def test_samples_are_held_in_memory_and_dropped_ones_counted(
     assert events(directory)[1].message.endswith("; 2 device samples that did not fit in memory are missing")
 
 
+@pytest.mark.parametrize(("code", "written"), [(None, [0.0, 1.0]), (sqlite3.SQLITE_FULL, [])], ids=["room", "full"])
+def test_the_end_writes_held_samples_or_counts_them(
+    directory: Path, waiting: RunWriter, monkeypatch: pytest.MonkeyPatch, code: int | None, written: list[float]
+) -> None:
+    add = waiting._database.add_samples
+    codes = [sqlite3.SQLITE_FULL, sqlite3.SQLITE_FULL, code]
+
+    def add_samples(rows: Any) -> None:
+        if problem := codes.pop(0):
+            raise sqlite_error(problem)
+        add(rows)
+
+    monkeypatch.setattr(waiting._database, "add_samples", add_samples)
+    for time in (0.0, 1.0):
+        with pytest.raises(RunError):
+            waiting.write_samples([Sample(time, "cpu:0")])
+    waiting.end(RunEnded(time=2.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=1.0))
+
+    with closing(RunReader(directory)) as reader:
+        assert [sample.time for sample in reader.poll().samples] == written
+    told = [event.message for event in events(directory) if isinstance(event, Warned)]
+    assert told == ([] if written else ["2 device samples that could not be written are missing"])
+
+
 def test_a_run_begins_when_there_is_room(directory: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait) -> None:
     with closing(RunWriter(directory, waits=True)) as writer:
         disk = Disk(writer._database)

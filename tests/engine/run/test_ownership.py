@@ -128,9 +128,11 @@ def test_an_engine_may_be_handed_a_run_while_the_one_before_closes_it(directory:
 
 def test_a_writer_whose_run_was_taken_over_writes_no_more(directory: Path, writer: RunWriter) -> None:
     writer.begin()
+    writer.heartbeat()
     (directory / LOCK).unlink()  # somebody cleans up
     with closing(OtherEngine(directory)) as other:
         assert other.said == "begun"
+        assert other.beat() == "beat"  # it copies its log into the file
         with pytest.raises(RunError, match="another process has taken over"):
             writer.heartbeat()
         assert other.beat() == "beat"

@@ -1,5 +1,6 @@
 """A run that is deleted, moved or replaced while it is written goes on in another directory."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -14,7 +15,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, lock, runs_directory
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, lock, place, runs_directory
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.run_paths import LOCK, WORKERS
 from recorded_run import put, started
@@ -241,6 +242,30 @@ def test_a_file_overwritten_in_place_is_noticed(writing: RunWriter, directory: P
     assert not list(directory.glob("run.db-*"))  # whoever opens the new contents must not read them with the old log
     with closing(RunReader(saved)) as reader:
         assert reader.info().status is Status.RUNNING
+
+
+def test_a_file_overwritten_in_place_stays_so_where_nothing_can_be_saved(
+    writing: RunWriter, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with closing(RunWriter(other := create(Plan(name="other")))) as writer:
+        writer.begin(started())
+    writing.heartbeat()
+    add_steps(writing, 3)
+    new = (other / "run.db").read_bytes()
+    (directory / "run.db").write_bytes(new)
+    monkeypatch.setattr(place, "save_own_pages", refuse)
+
+    with pytest.raises(RunError, match="overwritten by another program; what was recorded could not be saved"):
+        writing.heartbeat()
+    with pytest.raises(RunError, match="another program wrote into the file"):
+        add_steps(writing, 6)
+    writing.close()
+
+    assert (directory / "run.db").read_bytes() == new
+    assert not list(directory.glob("run.db-*"))
 
 
 def test_another_file_is_not_opened_in_place_of_a_broken_one(writing: RunWriter, directory: Path) -> None:
