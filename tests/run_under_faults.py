@@ -169,6 +169,7 @@ def recover() -> Path:
             assert info.plan is not None
             reopen(directory, info.plan)
         train(directory)
+    prune(directory / CHECKPOINTS, KEEP, None)  # one that could not be deleted is deleted after the next one
     for run in list_runs():
         if run.directory != directory:
             end_at_once(run.directory)

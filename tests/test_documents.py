@@ -20,6 +20,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan, resolved_plan
 from accel_tui.cli.root import root
+from campaigns import totals
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -196,3 +197,17 @@ def test_the_stream_of_the_guide_has_a_validation_split(folder: Path) -> None:
     assert dataset.validation is not None
     assert not isinstance(dataset.validation, Split)
     assert (dataset.train.batches, dataset.validation.batches) == (18, 2)
+
+
+@pytest.mark.parametrize("campaign", ["kills", "disk", "faults", "fuzzing", "mutants"])
+def test_the_totals_of_campaigns_are_those_that_were_measured(campaign: str) -> None:
+    rows = totals.read(campaign)
+    command = f"`make {'fuzz' if campaign == 'fuzzing' else campaign}`"
+    (line,) = (
+        line
+        for line in (ROOT / "docs/reliability.md").read_text().splitlines()
+        if command in line and line.startswith("|")
+    )
+    tries, failures = line.split("|")[2:4]
+    assert tries.strip() == f"{sum(row.tries for row in rows):,}"
+    assert failures.split()[0] == f"{sum(row.failures for row in rows):,}"
