@@ -134,7 +134,9 @@ def set_field(directory: Path, table: str, column: str, row: int, name: str, val
 def change(directory: Path, statement: str, *values: object) -> None:
     """Run a statement, unless SQLite refuses it."""
     with closing(sqlite3.connect(directory / DATABASE, isolation_level=None)) as database:
-        with suppress(sqlite3.Error, OverflowError):
+        with suppress(
+            sqlite3.Error, OverflowError, UnicodeDecodeError
+        ):  # the last, of a message that quotes damaged bytes
             database.execute(statement, values)
         with suppress(sqlite3.Error):
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -18,6 +18,9 @@ MAX_CHUNK = 1 << 24
 MAX_TIME = 253_000_000_000
 """Later than any time of a run, in seconds since the Unix epoch: the calendars of programs end in the year 9999."""
 
+MAX_NAME = 1 << 10
+"""More characters than the name of a device, a series or a kind can have."""
+
 MAX_TEXT = 1 << 24
 """More characters than the text of a row can have."""
 
@@ -40,8 +43,12 @@ def _time(column: str) -> str:
     return f"typeof({column}) IN ('integer', 'real') AND +{column} BETWEEN 0 AND {MAX_TIME}"
 
 
-def _text(column: str) -> str:
-    return f"typeof({column}) = 'text' AND length({column}) <= {MAX_TEXT}"
+def _text(column: str, limit: int = MAX_TEXT) -> str:
+    return f"typeof({column}) = 'text' AND length({column}) <= {limit}"
+
+
+def _name(column: str) -> str:
+    return _text(column, MAX_NAME)
 
 
 def _or_null(column: str, condition: str) -> str:
@@ -54,7 +61,7 @@ def _bytes(column: str) -> str:
 
 _CONDITIONS: dict[str, tuple[str, ...]] = {
     "meta": ("typeof(key) = 'text'",),
-    "event": ("id > 0", _time("time"), "typeof(kind) = 'text'", _text("body")),
+    "event": ("id > 0", _time("time"), _name("kind"), _text("body")),
     "chunk": (
         "id > 0",
         _number("count", MAX_CHUNK, 1),
@@ -62,7 +69,7 @@ _CONDITIONS: dict[str, tuple[str, ...]] = {
         _time("started"),
         _time("ended"),
     ),
-    "sample": ("id > 0", _time("time"), "typeof(device) = 'text'", _text("readings")),
+    "sample": ("id > 0", _time("time"), _name("device"), _text("readings")),
     "command": (
         "id > 0",
         _time("time"),
@@ -75,12 +82,12 @@ _CONDITIONS: dict[str, tuple[str, ...]] = {
         _number("level", 3),
         _number("first_step", MAX_STEP),
         "first_step % (1 << (12 + 4 * level)) = 0",
-        "typeof(series) = 'text'",
+        _name("series"),
         f"{_bytes('buckets')} AND length(buckets) = 64 * 20",
     ),
-    "inside": ("typeof(name) = 'text'", _time("time"), _number("step", MAX_STEP), _text("head"), _bytes("body")),
+    "inside": (_name("name"), _time("time"), _number("step", MAX_STEP), _text("head"), _bytes("body")),
     # Only columns of the index: listing what was logged reads no row.
-    "media": ("id > 0", "typeof(kind) = 'text'", "typeof(name) = 'text'", _number("step", 1 << 62)),
+    "media": ("id > 0", _name("kind"), _name("name"), _number("step", 1 << 62)),
 }
 
 TABLES = tuple(_CONDITIONS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run.database import TABLES, Database
-from accel_engine.run.whole_rows import LATER_COLUMNS, MAX_STEP, MAX_TEXT, MAX_TIME, source
+from accel_engine.run.whole_rows import LATER_COLUMNS, MAX_NAME, MAX_STEP, MAX_TEXT, MAX_TIME, source
 
 WHOLE: dict[str, dict[str, Any]] = {
     "meta": {"key": "plan", "value": 1},
@@ -23,6 +23,16 @@ WHOLE: dict[str, dict[str, Any]] = {
 ANSWERED = {"answered": 2.5, "obeyed": 1, "answer": "stopping"}
 TIMES = ({"time": 0}, {"time": MAX_TIME})
 NO_TIMES = ({"time": -0.5}, {"time": MAX_TIME + 1}, {"time": "now"}, {"time": b"now"})
+
+
+NAMES = (
+    ("event", "kind"),
+    ("sample", "device"),
+    ("summary", "series"),
+    ("inside", "name"),
+    ("media", "kind"),
+    ("media", "name"),
+)
 
 
 @pytest.fixture
@@ -51,6 +61,7 @@ def count_whole(
         *((table, {}) for table in WHOLE),
         *((table, time) for table in ("event", "sample", "command", "inside") for time in TIMES),
         ("event", {"body": MAX_TEXT * "x"}),
+        *((table, {column: MAX_NAME * "x"}) for table, column in NAMES),
         ("chunk", {"first_step": MAX_STEP - 2}),
         ("chunk", {"first_step": 0, "count": 1, "loss": bytes(4), "accuracy": bytes(4)}),
         ("chunk", {"loss": None, "accuracy": bytes(8)}),
@@ -78,6 +89,7 @@ def test_what_engines_write_is_whole(database: sqlite3.Connection, table: str, c
         *((table, time) for table in ("event", "sample", "command", "inside") for time in NO_TIMES),
         ("event", {"kind": b"warned"}),
         ("event", {"body": (MAX_TEXT + 1) * "x"}),
+        *((table, {column: (MAX_NAME + 1) * "x"}) for table, column in NAMES),
         ("event", {"body": b"{}"}),
         ("chunk", {"first_step": MAX_STEP - 1}),
         ("chunk", {"first_step": -1}),
