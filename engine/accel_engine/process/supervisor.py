@@ -189,7 +189,7 @@ class EngineSupervisor:
         """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one."""
         former, self._directory = self._directory, self._writer.directory
         log_file.follow_run(former, self._directory)
-        self._warn(self._writer.displaced)
+        self._wait_in_thread(partial(self._warn, self._writer.displaced), self._forward_commands)
         stop = Command(0, clock.now(), "accel-tui", "stop")
         self._mailbox.post(stop)
         self._take([stop])
