@@ -68,7 +68,7 @@ class EngineSupervisor:
         self._writer = RunWriter(directory, waits=True)
         self._mailbox = CommandMailbox()
         self._signals: deque[int] = deque()
-        self._stop_requested = False
+        self._stop: Command | None = None
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
         self._exit_at: float | None = None
@@ -186,13 +186,14 @@ class EngineSupervisor:
             self._leave_place()
 
     def _leave_place(self) -> None:
-        """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one."""
+        """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one.
+
+        No user asked for this stop, so that it waits for a full disk.
+        """
         former, self._directory = self._directory, self._writer.directory
         log_file.follow_run(former, self._directory)
-        self._warn(self._writer.displaced)
-        stop = Command(0, clock.now(), "accel-tui", "stop")
-        self._mailbox.post(stop)
-        self._take([stop])
+        self._wait_in_thread(partial(self._warn, self._writer.displaced), self._forward_commands)
+        self._mailbox.post(Command(0, clock.now(), "accel-tui", "stop"))
 
     def _explain_place(self, ended: RunEnded) -> RunEnded:
         """Say why training was stopped, if the run was deleted, moved or replaced."""
@@ -281,17 +282,19 @@ class EngineSupervisor:
 
     def _forward_signals(self) -> None:
         while self._signals:
-            command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop_requested)
+            command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop is not None)
             self._mailbox.post(command)
             self._take([command])
+        if self._stop and self._writer.disk.problem:  # which may be later than the stop
+            self._writer.disk.give_up(partial(StopRequested, self._stop))
 
     def _take(self, commands: Sequence[Command]) -> None:
         """Note which commands stop the run, also while it waits for the disk."""
         for command in commands:
-            self._stop_requested = self._stop_requested or command.name in ("stop", "stop_now")
-            if command.name == "stop_now" and self._exit_at is None:
-                self._exit_at = time.monotonic() + STOP_NOW_SECONDS
-            if command.name == "stop_now" or (command.name == "stop" and self._writer.disk.problem):
+            if command.name in ("stop", "stop_now"):
+                self._stop = command
+            if command.name == "stop_now":
+                self._exit_at = self._exit_at or time.monotonic() + STOP_NOW_SECONDS
                 self._writer.disk.give_up(partial(StopRequested, command))
 
     def _write_end(self, ended: RunEnded) -> Outcome:

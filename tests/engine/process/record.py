@@ -7,6 +7,7 @@ import numpy as np
 
 from accel_engine import run
 from accel_engine.events import Event, RunEnded
+from accel_engine.run.disk_problem import DiskProblem
 
 
 def read(directory: Path, series: str = "loss") -> tuple[tuple[Event, ...], np.ndarray]:
@@ -21,3 +22,15 @@ def last(directory: Path) -> RunEnded:
     event = read(directory)[0][-1]
     assert isinstance(event, RunEnded), event
     return event
+
+
+def status(directory: Path) -> run.Status:
+    """The status of a run."""
+    with closing(run.RunReader(directory)) as reader:
+        return reader.info().status
+
+
+def waiting(directory: Path) -> DiskProblem | None:
+    """What the engine of a run waits for."""
+    with closing(run.RunReader(directory)) as reader:
+        return reader.info().waiting

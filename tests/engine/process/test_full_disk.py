@@ -1,8 +1,8 @@
 """A real engine on a disk that is really full."""
 
+import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_FSIZE, prlimit
 
@@ -13,16 +13,11 @@ from accel_engine import run
 from accel_engine.events import Outcome, Warned
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, request
+from accel_engine.run import Status, request
 from accel_engine.run.disk_problem import DiskProblem
 from full_disk import filled, small_disk
 
-from .record import last, read
-
-
-def waiting(directory: Path) -> DiskProblem | None:
-    with closing(RunReader(directory)) as reader:
-        return reader.info().waiting
+from .record import last, read, status, waiting
 
 
 def test_an_engine_waits_goes_on_and_can_be_stopped(
@@ -58,3 +53,22 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         assert np.isfinite(losses).all()
         assert any(event.message.startswith("disk full: waited") for event in events if isinstance(event, Warned))
         assert list(directory.glob("checkpoints/*_temp")) == []
+
+
+def test_a_stop_before_the_disk_is_full_ends_the_run_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    engines: list["subprocess.Popen[str]"],
+    wait_until: Callable[..., None],
+) -> None:
+    with small_disk(tmp_path / "disk", 24) as disk:
+        monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
+        directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
+        engines.append(start(directory))
+        request(directory, "pause")
+        wait_until(lambda: status(directory) is Status.PAUSED, "the pause")
+        with filled(disk):
+            assert waiting(directory) is None  # nothing is written during a pause
+            engines[0].send_signal(signal.SIGTERM)
+            assert engines[0].wait(60) == 0
+        assert last(directory).outcome is Outcome.STOPPED

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import DataOptions, is_skipped, or_skip
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 
@@ -56,7 +56,11 @@ def listed_files(files: Sequence[str]) -> str:
 
 
 def unreadable_note(files: Sequence[str], check: Check, options: DataOptions) -> tuple[str, ...]:
-    """A note about the files that a run may leave out, as far as checking :data:`CHECKED` of them tells."""
+    """A note about the files that a run may leave out, as far as checking :data:`CHECKED` of them tells.
+
+    Raises:
+        DataError: A run would end at one of these files.
+    """
     if options.invalid_examples == "fail":
         return ()
     rows = np.unique(np.linspace(0, len(files) - 1, min(CHECKED, len(files))).astype(int))
@@ -65,6 +69,14 @@ def unreadable_note(files: Sequence[str], check: Check, options: DataOptions) ->
     damaged = [file for file, fine in zip(some, whole, strict=True) if not fine]
     if not damaged:
         return ()
+    for file in damaged:
+        try:
+            check(Path(file))
+        except OSError:
+            continue
+        except DataError as error:
+            if not is_skipped(error, options):
+                raise or_skip(error) from error
     checked = f"{len(some):,} of {len(files):,}" if len(some) < len(files) else f"{len(files):,}"
     names = listed_files(damaged)
     return (f"{len(damaged):,} of {checked} files seem damaged; those that cannot be read will be left out: {names}",)

@@ -6,14 +6,14 @@ from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.errors import UnreadableError
+from accel_engine.errors import DataError, UnreadableError
 from accel_engine.files import regular
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 """Suffixes of image files."""
 
 MAX_BYTES = 1 << 29
-"""Size of a decoded image, in three channels: 13,377 x 13,377 pixels. A file of some kilobytes may claim any size."""
+"""Size of a decoded image, in three channels: 178,956,970 pixels. A file of some kilobytes may claim any size."""
 
 _ENDS = {b"\x89": b"IEND\xaeB`\x82", b"\xff": b"\xff\xd9", b"G": b";"}
 """How a PNG, JPEG and GIF file ends, by its first byte."""
@@ -40,7 +40,8 @@ def read_header(path: Path) -> ImageHeader:
     """Read an image's header.
 
     Raises:
-        UnreadableError: The file cannot be read, is not one of these formats, or too large.
+        UnreadableError: The file cannot be read, is cut, or is not one of these formats.
+        DataError: The image is too large.
     """
     return _read(path)[0]
 
@@ -50,6 +51,7 @@ def is_whole(path: Path) -> bool:
 
     Raises:
         UnreadableError: The header cannot be read.
+        DataError: The image is too large.
     """
     return _read(path)[1]
 
@@ -66,8 +68,9 @@ def _read(path: Path) -> tuple[ImageHeader, bool]:
     if header is None or min(header) <= 0:
         raise UnreadableError(f"cannot read the image {path}: not a valid PNG, JPEG, GIF or BMP file")
     if 3 * header.height * header.width > MAX_BYTES:
-        size = f"{header.width:,} x {header.height:,} pixels"
-        raise UnreadableError(f"cannot read the image {path}: {size} are too many, make it smaller")
+        size = f"{header.width:,} x {header.height:,} pixels are too many, at most {MAX_BYTES // 3:,} are read"
+        error = DataError if whole else UnreadableError  # a damaged header may claim any size
+        raise error(f"cannot read the image {path}: {size}; make it smaller")
     return header, whole
 
 

@@ -1,4 +1,4 @@
-"""Checks that a checkpoint is whole before it is restored, so that an error while restoring means another model."""
+"""Checks that a checkpoint is whole before it is restored, and explains errors while restoring it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,15 @@ import tensorflow as tf
 from accel_engine.errors import RunError
 from accel_engine.run.checkpoint_files import checkpoint_path, damage, damaged_message, has_checksums, steps_in
 from accel_engine.user_code import one_line
+
+_OF_ANOTHER_MODEL = (
+    AssertionError,
+    LookupError,
+    ValueError,
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+)
+"""What restoring raises for variables that are missing, or have another shape or type."""
 
 
 class DamagedCheckpointError(RunError):
@@ -25,7 +34,7 @@ def reading(folder: Path, step: int) -> Iterator[str]:
 
     Raises:
         DamagedCheckpointError: It is damaged.
-        RunError: Restoring it failed: it belongs to another model.
+        RunError: Restoring it failed: it belongs to another model, or there is too little memory, for example.
     """
     path = str(checkpoint_path(folder, step))
     problem = ""
@@ -39,9 +48,14 @@ def reading(folder: Path, step: int) -> Iterator[str]:
         raise DamagedCheckpointError(damaged_message(step, problem))
     try:
         yield path
-    except (AssertionError, LookupError, ValueError, tf.errors.OpError) as error:
-        reason = one_line(str(error).partition("\n")[0])
-        raise RunError(f"the checkpoint of step {step:,} does not fit the model: {reason}") from error
+    except _OF_ANOTHER_MODEL as error:
+        raise RunError(f"the checkpoint of step {step:,} does not fit the model: {_reason(error)}") from error
+    except tf.errors.OpError as error:
+        raise RunError(f"cannot restore the checkpoint of step {step:,}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return one_line(str(error).partition("\n")[0])
 
 
 def _is_readable(path: str) -> bool:

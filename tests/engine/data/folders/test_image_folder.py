@@ -12,6 +12,7 @@ from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.fingerprint import fingerprint
+from accel_engine.data.folders import headers
 from accel_engine.data.folders.image_folder import decode
 from accel_engine.data.folders.image_header import is_whole, read_header
 from accel_engine.data.pixel_scaling import PIXELS
@@ -281,6 +282,25 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
             decode(path)
     said = message(pets, invalid_examples="fail")
     assert "dog/0.png: it is a pipe, not a file (--invalid-examples skip" in said
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_image_that_is_too_large_ends_the_run_unless_it_is_to_be_skipped(
+    pets: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(headers, "HEADERS_READ", 1)  # as if there were many more images
+    if not in_memory:
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    large = pets / "dog" / "3.png"
+    large.write_bytes(png_of_size(60_000, 60_000) + b"IEND\xaeB`\x82")
+    said = (
+        f"cannot read the image {large}: 60,000 x 60,000 pixels are too many, at most 178,956,970 are read; make it sm"
+    )
+    with pytest.raises(DataError, match=f"^{said}"):
+        data.survey(data.find(str(pets)), DataOptions())
+    assert message(pets).startswith(said)
+    skipped = load(pets, invalid_examples="skip", split="none")
+    assert skipped.warnings == ("skipped 1 of 20 examples that cannot be read: dog/3.png",)
 
 
 def test_more_damaged_than_whole_images_are_no_dataset(pets: Path) -> None:
