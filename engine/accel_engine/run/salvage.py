@@ -93,25 +93,47 @@ def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
     Raises:
         RunError: It cannot be copied.
     """
-    copy = folder / DATABASE
     try:
-        shutil.copyfile(directory / DATABASE, copy)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(directory / f"{DATABASE}-wal", folder / f"{DATABASE}-wal")
-        _mend_header(copy, folder)
+        _copy(directory, folder, f"{DATABASE}-wal")
+        if not _can_be_opened(folder / DATABASE):  # its log may be that of another file
+            _copy(directory, folder)
     except OSError as error:
         raise RunError(f"run {directory.name} cannot be copied: {error.strerror or error}") from error
-    with closing(sqlite3.connect(copy, isolation_level=None)) as database:
+    with _opened(folder / DATABASE) as database:
+        yield DamagedFile(database, (folder / DATABASE).stat().st_size)
+
+
+def _copy(directory: Path, folder: Path, log: str = "") -> None:
+    """Copy a database, with its log if that has a name."""
+    for path in folder.glob(f"{DATABASE}*"):
+        path.unlink()
+    shutil.copyfile(directory / DATABASE, folder / DATABASE)
+    if log and (directory / log).exists():
+        shutil.copyfile(directory / log, folder / log)
+    _mend_header(folder / DATABASE, folder / "new.db")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.text_factory = lambda text: text.decode(errors="replace")  # as it is to be written again
         with suppress(sqlite3.DatabaseError):
             database.execute("PRAGMA writable_schema = ON")  # one damaged table does not hide the others
-        yield DamagedFile(database, copy.stat().st_size)
+        yield database
 
 
-def _mend_header(path: Path, folder: Path) -> None:
+def _can_be_opened(path: Path) -> bool:
+    with suppress(sqlite3.DatabaseError), _opened(path) as database:
+        database.execute("SELECT name FROM sqlite_master").fetchall()
+        return True
+    return False
+
+
+def _mend_header(path: Path, new_path: Path) -> None:
     """Replace a header that is none by that of a new run, which has the same settings."""
-    with closing(initialize(folder / "new.db")):
-        new = bytearray((folder / "new.db").read_bytes()[:_HEADER])
+    new_path.unlink(missing_ok=True)
+    with closing(initialize(new_path)):
+        new = bytearray(new_path.read_bytes()[:_HEADER])
     size = path.stat().st_size
     page = int.from_bytes(new[_PAGE_SIZE])
     new[_PAGES] = (-(-size // page)).to_bytes(4)
@@ -120,7 +142,6 @@ def _mend_header(path: Path, folder: Path) -> None:
         if file.read(16) != new[:16]:
             file.seek(0)
             file.write(new)
-            (folder / f"{DATABASE}-wal").unlink(missing_ok=True)  # it belongs to the lost header
 
 
 def _quoted(columns: Sequence[str]) -> str:

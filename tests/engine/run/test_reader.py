@@ -171,9 +171,10 @@ def test_rows_that_could_not_be_searched_for_damage_are_searched_later(
         return execute_statement(database, statement, *values)
 
     with closing(RunReader(directory)) as reader:
-        with monkeypatch.context() as patch, pytest.raises(RunError, match="database is locked"):
+        with monkeypatch.context() as patch:
             patch.setattr(Database, "execute", fail)
-            reader.find_damaged()
+            with pytest.raises(RunError, match="database is locked"):
+                reader.find_damaged()
         assert reader.find_damaged() == 1
 
 

@@ -107,17 +107,30 @@ def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
-def test_the_log_of_a_file_is_read_with_its_own_header_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [0, 100])
+def test_the_log_of_a_file_is_read_also_if_its_header_is_lost(tmp_path: Path, lost: int) -> None:
     run = damaged_runs.record()
     with closing(sqlite3.connect(run / DATABASE, isolation_level=None)) as writer:
         writer.execute("UPDATE meta SET value = 'another note' WHERE key = 'note'")
         copy = damaged_runs.copied(run, tmp_path / "copy")
-    for name, note in (("whole", "another note"), ("damaged", "a note")):
-        (tmp_path / name).mkdir()
-        if name == "damaged":
-            damaged_runs.overwrite(copy, 0, bytes(100))
-        with damaged_file(copy, tmp_path / name) as file:
-            assert file.value("meta", ("value",), "note") == (note,)
+    damaged_runs.overwrite(copy, 0, bytes(lost))
+    (tmp_path / "folder").mkdir()
+    with damaged_file(copy, tmp_path / "folder") as file:
+        assert file.value("meta", ("value",), "note") == ("another note",)
+
+
+def test_a_log_with_which_a_file_cannot_be_opened_is_left_out(tmp_path: Path) -> None:
+    run, other = damaged_runs.record(), tmp_path / "other.db"
+    with closing(sqlite3.connect(other, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        for number in range(100):  # more tables than the first page has room for
+            writer.execute(f"CREATE TABLE t{number} (a, b, c)")
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        writer.execute("PRAGMA user_version = 1")  # the log has the first page only
+        (run / f"{DATABASE}-wal").write_bytes(Path(f"{other}-wal").read_bytes())
+    (tmp_path / "folder").mkdir()
+    with damaged_file(run, tmp_path / "folder") as file:
+        assert file.value("meta", ("value",), "note") == ("a note",)
 
 
 def test_a_run_that_cannot_be_copied_is_an_error(tmp_path: Path) -> None:
