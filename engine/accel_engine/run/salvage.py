@@ -1,15 +1,19 @@
 """Reads the rows of a damaged ``run.db`` that SQLite can still reach, from a copy of the file."""
 
-import shutil
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from accel_engine.errors import RunError
 from accel_engine.run.connection import DATABASE, initialize
 from accel_engine.run.table_connection import Row
+
+_LOG = f"{DATABASE}-wal"
+"""SQLite's file with what is not yet in the database."""
 
 _HEADER = 100
 """Bytes of the header of a file of SQLite, before the first page's tree."""
@@ -20,6 +24,9 @@ _PAGE_SIZE, _PAGES = slice(16, 18), slice(28, 32)
 _FREE_PAGES = slice(32, 40)
 
 _SMALLEST_ROW = 16  # bytes
+
+_BLOCK = 1 << 12
+"""Bytes that are copied at once: those of a page."""
 
 _MAX_FAILURES = 50_000
 """Reads of a table that may fail: each takes some microseconds."""
@@ -94,22 +101,42 @@ def damaged_file(directory: Path, folder: Path) -> Iterator[DamagedFile]:
         RunError: It cannot be copied.
     """
     try:
-        _copy(directory, folder, f"{DATABASE}-wal")
+        _copy(directory, folder, with_log=True)
         if not _can_be_opened(folder / DATABASE):  # its log may be that of another file
-            _copy(directory, folder)
+            _copy(directory, folder, with_log=False)
     except OSError as error:
         raise RunError(f"run {directory.name} cannot be copied: {error.strerror or error}") from error
     with _opened(folder / DATABASE) as database:
         yield DamagedFile(database, (folder / DATABASE).stat().st_size)
 
 
-def _copy(directory: Path, folder: Path, log: str = "") -> None:
-    """Copy a database, with its log if that has a name."""
+def copy_readable(source: BinaryIO, path: Path) -> bool:
+    """Copy a file, with zeros in place of blocks that cannot be read.
+
+    Returns:
+        Whether all of it could be read.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
+    is_whole, size = True, os.fstat(source.fileno()).st_size
+    with path.open("wb") as copy:
+        for start in range(0, size, _BLOCK):
+            block, length = b"", min(_BLOCK, size - start)
+            with suppress(OSError):
+                block = os.pread(source.fileno(), length, start)
+            is_whole = is_whole and len(block) == length
+            copy.write(block.ljust(length, b"\0"))
+    return is_whole
+
+
+def _copy(directory: Path, folder: Path, *, with_log: bool) -> None:
+    """Copy a database, and its log if that is wanted and there is one."""
     for path in folder.glob(f"{DATABASE}*"):
         path.unlink()
-    shutil.copyfile(directory / DATABASE, folder / DATABASE)
-    if log and (directory / log).exists():
-        shutil.copyfile(directory / log, folder / log)
+    for name in (DATABASE, _LOG) if with_log and (directory / _LOG).exists() else (DATABASE,):
+        with (directory / name).open("rb") as source:
+            copy_readable(source, folder / name)
     _mend_header(folder / DATABASE, folder / "new.db")
 
 

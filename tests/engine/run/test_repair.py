@@ -1,5 +1,7 @@
 """What is whole of a damaged run is saved to a new one."""
 
+import errno
+import os
 import re
 import zipfile
 from contextlib import closing
@@ -162,6 +164,36 @@ def test_whole_checkpoints_and_the_model_are_copied(run: Path) -> None:
         "step-1.json",
     }
     assert (done.directory / LOG).read_text() == "a line\n"
+
+
+@pytest.mark.parametrize("problem", ["missing", "unreadable"])
+def test_a_file_that_cannot_be_read_costs_one_checkpoint(
+    run: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """Of checkpoints without checksums, nothing else tells that they are damaged."""
+    folder, read = run / CHECKPOINTS, os.pread
+    folder.mkdir()
+    for step in (1, 200):
+        (folder / f"step-{step}.index").write_bytes(b"index")
+        (folder / f"step-{step}.data-00000-of-00001").write_bytes(b"data")
+    data = folder / "step-1.data-00000-of-00001"
+    if problem == "missing":
+        data.unlink()
+        data.symlink_to("gone")
+
+    def fail(file: int, *place: int) -> bytes:
+        if data.exists() and os.path.samestat(os.fstat(file), data.stat()):
+            raise OSError(errno.EIO, "Input/output error")
+        return read(file, *place)
+
+    monkeypatch.setattr(os, "pread", fail)
+    damaged_runs.set_value(run, "sample", "readings", "x", 5)
+    done = repair(run)
+    assert done.checkpoints == Figures(saved=1, lost=1)
+    assert {path.name for path in (done.directory / CHECKPOINTS).iterdir()} == {
+        "step-200.index",
+        "step-200.data-00000-of-00001",
+    }
 
 
 def test_a_damaged_model_is_not_copied(run: Path) -> None:

@@ -1,5 +1,7 @@
 """Rows that SQLite can still reach in a damaged file."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Container, Iterator
 from contextlib import closing
@@ -131,6 +133,22 @@ def test_a_log_with_which_a_file_cannot_be_opened_is_left_out(tmp_path: Path) ->
     (tmp_path / "folder").mkdir()
     with damaged_file(run, tmp_path / "folder") as file:
         assert file.value("meta", ("value",), "note") == ("a note",)
+
+
+def test_what_can_be_read_is_copied_and_the_rest_is_zeros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = damaged_runs.record(), os.pread
+
+    def fail(file: int, length: int, start: int) -> bytes:
+        if start == 4096 * 4:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(file, length, start)
+
+    monkeypatch.setattr(os, "pread", fail)
+    with damaged_file(run, tmp_path) as file:
+        assert file.value("meta", ("value",), "note") == ("a note",)
+        whole = bytearray((run / DATABASE).read_bytes())
+        whole[4096 * 4 : 4096 * 5] = bytes(4096)
+        assert (tmp_path / DATABASE).read_bytes() == whole
 
 
 def test_a_run_that_cannot_be_copied_is_an_error(tmp_path: Path) -> None:
