@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from accel_engine.errors import RunError
 from accel_engine.run.connection import DATABASE, initialize
-from accel_engine.run.table_connection import Row
+from accel_engine.run.table_connection import Row, is_missing
 
 _LOG = f"{DATABASE}-wal"
 """SQLite's file with what is not yet in the database."""
@@ -33,25 +33,39 @@ _MAX_FAILURES = 50_000
 
 
 class DamagedFile:
-    """A copy of a damaged database, opened to be read row by row."""
+    """A copy of a damaged database, opened to be read row by row.
+
+    Attributes:
+        most_rows: How many rows it may have at most.
+    """
 
     def __init__(self, database: sqlite3.Connection, size: int) -> None:
         self._database = database
-        self._most_rows = size // _SMALLEST_ROW
+        self.most_rows = size // _SMALLEST_ROW
 
-    def columns(self, table: str) -> list[str]:
-        """The columns of a table; empty if it is missing."""
+    def columns(self, table: str) -> list[str] | None:
+        """The columns of a table; empty if it is missing, ``None`` if it may be there."""
         with suppress(sqlite3.DatabaseError):
-            return [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
-        return []
-
-    def value(self, table: str, columns: Sequence[str], key: str) -> Row | None:
-        """The row of a table without row ids, by its key; ``None`` if it cannot be read."""
-        with suppress(sqlite3.DatabaseError):
-            query = f"SELECT {_quoted(columns)} FROM {table} WHERE key = ?"
-            found: Row | None = self._database.execute(query, (key,)).fetchone()
+            found = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+            if not found:
+                self._database.execute("SELECT name FROM sqlite_master").fetchall()  # fails if tables are unreadable
             return found
         return None
+
+    def value(self, table: str, columns: Sequence[str], key: str) -> Row | None:
+        """The row of a table without row ids, by its key; ``None`` if it is missing.
+
+        Raises:
+            sqlite3.DatabaseError: It cannot be read.
+        """
+        query = f"SELECT {_quoted(columns)} FROM {table} WHERE key = ?"
+        try:
+            found: Row | None = self._database.execute(query, (key,)).fetchone()
+        except sqlite3.DatabaseError as error:
+            if not is_missing(error) or self.columns(table) is None:
+                raise
+            return None
+        return found
 
     def rows(self, table: str, columns: Sequence[str], unreadable: list[int]) -> Iterator[Row]:
         """Read the rows of a table by ranges of their ids, halving those that fail.
@@ -69,9 +83,9 @@ class DamagedFile:
                 for row in self._database.execute(query, (first, last)):
                     first = row[0] + 1
                     yield row[1:]
-            except sqlite3.OperationalError:
-                return  # there is no such table or column
-            except sqlite3.DatabaseError:
+            except sqlite3.DatabaseError as error:
+                if is_missing(error):
+                    return
                 failures += 1
                 if first >= last or failures > _MAX_FAILURES:
                     unreadable[0] += last + 1 - first
@@ -86,7 +100,7 @@ class DamagedFile:
                 found = self._database.execute(query).fetchone()
                 if found and isinstance(found[0], int):
                     return found[0]
-        return self._most_rows
+        return self.most_rows
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 import damaged_runs
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded
-from accel_engine.run import RunReader, Status, list_runs
+from accel_engine.run import RunReader, Status, list_runs, repaired_rows
 from accel_engine.run.annotations import NAME_LENGTH, rename
 from accel_engine.run.checkpoint_files import write_checksums
 from accel_engine.run.connection import DATABASE
@@ -240,6 +240,20 @@ def test_most_chunks_are_kept_of_those_that_are_not_in_order(run: Path, starts: 
     assert done.rows["chunk"] == Figures(len(kept), len(starts) - len(kept))
     with closing(RunReader(done.directory)) as reader:
         assert [chunk.first_step for chunk in reader.poll().chunks] == kept
+
+
+def test_properties_that_cannot_be_read_are_counted_as_lost(run: Path) -> None:
+    damaged_runs.overwrite_root(run, "meta")
+    assert repair(run).rows["meta"].lost == len(repaired_rows._KEPT_META)
+
+
+def test_records_of_which_no_table_can_be_read_are_counted_as_lost(run: Path) -> None:
+    with zipfile.ZipFile(run / MODEL, "w") as archive:
+        archive.writestr("config.json", "{}")
+    damaged_runs.overwrite(run, 0, bytes(4096))
+    rows = repair(run).rows
+    assert all(figures.lost for figures in rows.values())
+    assert not any(figures.saved for figures in rows.values())
 
 
 def test_a_long_name_is_cut(run: Path) -> None:

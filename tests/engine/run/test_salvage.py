@@ -97,6 +97,26 @@ def test_what_is_missing_has_no_columns_values_or_rows(tmp_path: Path) -> None:
         assert unreadable == [0]
 
 
+def test_what_cannot_be_read_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    run = damaged_runs.record()
+    damaged_runs.overwrite_root(run, "meta")
+    with damaged_file(run, tmp_path) as file:
+        assert file.columns("meta") == ["key", "value"]
+        with pytest.raises(sqlite3.DatabaseError):
+            file.value("meta", ("value",), "note")
+
+
+def test_an_error_that_is_no_missing_table_counts_the_rows() -> None:
+    class Failing(Damaged):
+        def _rows(self, first: int, last: int) -> Iterator[tuple[int, str]]:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    unreadable = [0]
+    file = DamagedFile(cast("sqlite3.Connection", Failing(10, ())), 0)
+    assert list(file.rows("event", ["body"], unreadable)) == []
+    assert unreadable == [10]
+
+
 def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
     run = damaged_runs.record()
     before = {path: path.read_bytes() for path in run.iterdir()}
@@ -105,7 +125,7 @@ def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
         assert file.value("meta", ("value",), "note") == ("a note",)
         assert file.value("meta", ("value",), "missing") is None
         assert len(list(file.rows("sample", ["time"], [0]))) == 40
-        assert file._most_rows == (tmp_path / DATABASE).stat().st_size // 16
+        assert file.most_rows == (tmp_path / DATABASE).stat().st_size // 16
     assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
