@@ -151,6 +151,15 @@ def overwrite(directory: Path, share: float, data: bytes) -> None:
     path.write_bytes(contents)
 
 
+def overwrite_root(directory: Path, table: str) -> None:
+    """Overwrite the first page of a table."""
+    with closing(sqlite3.connect(directory / DATABASE)) as database:
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        (pages,) = database.execute("PRAGMA page_count").fetchone()
+    overwrite(directory, (page - 1) / pages, b"\xff" * size)
+
+
 def truncate(directory: Path, share: float) -> None:
     """Keep a share of the file."""
     path = directory / DATABASE

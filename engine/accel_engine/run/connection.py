@@ -10,6 +10,7 @@ from urllib.parse import quote_from_bytes
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run import unwritable
 from accel_engine.run.database import Database
+from accel_engine.run.table_connection import is_missing
 from accel_engine.stored_values import StoredValueError
 
 SCHEMA_VERSION = 2
@@ -107,8 +108,8 @@ def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error
 def _is_damage(error: Exception) -> bool:
     """Whether a file is no database of a run any more, or not all of one."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    missing = code == sqlite3.SQLITE_ERROR and str(error).startswith("no such ")
-    return missing or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, StoredValueError)
+    corrupt = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return corrupt or is_missing(error) or isinstance(error, StoredValueError)
 
 
 @contextmanager

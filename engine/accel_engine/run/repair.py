@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from accel_engine.run.connection import DATABASE, explained, initialize, reading
 from accel_engine.run.creation import new_run
 from accel_engine.run.repaired_rows import Figures, copy_whole_rows, is_whole
 from accel_engine.run.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, latest_checkpoint, make_private
+from accel_engine.run.salvage import copy_readable
 from accel_engine.run.status import read_info
 from accel_engine.run.worker_runs import path_of, worker_runs_of
 
@@ -136,25 +137,41 @@ def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, Figur
 
 
 def _copy_checkpoints(directory: Path, new: Path) -> Figures:
-    """Copy the checkpoints that are whole, as far as their checksums tell."""
+    """Copy the checkpoints that are whole, as far as their checksums tell, and that can be read."""
     folder, figures = directory / CHECKPOINTS, Figures()
     for step in steps_in(folder):
-        if damage(folder, step):
-            figures += Figures(lost=1)
-            continue
-        (new / CHECKPOINTS).mkdir(mode=0o700, exist_ok=True)
-        for path in sorted(folder.glob(f"step-{step}.*")):
-            shutil.copyfile(path, new / CHECKPOINTS / path.name)
-        figures += Figures(saved=1)
+        paths = sorted(folder.glob(f"step-{step}.*"))
+        is_saved = not damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
+        figures += Figures(saved=1) if is_saved else Figures(lost=1)
     return figures
 
 
 def _copy_model(directory: Path, new: Path) -> bool | None:
     """Copy the trained model if it is whole."""
-    is_model_whole = _is_model_whole(directory)
-    if is_model_whole:
-        shutil.copyfile(directory / MODEL, new / MODEL)
-    return is_model_whole
+    return _is_model_whole(directory) and _copy_all([directory / MODEL], new)
+
+
+def _copy_all(paths: Sequence[Path], folder: Path) -> bool:
+    """Copy files to a directory; if one cannot be read, no copy is left.
+
+    Raises:
+        OSError: The copies cannot be written.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if all(_copy_file(path, folder / path.name) for path in paths):
+        return True
+    for path in paths:
+        (folder / path.name).unlink(missing_ok=True)
+    return False
+
+
+def _copy_file(path: Path, to: Path) -> bool:
+    try:
+        source = path.open("rb")
+    except OSError:
+        return False
+    with source:
+        return copy_readable(source, to)
 
 
 def _is_model_whole(directory: Path) -> bool | None:

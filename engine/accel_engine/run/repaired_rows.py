@@ -1,8 +1,10 @@
 """Copies the rows that are whole from a damaged database to a new one."""
 
 import json
+import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -58,7 +60,8 @@ def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, 
         TemporaryDirectory(prefix=".repair-", dir=database.directory.parent) as folder,
         damaged_file(directory, Path(folder)) as source,
     ):
-        check_version(directory, (source.value("meta", ("value",), "schema") or (None,))[0])
+        with suppress(sqlite3.DatabaseError):
+            check_version(directory, (source.value("meta", ("value",), "schema") or (None,))[0])
         return _copy_rows(source, database, run)
 
 
@@ -74,7 +77,7 @@ def _copy_rows(source: DamagedFile, database: Database, run: str) -> dict[str, F
         How many rows of each table were saved.
     """
     rows = {"meta": _copy_meta(source, database)}
-    for series in filter(is_series, source.columns("chunk")):
+    for series in filter(is_series, source.columns("chunk") or ()):
         database.add_series(series)
     rows |= {table: _copy(table, source, database) for table in _TABLES}
     _name(database, run)
@@ -99,7 +102,12 @@ def is_whole(database: Database) -> bool:
 def _copy_meta(source: DamagedFile, database: Database) -> Figures:
     found = 0
     for key in _KEPT_META:
-        if row := source.value("meta", ("value",), key):
+        try:
+            row = source.value("meta", ("value",), key)
+        except sqlite3.DatabaseError:  # it may be there, or not
+            found += 1
+            continue
+        if row:
             database.set_meta(**{key: row[0]})
             found += 1
     whole = read_meta(database)
@@ -112,7 +120,10 @@ def _copy_meta(source: DamagedFile, database: Database) -> Figures:
 
 def _copy(table: str, source: DamagedFile, database: Database) -> Figures:
     """Copy the whole rows of a table."""
-    columns = [name for name in source.columns(table) if name in database.columns(table)]
+    found_columns = source.columns(table)
+    if found_columns is None:
+        return Figures(lost=source.most_rows)
+    columns = [name for name in found_columns if name in database.columns(table)]
     if not columns:
         return Figures()
     unreadable, found = [0], 0

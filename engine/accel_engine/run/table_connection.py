@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,14 +155,19 @@ class TableConnection(sqlite3.Connection):
             key = KEYS[table]
             condition = f"({whole_rows.condition(table, self.series())}) IS NOT TRUE"
             after = self._searched.get(table, -(1 << 63))
-            with suppress(sqlite3.OperationalError):  # it has no such table or column
+            try:
+                last = after
                 if key == "id":
                     condition += f" AND id > {after}"
-                    self._searched[table] = self.last_id(table)
+                    last = self.last_id(table)
                 found = self.execute(f"SELECT {key} FROM main.{table} WHERE {condition}")
                 self._damaged[table].update(key for (key,) in found)
                 if table == "chunk":
                     self._damaged[table].update(key for (key,) in self.query(_OVERLAPPING, (after,)))
+                self._searched[table] = last
+            except sqlite3.OperationalError as error:
+                if not is_missing(error):
+                    raise
 
     def columns(self, table: str) -> list[str]:
         """The columns of a table."""
@@ -227,6 +232,12 @@ class TableConnection(sqlite3.Connection):
     def last_id(self, table: str) -> int:
         """The last id of a table; 0 if it is empty."""
         return int(self.execute(f"SELECT coalesce(max(id), 0) FROM main.{table}").fetchone()[0])
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether SQLite says that a table or a column does not exist."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code == sqlite3.SQLITE_ERROR and str(error).startswith("no such ")
 
 
 def marks(values: Collection[object]) -> str:

@@ -2,6 +2,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,6 +154,27 @@ def test_damaged_event_is_left_out_and_counted(directory: Path, max_events: int 
         update = reader.poll()
         assert update.events == ()
         assert update.damaged == 1
+        assert reader.find_damaged() == 1
+
+
+def test_rows_that_could_not_be_searched_for_damage_are_searched_later(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(directory, "INSERT INTO main.event (time, kind, body) VALUES ('noon', 'warned', '{}')")
+    execute_statement = Database.execute
+
+    def fail(database: Database, statement: str, *values: Any) -> sqlite3.Cursor:
+        if "main.event WHERE" in statement:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return execute_statement(database, statement, *values)
+
+    with closing(RunReader(directory)) as reader:
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "execute", fail)
+            with pytest.raises(RunError, match="database is locked"):
+                reader.find_damaged()
         assert reader.find_damaged() == 1
 
 

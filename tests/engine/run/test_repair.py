@@ -1,5 +1,7 @@
 """What is whole of a damaged run is saved to a new one."""
 
+import errno
+import os
 import re
 import zipfile
 from contextlib import closing
@@ -10,7 +12,7 @@ import pytest
 import damaged_runs
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded
-from accel_engine.run import RunReader, Status, list_runs
+from accel_engine.run import RunReader, Status, list_runs, repaired_rows
 from accel_engine.run.annotations import NAME_LENGTH, rename
 from accel_engine.run.checkpoint_files import write_checksums
 from accel_engine.run.connection import DATABASE
@@ -164,6 +166,36 @@ def test_whole_checkpoints_and_the_model_are_copied(run: Path) -> None:
     assert (done.directory / LOG).read_text() == "a line\n"
 
 
+@pytest.mark.parametrize("problem", ["missing", "unreadable"])
+def test_a_file_that_cannot_be_read_costs_one_checkpoint(
+    run: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """Of checkpoints without checksums, nothing else tells that they are damaged."""
+    folder, read = run / CHECKPOINTS, os.pread
+    folder.mkdir()
+    for step in (1, 200):
+        (folder / f"step-{step}.index").write_bytes(b"index")
+        (folder / f"step-{step}.data-00000-of-00001").write_bytes(b"data")
+    data = folder / "step-1.data-00000-of-00001"
+    if problem == "missing":
+        data.unlink()
+        data.symlink_to("gone")
+
+    def fail(file: int, *place: int) -> bytes:
+        if data.exists() and os.path.samestat(os.fstat(file), data.stat()):
+            raise OSError(errno.EIO, "Input/output error")
+        return read(file, *place)
+
+    monkeypatch.setattr(os, "pread", fail)
+    damaged_runs.set_value(run, "sample", "readings", "x", 5)
+    done = repair(run)
+    assert done.checkpoints == Figures(saved=1, lost=1)
+    assert {path.name for path in (done.directory / CHECKPOINTS).iterdir()} == {
+        "step-200.index",
+        "step-200.data-00000-of-00001",
+    }
+
+
 def test_a_damaged_model_is_not_copied(run: Path) -> None:
     (run / MODEL).write_bytes(b"no archive")
     done = repair(run)
@@ -208,6 +240,20 @@ def test_most_chunks_are_kept_of_those_that_are_not_in_order(run: Path, starts: 
     assert done.rows["chunk"] == Figures(len(kept), len(starts) - len(kept))
     with closing(RunReader(done.directory)) as reader:
         assert [chunk.first_step for chunk in reader.poll().chunks] == kept
+
+
+def test_properties_that_cannot_be_read_are_counted_as_lost(run: Path) -> None:
+    damaged_runs.overwrite_root(run, "meta")
+    assert repair(run).rows["meta"].lost == len(repaired_rows._KEPT_META)
+
+
+def test_records_of_which_no_table_can_be_read_are_counted_as_lost(run: Path) -> None:
+    with zipfile.ZipFile(run / MODEL, "w") as archive:
+        archive.writestr("config.json", "{}")
+    damaged_runs.overwrite(run, 0, bytes(4096))
+    rows = repair(run).rows
+    assert all(figures.lost for figures in rows.values())
+    assert not any(figures.saved for figures in rows.values())
 
 
 def test_a_long_name_is_cut(run: Path) -> None:

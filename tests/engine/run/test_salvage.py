@@ -1,5 +1,7 @@
 """Rows that SQLite can still reach in a damaged file."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Container, Iterator
 from contextlib import closing
@@ -95,6 +97,26 @@ def test_what_is_missing_has_no_columns_values_or_rows(tmp_path: Path) -> None:
         assert unreadable == [0]
 
 
+def test_what_cannot_be_read_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    run = damaged_runs.record()
+    damaged_runs.overwrite_root(run, "meta")
+    with damaged_file(run, tmp_path) as file:
+        assert file.columns("meta") == ["key", "value"]
+        with pytest.raises(sqlite3.DatabaseError):
+            file.value("meta", ("value",), "note")
+
+
+def test_an_error_that_is_no_missing_table_counts_the_rows() -> None:
+    class Failing(Damaged):
+        def _rows(self, first: int, last: int) -> Iterator[tuple[int, str]]:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    unreadable = [0]
+    file = DamagedFile(cast("sqlite3.Connection", Failing(10, ())), 0)
+    assert list(file.rows("event", ["body"], unreadable)) == []
+    assert unreadable == [10]
+
+
 def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
     run = damaged_runs.record()
     before = {path: path.read_bytes() for path in run.iterdir()}
@@ -103,21 +125,50 @@ def test_a_run_is_read_from_a_copy(tmp_path: Path) -> None:
         assert file.value("meta", ("value",), "note") == ("a note",)
         assert file.value("meta", ("value",), "missing") is None
         assert len(list(file.rows("sample", ["time"], [0]))) == 40
-        assert file._most_rows == (tmp_path / DATABASE).stat().st_size // 16
+        assert file.most_rows == (tmp_path / DATABASE).stat().st_size // 16
     assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
-def test_the_log_of_a_file_is_read_with_its_own_header_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", [0, 100])
+def test_the_log_of_a_file_is_read_also_if_its_header_is_lost(tmp_path: Path, lost: int) -> None:
     run = damaged_runs.record()
     with closing(sqlite3.connect(run / DATABASE, isolation_level=None)) as writer:
         writer.execute("UPDATE meta SET value = 'another note' WHERE key = 'note'")
         copy = damaged_runs.copied(run, tmp_path / "copy")
-    for name, note in (("whole", "another note"), ("damaged", "a note")):
-        (tmp_path / name).mkdir()
-        if name == "damaged":
-            damaged_runs.overwrite(copy, 0, bytes(100))
-        with damaged_file(copy, tmp_path / name) as file:
-            assert file.value("meta", ("value",), "note") == (note,)
+    damaged_runs.overwrite(copy, 0, bytes(lost))
+    (tmp_path / "folder").mkdir()
+    with damaged_file(copy, tmp_path / "folder") as file:
+        assert file.value("meta", ("value",), "note") == ("another note",)
+
+
+def test_a_log_with_which_a_file_cannot_be_opened_is_left_out(tmp_path: Path) -> None:
+    run, other = damaged_runs.record(), tmp_path / "other.db"
+    with closing(sqlite3.connect(other, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        for number in range(100):  # more tables than the first page has room for
+            writer.execute(f"CREATE TABLE t{number} (a, b, c)")
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        writer.execute("PRAGMA user_version = 1")  # the log has the first page only
+        (run / f"{DATABASE}-wal").write_bytes(Path(f"{other}-wal").read_bytes())
+    (tmp_path / "folder").mkdir()
+    with damaged_file(run, tmp_path / "folder") as file:
+        assert file.value("meta", ("value",), "note") == ("a note",)
+
+
+def test_what_can_be_read_is_copied_and_the_rest_is_zeros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, read = damaged_runs.record(), os.pread
+
+    def fail(file: int, length: int, start: int) -> bytes:
+        if start == 4096 * 4:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(file, length, start)
+
+    monkeypatch.setattr(os, "pread", fail)
+    with damaged_file(run, tmp_path) as file:
+        assert file.value("meta", ("value",), "note") == ("a note",)
+        whole = bytearray((run / DATABASE).read_bytes())
+        whole[4096 * 4 : 4096 * 5] = bytes(4096)
+        assert (tmp_path / DATABASE).read_bytes() == whole
 
 
 def test_a_run_that_cannot_be_copied_is_an_error(tmp_path: Path) -> None:

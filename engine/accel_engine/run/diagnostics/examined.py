@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.run.diagnostics.report_shapes import check_shapes
-from accel_engine.run.diagnostics.reports import MAX_CLASSES, ClassificationReport, ValidationReport
+from accel_engine.run.diagnostics.reports import MAX_CLASSES, ClassificationReport, ValidationReport, stored_label
 from accel_engine.run.diagnostics.views import Image
 from accel_engine.stored_values import check_of, make
 
@@ -36,7 +36,7 @@ def unpack_examined(head: dict[str, Any], body: bytes) -> ValidationReport:
             "row": each["row"],
             "loss": -math.log(max(each["chance"], 1e-7)),  # Keras' epsilon
             "input": None if images is None else Image(images[index]),
-            "label": each["label"],
+            "label": stored_label(each["label"]),
             "predicted": each["said"],
             "confidence": each["confidence"],
             "true_class_probability": each["chance"],

@@ -198,6 +198,26 @@ def test_reports_of_older_programs_are_read(directory: Path, writer: RunWriter) 
     assert found.steps["validation"] == 7
 
 
+@pytest.mark.parametrize("name", ["examined", "validation"])
+def test_a_negative_label_that_an_older_program_stored_is_none(directory: Path, writer: RunWriter, name: str) -> None:
+    write_examined(directory, 7)
+    if name == "validation":
+        writer.write_diagnostics(REPORT, 8)
+    with closing(connect(directory)) as database:
+        (head,) = database.execute("SELECT head FROM inside WHERE name = ?", (name,)).fetchone()
+        values = json.loads(head)
+        (values if name == "examined" else values["outputs"][0])["worst"][0]["label"] = -1
+        database.execute("UPDATE inside SET head = ? WHERE name = ?", (json.dumps(values), name))
+
+    found = diagnostics.read(directory)
+
+    assert found.damaged == 0
+    assert found.validation is not None
+    (sample,) = found.validation.outputs[0].worst
+    assert isinstance(sample, SamplePrediction)
+    assert sample.label is None
+
+
 @pytest.mark.parametrize(("step", "expected"), [(6, 8), (7, 8), (8, 1)])
 def test_the_later_report_counts(directory: Path, writer: RunWriter, step: int, expected: int) -> None:
     writer.write_diagnostics(REPORT, 7)
