@@ -29,6 +29,14 @@ def is_directory(path: Path) -> bool:
     return os.path.isdir(path)
 
 
+def is_named_pipe(path: Path) -> bool:
+    """Whether a path names a pipe, other than those that a shell makes for the output of a command."""
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode) and not str(path).startswith(("/dev/fd/", "/proc/"))
+    except (OSError, ValueError):
+        return False
+
+
 def no_file(path: Path) -> str:
     """Why a path names no regular file; empty if it names one."""
     try:

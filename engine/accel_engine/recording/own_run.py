@@ -21,8 +21,9 @@ from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.open_files import OpenFiles
 from accel_engine.run.connection import DATABASE
+from accel_engine.run.log_file import note
 from accel_engine.run.place import recorded_on
-from accel_engine.run.run_paths import LOCK, LOG
+from accel_engine.run.run_paths import LOCK
 from accel_engine.run.writer import RunWriter
 
 FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK)
@@ -60,7 +61,7 @@ class OwnRunWriter(RunWriter):
     def write_event(self, event: Event) -> None:
         """Add an event."""
         if isinstance(event, Warned):
-            _write_log(self.directory, event.message)
+            note(self.directory, event.message)
         super().write_event(event)
 
     def heartbeat(self) -> None:
@@ -146,12 +147,6 @@ class OwnSampler(Sampler):
         """Stop sampling."""
         super().stop(close=close and self.closes)
         _samplers.discard(self)
-
-
-def _write_log(directory: Path, message: str) -> None:
-    """Add a message to the log of a run; a full disk does not take it."""
-    with suppress(OSError), (directory / LOG).open("a") as log:
-        log.write(f"accel-tui: {message}\n")
 
 
 _writers: set[OwnRunWriter] = set()

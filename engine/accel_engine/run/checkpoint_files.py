@@ -93,6 +93,11 @@ def has_checksums(folder: Path, step: int) -> bool:
     return _read_checksums(folder, step) is not None
 
 
+def has_garbage_checksums(folder: Path, step: int) -> bool:
+    """Whether a checkpoint has a file of checksums that cannot be read."""
+    return _checksum_file(folder, step).exists() and not has_checksums(folder, step)
+
+
 def damage(folder: Path, step: int, *, quick: bool = False) -> str:
     """Say how a checkpoint differs from its checksums; empty if it does not, or has none.
 

@@ -142,6 +142,8 @@ def find(reference: str) -> Path:
     if is_file(runs_directory() / reference / DATABASE):
         return runs_directory() / reference  # without reading all others
     runs = list_runs()
+    if not runs and "/" in reference:
+        raise UsageError(f"no run in {path}")
     if not runs:
         raise UsageError(f"no runs yet in {runs_directory()}")
     if reference == "last":

@@ -4,10 +4,14 @@ import io
 import os
 import shutil
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.run.run_paths import LOG
+
+NOTED = "accel-tui: "
+"""Begins the messages of this program itself."""
 
 
 class LogFile(io.RawIOBase):
@@ -60,6 +64,20 @@ def never_fail_to_print() -> None:
         )
         for stream in (sys.stdout, sys.stderr)
     )
+
+
+def note(directory: Path, message: str) -> None:
+    """Add a message of this program to the log of a run; a full disk does not take it."""
+    with suppress(OSError), open(os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as log:
+        log.write(f"{NOTED}{message}\n")
+
+
+def last_note(directory: Path) -> str:
+    """The message of this program with which the log of a run ends; empty if it ends with something else."""
+    with suppress(OSError), (directory / LOG).open(errors="replace") as log:
+        last = deque(log, maxlen=1)
+        return last[0].removeprefix(NOTED).strip() if last and last[0].startswith(NOTED) else ""
+    return ""
 
 
 def follow_run(former: Path, directory: Path, log: int = 1) -> None:

@@ -17,8 +17,14 @@ from accel_engine.run.connection import DATABASE, initialize
 from accel_engine.run.database import Database
 from accel_engine.run.meta import read_meta
 
-_UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM)
-"""Primary result codes that tell nothing of what a file contains."""
+_UNTOLD = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_CORRUPT,  # as on a full disk, which takes only a part of the log that SQLite copies into the file
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+)
+"""Primary result codes that do not tell whose contents a file has."""
 
 _TRIES, _TRY_SECONDS = 10, 0.02
 """How often a file must be found overwritten: another process may just be copying its log into it."""
@@ -59,14 +65,14 @@ class OverwriteCheck:
 
 
 def _identity(path: Path) -> dict[str, object] | None:
-    """What tells runs and processes apart in a file without its log; ``None`` if it cannot be read."""
+    """What tells runs and processes apart in a file without its log; empty if it is no run's, ``None`` if untold."""
     # Not with open(): closing any descriptor of a file releases the locks that SQLite has on it.
     address = f"file:{quote_from_bytes(os.fsencode(path))}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(address, uri=True)) as file:
             return dict(file.execute("SELECT key, value FROM meta WHERE key IN ('created', 'process')"))
     except sqlite3.Error as error:
-        return None if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNREADABLE else {}
+        return None if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNTOLD else {}
 
 
 def save_own_pages(database: Database, path: Path) -> None:

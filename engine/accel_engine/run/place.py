@@ -17,6 +17,7 @@ from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, to_st
 from accel_engine.files import replacing
 from accel_engine.run.connection import DATABASE, connect, initialize
 from accel_engine.run.database import Database
+from accel_engine.run.log_file import note
 from accel_engine.run.meta import read_meta
 from accel_engine.run.overwritten import abandon, save_own_pages
 from accel_engine.run.run_paths import LOCK, WORKERS, runs_directory
@@ -24,6 +25,9 @@ from accel_engine.run.stored_events import last_event
 
 SAVED = "-saved"
 """What is added to the id of a run that is saved elsewhere."""
+
+SAVED_AS = "what was recorded is saved: accel-tui watch"
+"""Followed by the run that was saved."""
 
 
 def is_in_place(database: Database) -> bool:
@@ -78,11 +82,13 @@ def find_another(database: Database, lock: Path | None, *, overwritten: bool) ->
         with suppress(sqlite3.Error):
             _write_end(database, happened, str(error))
         raise RunError(f"run {database.directory.name}: {happened}; {error}") from error
+    hint = f"{SAVED_AS} {reference(saved.directory)}"
     if overwritten:
         abandon(database)
+        note(database.directory, f"run {database.directory.name}: {happened}; {hint}")
         return happened, saved
     with suppress(sqlite3.Error):  # SQLite does not write a deleted file that has no WAL
-        _write_end(database, happened, f"what was recorded is saved: accel-tui watch {reference(saved.directory)}")
+        _write_end(database, happened, hint)
     return happened, saved
 
 
@@ -120,6 +126,7 @@ def _save(database: Database, *, overwritten: bool) -> Database:
     """Copy a database to a new directory: of the directory of runs, or a temporary one."""
     problem: Exception | None = None
     for make in (_make_beside_runs, _make_temporary):
+        directory: Path | None = None
         try:
             directory = make(database.directory)
             with replacing(directory / DATABASE) as unfinished:
@@ -131,6 +138,9 @@ def _save(database: Database, *, overwritten: bool) -> Database:
             return connect(directory)
         except (OSError, RunError, sqlite3.Error) as error:
             problem = problem or error
+            with suppress(OSError):
+                if directory:
+                    directory.rmdir()  # it is empty, and no command would ever name it
     raise RunError(f"what was recorded could not be saved: {problem}") from problem
 
 

@@ -11,6 +11,8 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
+from accel_engine.run.place import reference
+from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
@@ -94,7 +96,7 @@ class Trainer:
         except StopRequested as stop:
             if not stop.now:
                 self._wait_for_workers()
-            return self.ended(Outcome.STOPPED, str(stop))
+            return self.ended(Outcome.STOPPED, str(stop), self._explain_unsaved() if stop.problem else "")
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             print_traceback(error)
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
@@ -121,6 +123,14 @@ class Trainer:
             mfu=mfu,
             model_step=self._saver.model_step if self._saver else None,
         )
+
+    def _explain_unsaved(self) -> str:
+        """Say from where a run can be continued whose last checkpoint may not have been written."""
+        directory = self._run.directory
+        last = latest_checkpoint(directory)
+        if not last:
+            return "there is no checkpoint to continue from"
+        return f"continue it from step {last:,}: accel-tui continue {reference(directory)}"
 
     def _prepare(self) -> tuple[Epochs, RunSaver]:
         """Assemble the run, and restore the checkpoint that it continues from."""
@@ -194,6 +204,9 @@ class Trainer:
         if step < first:
             self._run.rewind(step)
             self._reporter.step = step
+        if checkpoints.unverified:
+            problem = f"the checksums of the checkpoint of step {step:,} were damaged: its files could not be verified"
+            self._reporter.emit(Warned, message=problem)
         if damaged:
             lost = f"continuing from step {step:,}; steps {step + 1:,} to {newest:,} are trained again"
             self._reporter.emit(Warned, message=f"{'; '.join(damaged)}: {lost}")

@@ -17,6 +17,8 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, lock, place, runs_directory
 from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.log_file import last_note
+from accel_engine.run.place import SAVED_AS
 from accel_engine.run.run_paths import LOCK, WORKERS
 from recorded_run import put, started
 
@@ -242,6 +244,22 @@ def test_a_file_overwritten_in_place_is_noticed(writing: RunWriter, directory: P
     assert not list(directory.glob("run.db-*"))  # whoever opens the new contents must not read them with the old log
     with closing(RunReader(saved)) as reader:
         assert reader.info().status is Status.RUNNING
+    assert last_note(directory) == f"run {directory.name}: {writing.displaced}; {SAVED_AS} {saved.name}"
+
+
+def test_a_full_disk_that_takes_a_part_of_the_log_is_no_other_program(writing: RunWriter, directory: Path) -> None:
+    writing.heartbeat()
+    add_steps(writing, 3)
+    file = directory / "run.db"
+    with file.open("r+b") as content:  # SQLite writes page by page
+        content.seek(28)  # number of pages
+        content.write((1 << 20).to_bytes(4, "big"))
+        content.seek(4096)
+        content.write(b"\xff" * 4096)
+
+    writing.keep_place()
+
+    assert writing.displaced == ""
 
 
 def test_a_file_overwritten_in_place_stays_so_where_nothing_can_be_saved(
@@ -266,6 +284,7 @@ def test_a_file_overwritten_in_place_stays_so_where_nothing_can_be_saved(
 
     assert (directory / "run.db").read_bytes() == new
     assert not list(directory.glob("run.db-*"))
+    assert not directory.with_name(f"{directory.name}-saved").exists()
 
 
 def test_another_file_is_not_opened_in_place_of_a_broken_one(writing: RunWriter, directory: Path) -> None:

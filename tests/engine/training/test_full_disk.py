@@ -118,6 +118,7 @@ def test_a_checkpoint_that_does_not_fit_can_be_given_up(gym: Gym, monkeypatch: p
 
     assert trained.ended.outcome is Outcome.STOPPED
     assert trained.ended.reason == f"stop requested by ann@box; {DiskProblem.FULL}: not all was saved"
+    assert trained.ended.hint == "there is no checkpoint to continue from"
     assert len(trained.series["loss"]) == trained.ended.steps == 5
     assert list((trained.directory / CHECKPOINTS).iterdir()) == []
 

@@ -7,6 +7,8 @@ import pytest
 from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.log_file import note
+from accel_engine.run.place import SAVED_AS
 from accel_tui.cli.event_text import means
 
 
@@ -74,6 +76,23 @@ def test_a_lost_run_gives_its_status(no_terminal, run_command, new_run, dead_pid
     assert result.status == 1
     assert "was lost after step 4" in result.out
     assert f"Train it again: {Plan(model='cnn', epochs=2).command()}" in result.err
+
+
+def test_a_lost_run_that_was_saved_elsewhere_says_where(no_terminal, run_command, new_run, dead_pid):
+    engine = new_run(pid=dead_pid)
+    engine.begin()
+    engine.writer.close()
+    message = f"run {engine.directory.name}: its file was overwritten; {SAVED_AS} a1-saved"
+    note(engine.directory, message)
+    assert run_command("watch last --plain").err.splitlines()[-1] == f"accel-tui: {message}"
+
+
+def test_a_stopped_run_of_which_not_all_was_saved_says_so(no_terminal, run_command, new_run):
+    engine = new_run()
+    engine.begin()
+    engine.end(Outcome.STOPPED, reason="SIGTERM; disk full: not all was saved", hint="continue it from step 4: ...")
+    said = run_command("watch last --plain").err
+    assert "was stopped: SIGTERM; disk full: not all was saved; continue it from step 4: ..." in said
 
 
 def test_on_a_terminal_it_opens_the_dashboard_on_the_run(monkeypatch, run_command, new_run):

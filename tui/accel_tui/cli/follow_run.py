@@ -7,6 +7,8 @@ from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
+from accel_engine.run.log_file import last_note
+from accel_engine.run.place import SAVED_AS
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
@@ -89,6 +91,8 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
         print_to_stderr(_lost_message(info, steps))
     elif info.status is Status.FAILED and ended:
         print_to_stderr(_failed_message(info, ended))
+    elif info.status is Status.STOPPED and ended and ended.hint:
+        print_to_stderr(f"run {info.id} was stopped: {ended.reason}; {ended.hint}")
     elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_displaced:
         print_to_stderr(f"continue it with: accel-tui continue {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
@@ -113,6 +117,8 @@ def _lost_message(info: RunInfo, steps: int) -> str:
         else:
             lines.append(f"Only the script itself can continue the run; start it again: {info.script}")
         return "\n".join(lines)
+    if SAVED_AS in (noted := last_note(info.directory)):
+        return noted
     log = info.directory / LOG
     last_line: list[str] = []
     if not steps and log.is_file():

@@ -19,6 +19,7 @@ from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, find
 from accel_engine.run.connection import DATABASE
+from accel_engine.user_paths import is_named_pipe
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
@@ -93,6 +94,8 @@ def train(
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if resume is not None:
         return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
+    if plan_file and is_named_pipe(plan_file):
+        print_to_stderr(f"waiting for a plan from the pipe {plan_file}")
     directory = _prepare(load(), read_plan_file(plan_file) if plan_file else None, given(flags))
     return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
 

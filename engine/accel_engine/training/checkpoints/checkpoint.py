@@ -52,6 +52,9 @@ class Checkpoints:
         assembly: The model and optimizer to save and restore.
         directory: The run's directory.
         batches: The position in the data.
+
+    Attributes:
+        unverified: Whether the checkpoint that was restored had checksums that could not be read.
     """
 
     def __init__(self, assembly: Assembly, directory: Path, batches: Batches) -> None:
@@ -60,6 +63,7 @@ class Checkpoints:
         self._statistics = ReplicaStatistics(assembly)
         self._finiteness = Finiteness(assembly)
         self._position = tf.Variable(batches.position, dtype=tf.int64)
+        self.unverified = False
         self._step = tf.Variable(0, dtype=tf.int64)
         self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64)
         rate = assembly.plan.learning_rate
@@ -210,6 +214,7 @@ class Checkpoints:
                 f"{_layout_text(*before)} and is now {_layout_text(*now)}"
             )
         if not checkpoint_files.has_checksums(self._directory, step):  # of an earlier version, or its engine was killed
+            self.unverified = checkpoint_files.has_garbage_checksums(self._directory, step)
             if variables := self.not_finite():
                 problem = str(NotFiniteError(variables, step))
                 raise DamagedCheckpointError(checkpoint_files.damaged_message(step, problem))

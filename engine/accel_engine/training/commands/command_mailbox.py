@@ -19,10 +19,12 @@ class StopRequested(Exception):  # noqa: N818 (a request, not an error)
 
     Attributes:
         now: Whether to stop without a checkpoint.
+        problem: Why not everything could be written; ``None`` if it could.
     """
 
     def __init__(self, command: Command, problem: DiskProblem | None = None) -> None:
         super().__init__(f"{command.origin}; {problem}: not all was saved" if problem else command.origin)
+        self.problem = problem
         self.now = command.name == "stop_now" or problem is not None
 
 
