@@ -69,8 +69,8 @@ def _read(path: Path) -> tuple[ImageHeader, bool]:
         raise UnreadableError(f"cannot read the image {path}: not a valid PNG, JPEG, GIF or BMP file")
     if 3 * header.height * header.width > MAX_BYTES:
         size = f"{header.width:,} x {header.height:,} pixels are too many, at most {MAX_BYTES // 3:,} are read"
-        error = DataError if whole else UnreadableError  # a damaged header may claim any size
-        raise error(f"cannot read the image {path}: {size}; make it smaller")
+        kind = DataError if whole else UnreadableError  # a damaged header may claim any size
+        raise kind(f"cannot read the image {path}: {size}; make it smaller")
     return header, whole
 
 
