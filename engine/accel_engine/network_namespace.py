@@ -18,15 +18,28 @@ _SET_FLAGS, _UP = 0x8914, 0x1
 _TIMEOUT = 10.0
 
 
-@cache
 def why_not() -> str:
-    """Why this user may not enter a network namespace here; empty if it is allowed."""
+    """Why this user may not enter a network namespace here; empty if it is allowed.
+
+    The first call starts a process, which may take as long as :data:`_TIMEOUT`: never call it on an event loop.
+    """
     if sys.platform != "linux":
         return "only Linux has network namespaces"
     try:
-        tried = subprocess.run(command(), capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        return refusal()
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"a network namespace cannot be tried: {error}"
+
+
+@cache
+def refusal() -> str:
+    """Why the system does not allow a network namespace; empty if it does.
+
+    Raises:
+        OSError: It cannot be tried.
+        subprocess.TimeoutExpired: Trying it takes too long. Neither is cached: it may be otherwise the next time.
+    """
+    tried = subprocess.run(command(), capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     return f"this system does not allow network namespaces ({tried.stderr.strip()})" if tried.returncode else ""
 
 

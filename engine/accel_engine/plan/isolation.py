@@ -38,7 +38,9 @@ def _why_reachable(resolved: ResolvedPlan) -> str:
         return "--isolate-workers is off"
     if resolved.plan.isolate_workers == "auto" and (needed_for := _needs_network(resolved)):
         return f"{needed_for} may need the network; if not, use --isolate-workers on"
-    return network_namespace.why_not()
+    reason = network_namespace.why_not()
+    is_wanted = resolved.plan.isolate_workers == "on"
+    return f"--isolate-workers on is not possible: {reason}" if reason and is_wanted else reason
 
 
 def _needs_network(resolved: ResolvedPlan) -> str:

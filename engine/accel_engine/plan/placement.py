@@ -60,6 +60,17 @@ def find_cluster(entry: StrategyEntry, environment: Mapping[str, str]) -> Cluste
     return ClusterSpec.find(environment) if entry.processes else None
 
 
+def check_isolation(plan: Plan, entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
+    """Check whether a plan's local workers can be isolated, if they must be; this may start a process.
+
+    Raises:
+        PlanError: They cannot.
+    """
+    is_wanted = plan.isolate_workers == "on" and plan.local_workers and entry.processes and cluster is None
+    if is_wanted and (problem := network_namespace.why_not()):
+        raise PlanError("isolate_workers", plan.isolate_workers, f"must be auto or off: {problem}")
+
+
 def find_tpu(plan: Plan, entry: StrategyEntry, environment: Mapping[str, str]) -> TpuEndpoint | None:
     """The endpoint of a plan's TPU, by default this machine's chips; ``None`` under other strategies.
 
@@ -217,8 +228,6 @@ def _worker_count(entry: StrategyEntry, plan: Plan, cluster: ClusterSpec | None)
         raise PlanError(
             "local_workers", plan.local_workers, f"must be 0, because {cluster.source} describes the workers"
         )
-    if plan.isolate_workers == "on" and cluster is None and (problem := network_namespace.why_not()):
-        raise PlanError("isolate_workers", plan.isolate_workers, f"must be auto or off: {problem}")
     count = len(cluster.workers) if cluster is not None else plan.local_workers
     if not count:
         raise PlanError("strategy", entry.name, "needs ", *entry.needs)

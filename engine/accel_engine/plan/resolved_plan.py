@@ -22,7 +22,7 @@ from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.new_run_checks import new_run_errors
-from accel_engine.plan.placement import Placement, find_cluster, find_tpu, place
+from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
 from accel_engine.plan.recipe_fit import task_errors
 from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
@@ -141,15 +141,18 @@ class ResolvedPlan:
         return replace(self, step_counts=step_counts)
 
     def with_survey(self) -> Self:
-        """Complete the plan with what the names, headers and first rows of its data tell.
+        """Complete the plan with what the names, headers and first rows of its data tell, and what the system allows.
 
         Raises:
             DataError: The data file or folder cannot be read.
         """
         errors = dict(self.errors)
         with _collected(errors):
-            return self.with_data(datasets.survey(self.data, self.plan.data_options))
-        return replace(self, errors=errors)
+            check_isolation(self.plan, self.strategy, self.cluster)
+        resolved = replace(self, errors=errors)
+        with _collected(errors):
+            return resolved.with_data(datasets.survey(self.data, self.plan.data_options))
+        return resolved
 
     @property
     def plan_errors(self) -> list[PlanError]:

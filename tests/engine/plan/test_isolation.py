@@ -63,13 +63,15 @@ def test_where_it_is_not_allowed_it_is_warned_of_or_refused(monkeypatch: pytest.
     def errors(resolved: ResolvedPlan) -> list[str]:
         return [str(error) for error in resolved.plan_errors]
 
-    assert errors(resolve(WORKERS.replace(isolate_workers="on"), [CPU])) == []
+    assert errors(resolve(WORKERS.replace(isolate_workers="on"), [CPU]).with_survey()) == []
     monkeypatch.setattr(network_namespace, "why_not", lambda: "not allowed here")
     assert isolation.warning(resolve(WORKERS)).endswith(": not allowed here")
-    assert errors(resolve(WORKERS, [CPU])) == []
-    (error,) = errors(resolve(WORKERS.replace(isolate_workers="on"), [CPU]))
+    assert errors(resolve(WORKERS, [CPU]).with_survey()) == []
+    (error,) = errors(resolve(WORKERS.replace(isolate_workers="on"), [CPU]).with_survey())
     assert "isolate_workers" in error
     assert "must be auto or off: not allowed here" in error
+    wanted = isolation.warning(resolve(WORKERS.replace(isolate_workers="on")))
+    assert wanted.endswith(": --isolate-workers on is not possible: not allowed here")
 
 
 def test_off_is_warned_of() -> None:

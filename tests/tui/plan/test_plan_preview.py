@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import data, network_namespace
+from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
@@ -110,16 +110,6 @@ def test_uneven_shares_and_long_epochs_warn() -> None:
     long = form.evaluate({"steps_per_epoch": "46"}, CPU)
     assert plan_preview.warnings(long, None) == ("each epoch uses the data 2 times",)
     assert plan_preview.warnings(form.evaluate({}, CPU), COUNTED) == ()
-
-
-def test_workers_whose_ports_can_be_reached_warn(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {"strategy": "multi-worker", "local_workers": "2"}
-    monkeypatch.setattr(network_namespace, "why_not", str)
-    assert plan_preview.warnings(form.evaluate(texts, CPU), COUNTED) == ()
-    monkeypatch.setattr(network_namespace, "why_not", lambda: "not allowed here")
-    (warned,) = plan_preview.warnings(form.evaluate(texts, CPU), COUNTED)
-    assert "can run code as you" in warned
-    assert warned.endswith("not allowed here")
 
 
 CHIP = Device("tpu:0", "tpu", "TPU v3")

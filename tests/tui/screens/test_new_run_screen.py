@@ -1,5 +1,6 @@
 """The screen of a plan, driven as a user does, on a machine and an engine of stand-ins."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Button, OptionList
 
+from accel_engine import network_namespace
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.launch import engine_process, warm_engine
 from accel_engine.launch.engine_process import Installation
@@ -406,6 +408,22 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
         await fill(pilot, "model", "resnet20")
         await pilot.press("tab")
         await shows(pilot, "it raises ValueError")
+
+
+async def test_whether_workers_can_be_isolated_is_tried_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def why_not() -> str:
+        threads.add(threading.current_thread())
+        return "forbidden"
+
+    threads: set[threading.Thread] = set()
+    monkeypatch.setattr(network_namespace, "why_not", why_not)
+    async with StubApp().run_test(size=HUGE) as pilot:
+        for name, text in (("strategy", "multi-worker"), ("local_workers", "2"), ("isolate_workers", "on")):
+            screen_of(pilot).form.set(name, text)
+        await shows(pilot, "can run code as", "forbidden")
+        assert threading.current_thread() not in threads
+        screen_of(pilot).form.set("strategy", "default")
+        await hides(pilot, "can run code as")
 
 
 async def test_the_users_own_data_is_looked_into(tmp_path: Path) -> None:

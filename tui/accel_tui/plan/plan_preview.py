@@ -3,7 +3,7 @@
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
-from accel_engine.plan import estimate, isolation
+from accel_engine.plan import estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -89,7 +89,6 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         steps = counts.total_steps if counts else 0
         needed = estimate.estimate_disk(plan, steps, description.parameters, description.trainable)
         found += filter(None, [shortage(runs_directory(), needed)])
-    found += filter(None, [isolation.warning(filled)])
     if counts and counts.passes > 1:
         found.append(f"each epoch uses the data {counts.passes:.3g} times")
     return tuple(found)

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
 from accel_engine.launch.warm_engine import Description, WarmEngine
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields
 from accel_tui.plan import plan_preview
@@ -76,6 +76,7 @@ class SummaryPanel(Widget):
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
         self._surveyed: SurveySubject | None = None
+        self._port_warning = ""
 
     def preview(self, filled: ResolvedPlan) -> None:
         """Show a form's plan; request missing details once the user stops typing."""
@@ -96,13 +97,16 @@ class SummaryPanel(Widget):
         pending = "counting…" if self.launch.ready_engine else "waiting for TensorFlow"
         self.choices = printable_fields(plan_preview.choice_rows(filled))
         self.facts = printable_fields(plan_preview.rows(filled, description, pending))
-        self.warnings = printable_fields(plan_preview.warnings(filled, description))
+        ports = filter(None, [self._port_warning])
+        self.warnings = printable_fields((*plan_preview.warnings(filled, description), *ports))
 
     def _request_details(self) -> None:
         """Survey the user's data and have the engine count the model's parameters, unless known."""
         filled, engine = self._filled, self.launch.ready_engine
         if filled is None:
             return
+        if filled.strategy.processes or self._port_warning:
+            self._check_ports(filled)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
             self._surveyed = subject
@@ -118,6 +122,15 @@ class SummaryPanel(Widget):
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
         self.post_message(self.DataSurveyed(survey(filled)))
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="ports")
+    def _check_ports(self, filled: ResolvedPlan) -> None:
+        self.call_later(self._take_port_warning, filled, isolation.warning(filled))
+
+    def _take_port_warning(self, filled: ResolvedPlan, warning: str) -> None:
+        if filled is self._filled:  # else it is asked again
+            self._port_warning = warning
+            self._update(filled)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="describe")
     def _describe(self, engine: WarmEngine, plan: Plan) -> None:
