@@ -29,8 +29,7 @@ from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter, log_file
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
-from accel_engine.run.place import reference
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.tensorboard.live import LiveLog

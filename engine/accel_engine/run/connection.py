@@ -10,6 +10,7 @@ from urllib.parse import quote_from_bytes
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.run import unwritable
 from accel_engine.run.database import Database
+from accel_engine.run.run_paths import repair_command
 from accel_engine.run.table_connection import is_missing
 from accel_engine.stored_values import StoredValueError
 
@@ -30,9 +31,7 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(
-            f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory.name
-        ):
+        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory):
             database = unwritable.open_to_read(path, _open) if read_only else _open(path)
             file = os.stat(path)
             database.directory, database.file = directory, (file.st_dev, file.st_ino)
@@ -82,13 +81,15 @@ def initialize(path: Path) -> Database:
 
 
 @contextmanager
-def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,), run: str = "") -> Iterator[None]:
+def explained(
+    problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,), run: Path | None = None
+) -> Iterator[None]:
     """Raise errors as a :exc:`RunError` that says what could not be done.
 
     Args:
         problem: What could not be done.
         errors: The errors.
-        run: A run's id, to name the command that repairs it if its file is damaged.
+        run: A run's directory, to name the command that repairs it if its file is damaged.
 
     Raises:
         DatabaseError: SQLite cannot use the database, perhaps only now.
@@ -100,7 +101,7 @@ def explained(problem: str, errors: tuple[type[Exception], ...] = (sqlite3.Error
         kind = DatabaseError if isinstance(error, sqlite3.OperationalError) else RunError
         if run and _is_damage(error):
             raise kind(
-                f"{problem}: its {DATABASE} is damaged ({error}). Save what is whole: accel-tui repair {run}"
+                f"{problem}: its {DATABASE} is damaged ({error}). Save what is whole: {repair_command(run)}"
             ) from error
         raise kind(f"{problem}: {error}") from error
 
@@ -121,7 +122,7 @@ def reading(directory: Path) -> Iterator[Database]:
     """
     with (
         closing(connect(directory, read_only=True)) as database,
-        explained(f"run {directory.name} cannot be read", run=directory.name),
+        explained(f"run {directory.name} cannot be read", run=directory),
     ):
         yield database
         check_unchanged(database)

@@ -165,7 +165,7 @@ def summarize(directory: Path) -> RunSummary:
     try:
         with (
             closing(connect(directory, read_only=True)) as database,
-            explained(f"run {directory.name} cannot be read", run=directory.name),
+            explained(f"run {directory.name} cannot be read", run=directory),
         ):
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             metrics, reason = _latest_metrics(database)

@@ -20,7 +20,7 @@ from accel_engine.run.database import Database
 from accel_engine.run.log_file import note
 from accel_engine.run.meta import read_meta
 from accel_engine.run.overwritten import abandon, save_own_pages
-from accel_engine.run.run_paths import LOCK, WORKERS, runs_directory
+from accel_engine.run.run_paths import LOCK, WORKERS, reference, runs_directory
 from accel_engine.run.stored_events import last_event
 
 SAVED = "-saved"
@@ -90,11 +90,6 @@ def find_another(database: Database, lock: Path | None, *, overwritten: bool) ->
     with suppress(sqlite3.Error):  # SQLite does not write a deleted file that has no WAL
         _write_end(database, happened, hint)
     return happened, saved
-
-
-def reference(directory: Path) -> str:
-    """What commands take for a run: its id, or its directory if that is not one of the directory of runs."""
-    return directory.name if directory.parent == runs_directory() else str(directory)
 
 
 def recorded_on(directory: Path) -> str:

@@ -222,7 +222,7 @@ class RunReader:
             check_unchanged(self._database)
 
     def _explained(self) -> AbstractContextManager[None]:
-        return explained(f"run {self.directory.name} cannot be read", run=self.directory.name)
+        return explained(f"run {self.directory.name} cannot be read", run=self.directory)
 
     def _read(self) -> Update:
         database, position = self._database, self._position

@@ -1,6 +1,7 @@
 """The directory of runs, and the names of the files of a run."""
 
 import os
+import shlex
 from pathlib import Path
 
 import platformdirs
@@ -35,6 +36,17 @@ def home() -> Path:
 def runs_directory() -> Path:
     """The directory of all runs; it may not exist yet."""
     return home() / "runs"
+
+
+def reference(directory: Path) -> str:
+    """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
+    runs = runs_directory()
+    return str(directory.relative_to(runs) if directory.is_relative_to(runs) else directory)
+
+
+def repair_command(directory: Path) -> str:
+    """The command that saves what is whole of a damaged run."""
+    return f"accel-tui repair {shlex.quote(reference(directory))}"
 
 
 def make_private(directory: Path) -> None:

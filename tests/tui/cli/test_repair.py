@@ -1,4 +1,9 @@
+import shlex
+
+import pytest
+
 import damaged_runs
+from accel_engine.run.run_paths import WORKERS
 
 
 def test_the_rows_that_are_saved_and_lost_are_printed(run_command):
@@ -51,6 +56,18 @@ def test_an_unreadable_run_is_named_with_what_saves_it(run_command):
     )
     assert said in " ".join(run_command("runs").out.split())
     assert said in run_command(f"watch {run.name} --plain").err
+
+
+@pytest.mark.parametrize("place", ["workers", "elsewhere"])
+def test_the_command_that_saves_a_run_finds_it(run_command, tmp_path, place):
+    run = damaged_runs.record()
+    other = damaged_runs.copied(run, run / WORKERS / "1" if place == "workers" else tmp_path / "my runs" / "xy")
+    damaged_runs.set_value(other, "event", "body", "{", 12)
+    said = run_command(f"watch {shlex.quote(str(other))} --plain").err
+    assert "Saved as run" in run_command(said.partition("accel-tui ")[2].splitlines()[0]).out
+    damaged_runs.overwrite(other, 0.1, b"\xff" * 4096)
+    said = run_command(f"watch {shlex.quote(str(other))} --plain").err
+    assert "Saved as run" in run_command(said.partition("Save what is whole: accel-tui ")[2].splitlines()[0]).out
 
 
 def test_a_run_whose_age_is_not_known_has_none(run_command):

@@ -47,7 +47,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     comparison = compare_runs(compared)
     for each in compared:
         if each.state.damaged:
-            print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.id)}")
+            print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")
     if as_json:
         write_json(_to_json(comparison), default=list)
         return

@@ -124,4 +124,4 @@ def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> Non
 def _tell_damaged(source: RunReader) -> None:
     """Say on standard error how many records are missing in the output."""
     if damaged := source.find_damaged():
-        print_to_stderr(left_out(damaged, source.directory.name))
+        print_to_stderr(left_out(damaged, source.directory))

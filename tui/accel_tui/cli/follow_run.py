@@ -86,7 +86,7 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
     finally:
         view.clear()
     if damaged:
-        print_to_stderr(left_out(damaged, info.id))
+        print_to_stderr(left_out(damaged, info.directory))
     if info.status is Status.LOST:
         print_to_stderr(_lost_message(info, steps))
     elif info.status is Status.FAILED and ended:

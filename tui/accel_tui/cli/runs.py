@@ -94,7 +94,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
         if run.membership:
             write(f"\n{run.id} is {run.membership}")
         if run.damaged:
-            write(f"\n{run.id}: {left_out(run.damaged, run.id)}")
+            write(f"\n{run.id}: {left_out(run.damaged, run.directory)}")
 
 
 def _no_runs() -> str:

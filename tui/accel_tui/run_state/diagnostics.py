@@ -56,7 +56,7 @@ def read_diagnostics(directory: Path, before: DiagnosticsReading) -> Diagnostics
         if stamp != before.stamp:
             diagnostics = printable_diagnostics(read(directory))
         live = info.status.live and info.has_engine
-        problem = left_out(diagnostics.damaged, directory.name) if diagnostics else ""
+        problem = left_out(diagnostics.damaged, directory) if diagnostics else ""
         if info.waiting:
             problem = info.waiting.waiting
         has_checkpoint = latest_checkpoint(directory) > 0

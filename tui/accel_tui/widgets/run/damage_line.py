@@ -1,5 +1,7 @@
 """How many damaged records of a run are left out."""
 
+from pathlib import Path
+
 from textual.content import Content
 
 from accel_tui.formatting.damage import left_out
@@ -26,4 +28,4 @@ class DamageLine(RunText):
 
     def build(self, state: RunState) -> Content:
         """The count, and the command that saves the rest."""
-        return Content(left_out(state.damaged, state.info.id if state.info else "RUN"))
+        return Content(left_out(state.damaged, state.info.directory if state.info else Path("RUN")))
