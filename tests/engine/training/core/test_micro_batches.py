@@ -158,14 +158,14 @@ def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, m
     assert why in ended.reason
 
 
-@pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
-def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
+@pytest.mark.parametrize(("asked", "count", "parallel_iterations"), [(4, 4, 1), (None, 2, processors())])
+def test_a_plans_micro_batches_run_sequentially(asked: int | None, count: int, parallel_iterations: int) -> None:
     assembly = assemble(resolve(PLAN.replace(micro_batches=asked)), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(Segment(np.zeros((2, 1, 64), np.int32), 2, 64))
+    graph = Loop(assembly, ExecutionMode(micro_batches=count)).trace(Segment(np.zeros((2, 1, 64), np.int32), 2, 64))
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
-    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
+    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and f"iterations.{count}" in node.name]
     assert loop.attr["parallel_iterations"].i == parallel_iterations
 
 
