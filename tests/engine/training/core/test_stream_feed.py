@@ -15,7 +15,6 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.stream_feed import AHEAD, StreamFeed
 from accel_engine.training.distributed import strategy_builders
-
 from waiting import wait_until
 
 from .streams import EXAMPLES, ROWS, Recorded, X, Y, sizes
