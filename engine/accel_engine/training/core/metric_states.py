@@ -5,6 +5,7 @@ them. So the same sums give a step's metrics and a validation's, under every str
 """
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -235,4 +236,4 @@ def _names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:
 
 
 def _size(variables: Sequence[keras.Variable]) -> int:
-    return sum(int(tf.TensorShape(variable.shape).num_elements() or 0) for variable in variables)
+    return sum(math.prod(variable.shape) for variable in variables)
