@@ -157,7 +157,7 @@ def update_metrics(metrics: Sequence[keras.Metric], targets: Structure, outputs:
     """Add a batch to metrics of a single output, which may be in a dictionary, that are not part of the model."""
     targets, outputs = only_array(targets), only_array(outputs)
     for metric in metrics:
-        metric.update_state(_with_units(targets, outputs), outputs)
+        metric.update_state(targets, outputs)  # Keras' own take targets without the last axis of a single unit
 
 
 def own_metrics(model: keras.Model) -> list[keras.Metric]:
@@ -196,12 +196,6 @@ def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[s
     states = once = updated()
     twice = updated()
     return [metric.name for metric in own if not all(map(is_sum, metric.variables))]
-
-
-def _with_units(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-    """Targets of a binary output with its last axis of 1, as the loss compares them."""
-    misses_axis = outputs.shape[-1] == 1 and targets.shape.rank == outputs.shape.rank - 1
-    return targets[..., tf.newaxis] if misses_axis else targets
 
 
 def _share_masks(weights: Structure, outputs: Structure) -> Structure:

@@ -21,6 +21,7 @@ from accel_engine.training.core.metric_states import (
     mean_loss,
     not_additive,
     pack,
+    update_metrics,
 )
 
 EXAMPLES = 24
@@ -321,6 +322,20 @@ def test_further_metrics_are_measured_beside_those_of_the_model() -> None:
 
     assert results(states, vector) == {"accuracy": pytest.approx(expected)}
     assert not any(np.any(variable) for variable in extra.variables)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [metrics.BinaryAccuracy, metrics.MeanAbsoluteError, metrics.RootMeanSquaredError, metrics.CosineSimilarity],
+)
+def test_further_metrics_take_targets_without_the_axis_of_a_single_unit(metric: type[keras.metrics.Metric]) -> None:
+    targets, outputs = LABELS > 0, dense(1)(X)
+    measured, expected = metric(), metric()
+
+    update_metrics([measured], tf.constant(targets, tf.float32), outputs)
+    expected.update_state(targets[:, np.newaxis], outputs)
+
+    assert float(measured.result()) == pytest.approx(float(expected.result()), rel=1e-6)
 
 
 def test_a_models_compute_loss_may_change_its_own_variables() -> None:

@@ -128,6 +128,10 @@ def test_parts_of_a_batch_are_equal_and_no_larger_than_those_of_a_whole_one(exam
     assert part_count(1, 64, batch) == 1
 
 
+def test_single_examples_are_parts_only_where_those_of_a_whole_batch_are() -> None:
+    assert [part_count(4, 4, Batch(tf.TensorSpec((examples, 3)))) for examples in (4, 3, 1)] == [4, 3, 1]
+
+
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
 def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:unused")
