@@ -18,6 +18,7 @@ from accel_engine.training.core.metric_states import (
     MAX_STATE,
     MetricStates,
     call_model,
+    compute_loss,
     mean_loss,
     not_additive,
     pack,
@@ -404,6 +405,21 @@ def test_a_model_is_called_with_training_only_where_it_takes_it() -> None:
 
     assert float(call_model(Plain(), tf.constant([1.0]), training=True)[0]) == 1.0
     assert [float(call_model(Modes(), tf.constant([1.0]), training=each)[0]) for each in (True, False)] == [2.0, 1.0]
+
+
+def test_a_loss_knows_of_training_only_where_it_takes_it() -> None:
+    class Plain(keras.Model):
+        def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None) -> Any:
+            return 1.0
+
+    class Modes(keras.Model):
+        def compute_loss(self, *, training: bool = True, **_: Any) -> Any:
+            return 3.0 if training else 2.0
+
+    batch = Batch(X, LABELS)
+
+    assert compute_loss(Plain(), batch, X, training=False) == 1.0
+    assert [compute_loss(Modes(), batch, X, training=each) for each in (True, False)] == [3.0, 2.0]
 
 
 class Largest(metrics.Metric):
