@@ -95,10 +95,9 @@ def test_what_is_known_of_the_data_has_no_examples(integers: bool, dtype: type, 
 
 
 def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
-    green = np.zeros((4, 4, 3), np.uint8)
-    green[..., 1] = 200
-    x, notes = example_of(write(tmp_path / "green.png", green), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
-    assert set(x.reshape(-1).tolist()) == {117}
+    colour = np.full((4, 4, 3), (100, 200, 50), np.uint8)
+    x, notes = example_of(write(tmp_path / "colour.png", colour), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
+    assert set(x.reshape(-1).tolist()) == {153}
     assert notes == ["converted to grayscale"]
 
 
