@@ -52,7 +52,8 @@ NET = """
 import keras
 
 def build():
-    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3, activation="softmax")])
+    layers = keras.Input((6,)), keras.layers.Dropout(0.5), keras.layers.Dense(3, activation="softmax")
+    model = keras.Sequential(layers)
     model.compile("sgd", "sparse_categorical_crossentropy")
     return model
 """
