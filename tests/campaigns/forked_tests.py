@@ -21,7 +21,8 @@ import psutil
 import pytest
 
 _SUBREAPER = 36  # of <linux/prctl.h>: processes that tests leave behind become children of this one
-_OPTIONS = ("-o", "addopts=--import-mode=importlib", "-p", "pytest_asyncio.plugin", "-p", "no:cacheprovider", "-q")
+_PLUGINS = ("-p", "pytest_asyncio.plugin", "-p", "pytest_timeout", "-p", "no:cacheprovider")
+_OPTIONS = ("-o", "addopts=--import-mode=importlib", *_PLUGINS, "-q")
 _TIMED_OUT = 124
 
 EVERY = "every test"

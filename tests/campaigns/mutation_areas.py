@@ -34,6 +34,9 @@ _TENSORFLOW = ("numpy", "tensorflow", "keras", "pyarrow", "PIL")
 _ENGINE, _TESTS = "engine/accel_engine", "tests/engine"
 _TRAINING = f"{_ENGINE}/training"
 
+_OF_LOOP = ("autotuner", "gradient_norm", "own_models", "recipe_resuming", "resuming", "tpu", "trainer")
+"""What tests of the training loop as a whole are about."""
+
 AREAS = {
     "store": Area((f"{_ENGINE}/run",), (f"{_TESTS}/run",)),
     "export": Area((f"{_ENGINE}/export",), (f"{_TESTS}/export", "tests/tui/cli/test_export.py")),
@@ -55,8 +58,10 @@ AREAS = {
         (
             f"{_TESTS}/training/core",
             f"{_TESTS}/training/evaluation",
-            f"{_TESTS}/training/test_trainer.py",
-            f"{_TESTS}/training/test_resuming.py",
+            f"{_TESTS}/training/checkpoints/test_damaged_checkpoints.py",
+            f"{_TESTS}/training/cpu_kernels/test_layer_kernels.py",
+            f"{_TESTS}/training/reporting/test_mfu.py",
+            *(f"{_TESTS}/training/test_{name}.py" for name in _OF_LOOP),
         ),
         _TENSORFLOW,
         in_graphs=True,

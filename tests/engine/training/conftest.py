@@ -82,6 +82,7 @@ class Gym:
 
     Attributes:
         steps: Steps of a chunk, so that commands are taken where tests want them.
+        trainer: Trained the last plan.
         whole: Runs of plans that nothing was asked of, by plan: tests have many of them in common.
     """
 
@@ -89,6 +90,7 @@ class Gym:
 
     def __init__(self) -> None:
         self.steps = 2
+        self.trainer: Trainer | None = None
 
     def train_once(self, plan: Plan) -> Trained:
         """Train a plan in chunks of two steps; cached between tests."""
@@ -123,7 +125,8 @@ class Gym:
         writer.begin()
         mailbox = CommandMailbox()
         self._ask(mailbox, dict(at or {}), dict(when or {}), writer)
-        ended = Trainer(resolve(plan), writer, mailbox, MACHINE, first).train()
+        self.trainer = Trainer(resolve(plan), writer, mailbox, MACHINE, first)
+        ended = self.trainer.train()
         writer.write_event(ended)
         writer.close()
         reader = RunReader(directory)

@@ -1,9 +1,12 @@
 """Events of a run from start to end."""
 
 import math
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from accel_engine.events import (
     CheckpointSaved,
@@ -20,10 +23,14 @@ from accel_engine.events import (
     WorkCounted,
 )
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.run_paths import MODEL
+from accel_engine.run.writer import RunWriter
 from accel_engine.training.checkpoints import run_saver
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.trainer import Trainer
 
-from .conftest import Gym
+from .conftest import MACHINE, Gym
 
 PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
@@ -169,3 +176,31 @@ def test_a_single_example_is_enough(gym: Gym) -> None:
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert trained.ended.steps == 2
+    assert gym.trainer is not None
+    assert gym.trainer.allocated_memory is not None
+
+
+@pytest.mark.parametrize(
+    ("processes", "error", "lost"),
+    [
+        (True, tf.errors.UnavailableError(None, None, "no answer"), True),
+        (True, ValueError("it rains"), False),
+        (False, tf.errors.UnavailableError(None, None, "no answer"), False),
+    ],
+)
+def test_only_with_other_processes_is_a_connection_lost(
+    monkeypatch: pytest.MonkeyPatch, processes: bool, error: Exception, lost: bool
+) -> None:
+    resolved = cast(ResolvedPlan, SimpleNamespace(plan=PLAN, strategy=SimpleNamespace(processes=processes)))
+    trainer = Trainer(resolved, cast(RunWriter, None), CommandMailbox(), MACHINE)
+
+    def fail(_: Trainer) -> None:
+        raise error
+
+    monkeypatch.setattr(Trainer, "_prepare", fail)
+
+    ended = trainer.train()
+
+    assert (ended.outcome, ended.steps, ended.mfu, ended.model_step) == (Outcome.FAILED, 0, None, None)
+    assert str(error) in ended.reason
+    assert trainer.lost_connection is lost

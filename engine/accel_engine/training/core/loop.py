@@ -127,7 +127,7 @@ class Loop:
         """Number of steps of the next chunk."""
         return self._size.steps
 
-    def run(self, segment: Segment, first: int = 0, last: int | None = None) -> Iterator[ChunkResult]:
+    def run(self, segment: Segment, first: int, last: int | None = None) -> Iterator[ChunkResult]:
         """Run the steps of a segment; yields after each chunk.
 
         Args:
@@ -157,7 +157,7 @@ class Loop:
         """Run steps for about ``seconds`` and return steps per second, without the first chunk, a warm-up."""
         count, spent, warm = 0, 0.0, False
         while spent < seconds:
-            for chunk in self.run(segment):
+            for chunk in self.run(segment, 0):
                 if warm:
                     count += chunk.count
                     spent += chunk.seconds

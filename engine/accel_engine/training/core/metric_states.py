@@ -5,6 +5,7 @@ them. So the same sums give a step's metrics and a validation's, under every str
 """
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -156,7 +157,7 @@ def update_metrics(metrics: Sequence[keras.Metric], targets: Structure, outputs:
     """Add a batch to metrics of a single output, which may be in a dictionary, that are not part of the model."""
     targets, outputs = only_array(targets), only_array(outputs)
     for metric in metrics:
-        metric.update_state(_with_units(targets, outputs), outputs)
+        metric.update_state(targets, outputs)  # Keras' own take targets without the last axis of a single unit
 
 
 def own_metrics(model: keras.Model) -> list[keras.Metric]:
@@ -197,12 +198,6 @@ def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[s
     return [metric.name for metric in own if not all(map(is_sum, metric.variables))]
 
 
-def _with_units(targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
-    """Targets of a binary output with its last axis of 1, as the loss compares them."""
-    misses_axis = outputs.shape[-1] == 1 and targets.shape.rank == outputs.shape.rank - 1
-    return targets[..., tf.newaxis] if misses_axis else targets
-
-
 def _share_masks(weights: Structure, outputs: Structure) -> Structure:
     """Sample weights with which a masked loss is the mean over the unmasked tokens of all replicas.
 
@@ -235,4 +230,4 @@ def _names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:
 
 
 def _size(variables: Sequence[keras.Variable]) -> int:
-    return sum(int(tf.TensorShape(variable.shape).num_elements() or 0) for variable in variables)
+    return sum(math.prod(variable.shape) for variable in variables)

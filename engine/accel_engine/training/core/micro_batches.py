@@ -57,7 +57,7 @@ def part_count(count: int, whole: int, batch: Batch) -> int:
         return 1
     most = whole // count
     # Not into single examples, which layers such as batch normalization could not take.
-    parts = range(1, max(2, examples // max(1, most // 2) + 1))
+    parts = range(1, examples // max(1, most // 2) + 1)
     return next((each for each in parts if examples % each == 0 and examples // each <= most), 1)
 
 

@@ -65,7 +65,7 @@ class CoordinatedLoop(Loop):
         """Trace the graph of a dispatch ahead of the first chunk, and return it."""
         return self._dispatch_for(segment.order).graph
 
-    def run(self, segment: Segment, first: int = 0, last: int | None = None) -> Iterator[ChunkResult]:
+    def run(self, segment: Segment, first: int, last: int | None = None) -> Iterator[ChunkResult]:
         """Run the steps of a segment; yields after each chunk, while workers may be running later ones.
 
         Args:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 from accel_engine.events import CheckpointSaved, EpochEnded, ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.training.core.assembly import _by_row
+from accel_engine.plan.estimate import count_steps
+from accel_engine.training.core.assembly import Assembly, _by_row
+from accel_engine.training.core.batches import training_batches
+from accel_engine.training.core.loop import Loop
 
 from ..conftest import Gym, Trained
 from .streams import ROWS, Recorded, X, Y, dataset
@@ -219,6 +223,23 @@ def test_a_stream_without_batches_ends_the_run_with_the_reason(
 def test_parameter_servers_need_rows() -> None:
     with pytest.raises(DataError, match="the data is a stream: use another strategy"):
         _by_row(Recorded())
+
+
+def test_rows_end_an_epoch_with_its_last_step() -> None:
+    """Eleven rows are two steps of five and one of one."""
+    plan = Plan(batch_size=5)
+    assembly = SimpleNamespace(dataset=dataset(Split(X[:11], Y[:11])), step_counts=count_steps(plan, 11, 1), plan=plan)
+    batches = training_batches(cast(Assembly, assembly))
+
+    segments = list(batches.segments(0, 1, cast(Loop, None)))
+
+    assert [(segment.steps, segment.examples) for segment in segments] == [(1, 5), (1, 1)]
+    batches.count(1)
+    assert not batches.epoch_ended
+    batches.count(1)
+    assert batches.epoch_ended
+    assert batches.restore(7) == (2, 1)
+    assert batches.first_segment().order.shape == (1, 1, 5)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

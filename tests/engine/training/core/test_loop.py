@@ -124,7 +124,7 @@ def test_a_chunk_size_is_bounded() -> None:
 
 def test_a_rate_is_measured_without_the_first_chunk() -> None:
     chunks = [ChunkResult(count, 0.0, seconds, {}, 1) for count, seconds in ((4, 9.0), (10, 0.5), (20, 0.25))]
-    loop = cast(Loop, SimpleNamespace(run=lambda _: iter(chunks)))
+    loop = cast(Loop, SimpleNamespace(run=lambda _, first: iter(chunks[first:])))
     segment = Segment(None, 34, 1)
 
     assert Loop.measure_rate(loop, segment, 0.5) == 10 / 0.5

@@ -18,9 +18,11 @@ from accel_engine.training.core.metric_states import (
     MAX_STATE,
     MetricStates,
     call_model,
+    compute_loss,
     mean_loss,
     not_additive,
     pack,
+    update_metrics,
 )
 
 EXAMPLES = 24
@@ -231,6 +233,24 @@ def test_batches_and_their_sums_have_the_metrics_of_keras(name: str) -> None:
             assert summed[each] == pytest.approx(value, abs=1e-5), each
 
 
+def over_two_replicas(strategy: tf.distribute.Strategy, model: keras.Model, batch: Batch) -> np.ndarray:
+    """The sum over two replicas, which share a batch, of their losses and states."""
+    states, half = states_of(model), len(batch.inputs) // 2
+
+    def replica(batch: Batch) -> tf.Tensor:
+        index = tf.distribute.get_replica_context().replica_id_in_sync_group
+        own = map_structure(lambda array: array[half * index : half * index + half], batch)
+        loss, found = states.measure(own, call_model(model, own.inputs, training=False), training=False)
+        return tf.concat([[mean_loss(loss)], pack(found)], axis=0)
+
+    @tf.function(autograph=False)
+    def both(batch: Batch) -> tf.Tensor:
+        return strategy.reduce("SUM", strategy.run(replica, args=(batch,)), axis=None)
+
+    summed: np.ndarray = both(map_structure(tf.constant, batch)).numpy()
+    return summed
+
+
 @pytest.mark.parametrize("name", ["means", "F1 and IoU", "thresholds", "R2", "several outputs", "regularizers"])
 def test_replicas_give_the_loss_and_the_metrics_of_all_their_examples(name: str) -> None:
     build, batch = CASES[name]
@@ -244,25 +264,28 @@ def test_replicas_give_the_loss_and_the_metrics_of_all_their_examples(name: str)
     if batch.weights is not None:
         batch = batch._replace(weights=map_structure(np.ones_like, batch.weights))
     expected = of_keras(alone, batch)
-    states = states_of(model)
 
-    def replica(batch: Batch) -> tf.Tensor:
-        index = tf.distribute.get_replica_context().replica_id_in_sync_group
-        own = map_structure(lambda array: array[12 * index : 12 * index + 12], batch)
-        loss, found = states.measure(own, call_model(model, own.inputs, training=False), training=False)
-        return tf.concat([[mean_loss(loss)], pack(found)], axis=0)
+    vector = over_two_replicas(strategy, model, batch)
 
-    @tf.function(autograph=False)
-    def both(batch: Batch) -> tf.Tensor:
-        return strategy.reduce("SUM", strategy.run(replica, args=(batch,)), axis=None)
-
-    vector = both(map_structure(tf.constant, batch)).numpy()
-
-    found = results(states, vector[1:])
+    found = results(states_of(model), vector[1:])
     assert vector[0] == pytest.approx(expected["loss"], rel=1e-5)
     for each, value in expected.items():
         if not each.endswith("loss"):
             assert found[each] == pytest.approx(value, abs=1e-5), each
+
+
+@pytest.mark.parametrize("lengths", [(6, 2), (1, 0), (0, 0)])
+def test_a_masked_loss_is_the_mean_over_the_tokens_of_all_replicas(lengths: tuple[int, int]) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    mask = np.arange(7) < np.array(lengths)[:, np.newaxis]
+    batch = Batch(np.where(mask, 1 + TOKENS[:2] % 8, 0), np.arange(14).reshape(2, 7) % 3)
+    with strategy.scope():
+        model = compiled(tagger(), SPARSE)
+    surprise = -np.log(np.take_along_axis(model(batch.inputs).numpy(), batch.targets[..., np.newaxis], 2)[..., 0])
+
+    loss, *_ = over_two_replicas(strategy, model, batch)
+
+    assert loss == pytest.approx(surprise[mask].sum() / max(mask.sum(), 1), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -300,6 +323,20 @@ def test_further_metrics_are_measured_beside_those_of_the_model() -> None:
 
     assert results(states, vector) == {"accuracy": pytest.approx(expected)}
     assert not any(np.any(variable) for variable in extra.variables)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [metrics.BinaryAccuracy, metrics.MeanAbsoluteError, metrics.RootMeanSquaredError, metrics.CosineSimilarity],
+)
+def test_further_metrics_take_targets_without_the_axis_of_a_single_unit(metric: type[keras.metrics.Metric]) -> None:
+    targets, outputs = LABELS > 0, dense(1)(X)
+    measured, expected = metric(), metric()
+
+    update_metrics([measured], tf.constant(targets, tf.float32), outputs)
+    expected.update_state(targets[:, np.newaxis], outputs)
+
+    assert float(measured.result()) == pytest.approx(float(expected.result()), rel=1e-6)
 
 
 def test_a_models_compute_loss_may_change_its_own_variables() -> None:
@@ -370,11 +407,27 @@ def test_a_model_is_called_with_training_only_where_it_takes_it() -> None:
     assert [float(call_model(Modes(), tf.constant([1.0]), training=each)[0]) for each in (True, False)] == [2.0, 1.0]
 
 
+def test_a_loss_knows_of_training_only_where_it_takes_it() -> None:
+    class Plain(keras.Model):
+        def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None) -> Any:
+            return 1.0
+
+    class Modes(keras.Model):
+        def compute_loss(self, *, training: bool = True, **_: Any) -> Any:
+            return 3.0 if training else 2.0
+
+    batch = Batch(X, LABELS)
+
+    assert compute_loss(Plain(), batch, X, training=False) == 1.0
+    assert [compute_loss(Modes(), batch, X, training=each) for each in (True, False)] == [3.0, 2.0]
+
+
 class Largest(metrics.Metric):
-    def __init__(self, start: float = 0.0, *, adds: bool = False, name: str = "largest") -> None:
-        super().__init__(name=name)
+    def __init__(self, start: float = 0.0, *, first: float | None = None, adds: bool = False) -> None:
+        super().__init__(name="largest")
         self.start, self.adds = start, adds
-        self.value = self.add_weight(shape=(), initializer=keras.initializers.Constant(start))
+        initializer = keras.initializers.Constant(start if first is None else first)
+        self.value = self.add_weight(shape=(), initializer=initializer)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         del y_true, sample_weight
@@ -407,3 +460,12 @@ def test_a_metric_that_is_no_sum_is_found(metric: Callable[[], keras.Metric], ex
     assert not_additive(model, Batch(X, targets), ops.sigmoid(outputs)) == expected
     for variable, value in zip(model.variables, before, strict=True):
         np.testing.assert_array_equal(variable, value)
+
+
+def test_a_metric_is_tried_from_where_it_is_reset_to() -> None:
+    model = compiled(dense(1), "mse", Largest(1.0, first=0.0, adds=True))
+    batch = Batch(X, X[:, :1])
+    with keras.StatelessScope():
+        model.compute_metrics(*batch[:2], model(X))
+
+    assert not_additive(model, batch, model(X)) == ["largest"]

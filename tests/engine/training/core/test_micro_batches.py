@@ -128,6 +128,10 @@ def test_parts_of_a_batch_are_equal_and_no_larger_than_those_of_a_whole_one(exam
     assert part_count(1, 64, batch) == 1
 
 
+def test_single_examples_are_parts_only_where_those_of_a_whole_batch_are() -> None:
+    assert [part_count(4, 4, Batch(tf.TensorSpec((examples, 3)))) for examples in (4, 3, 1)] == [4, 3, 1]
+
+
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")
 def test_an_unused_weight_is_unchanged(gym: Gym, models: str) -> None:
     plan = PLAN.replace(model=f"{models}:unused")
@@ -158,14 +162,14 @@ def test_micro_batches_that_change_results_are_rejected(gym: Gym, models: str, m
     assert why in ended.reason
 
 
-@pytest.mark.parametrize(("asked", "parallel_iterations"), [(4, 1), (None, processors())])
-def test_a_plans_micro_batches_run_sequentially(asked: int | None, parallel_iterations: int) -> None:
+@pytest.mark.parametrize(("asked", "count", "parallel_iterations"), [(4, 4, 1), (None, 2, processors())])
+def test_a_plans_micro_batches_run_sequentially(asked: int | None, count: int, parallel_iterations: int) -> None:
     assembly = assemble(resolve(PLAN.replace(micro_batches=asked)), ("CPU:0",), None)
 
-    graph = Loop(assembly, ExecutionMode(micro_batches=4)).trace(Segment(np.zeros((2, 1, 64), np.int32), 2, 64))
+    graph = Loop(assembly, ExecutionMode(micro_batches=count)).trace(Segment(np.zeros((2, 1, 64), np.int32), 2, 64))
 
     nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
-    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and "iterations.4" in node.name]
+    (loop,) = [node for node in nodes if node.op in ("While", "StatelessWhile") and f"iterations.{count}" in node.name]
     assert loop.attr["parallel_iterations"].i == parallel_iterations
 
 

@@ -11,11 +11,12 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import Split
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.plan import Plan
 from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.training.evaluation.inference import classify_images, example_of
+from accel_engine.training.evaluation.inference import classify_images, dataset_of, example_of
 
 from ..conftest import Gym
 
@@ -83,11 +84,20 @@ def test_an_image_is_resized_and_scaled_like_the_data(
     assert any("pixels scaled to" in note for note in notes) == ((black, white) != (0, 255))
 
 
+@pytest.mark.parametrize(("integers", "dtype", "high"), [(True, np.uint8, 255), (False, np.float32, 1)])
+def test_what_is_known_of_the_data_has_no_examples(integers: bool, dtype: type, high: float) -> None:
+    known = dataset_of(InputSpec((4, 4, 1), ("a", "b"), 1 / high, 0.0, high, integers))
+
+    assert isinstance(known.train, Split)
+    assert (known.train.inputs.shape, known.train.targets.shape) == ((0, 4, 4, 1), (0,))
+    assert known.train.inputs.dtype == dtype
+    assert (known.classes, known.task) == (2, "classification")
+
+
 def test_colour_is_converted_to_grayscale_with_a_note(tmp_path: Path) -> None:
-    green = np.zeros((4, 4, 3), np.uint8)
-    green[..., 1] = 200
-    x, notes = example_of(write(tmp_path / "green.png", green), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
-    assert set(x.reshape(-1).tolist()) == {117}
+    colour = np.full((4, 4, 3), (100, 200, 50), np.uint8)
+    x, notes = example_of(write(tmp_path / "colour.png", colour), InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
+    assert set(x.reshape(-1).tolist()) == {153}
     assert notes == ["converted to grayscale"]
 
 

@@ -13,7 +13,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.evaluation.validation import Validation
 
-from ..core.streams import ROWS, Recorded, dataset
+from ..core.streams import ROWS, Recorded, X, dataset
 
 MODELS = """
 import keras
@@ -25,6 +25,15 @@ class Own(keras.Model):
 def layers():
     inputs = keras.Input((6,))
     return inputs, keras.layers.Dense(3, activation="softmax", kernel_initializer="ones")(inputs * inputs)
+
+class Telling(Own):
+    def test_step(self, batch):
+        return {"size": keras.ops.mean(batch[0]), **super().test_step(batch), "most": 4.0}
+
+def telling():
+    model = Telling(*layers())
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    return model
 
 class Failing(Own):
     def test_step(self, batch):
@@ -90,6 +99,18 @@ def test_examples_that_replicas_cannot_share_count_once(
 
     loss, accuracy = assembly.model.evaluate(rows.inputs, rows.targets, verbose=0)
     assert (measured["loss"], measured["accuracy"]) == pytest.approx((loss, accuracy), rel=1e-5)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_what_a_custom_test_step_returns_is_weighted_by_examples(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, replicas: int
+) -> None:
+    """132 and 68 examples, on two replicas 64 and 4 times 2 and 68."""
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, ROWS))
+    plan = plan.replace(model=plan.model.replace("plain", "telling"), virtual_cpus=replicas)
+    measured = Validation(assembled(plan.replace(strategy="mirrored" if replicas == 2 else "default")), None).run()
+
+    assert (measured["size"], measured["most"]) == pytest.approx((float(X.mean()), 4.0), rel=1e-5)
 
 
 NONE = Split(*ROWS.take(np.arange(0)))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accel_engine import data
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
@@ -16,6 +17,7 @@ from accel_engine.training.evaluation import revalidation
 from accel_engine.training.evaluation.revalidation import revalidate
 
 from ..conftest import Gym
+from ..core.streams import ROWS, Recorded, dataset
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
@@ -44,6 +46,40 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
         assert isinstance(judged.input, Image)
         assert isinstance(same.input, Image)
         np.testing.assert_array_equal(judged.input.pixels, same.input.pixels)
+
+
+NET = """
+import keras
+
+def build():
+    layers = keras.Input((6,)), keras.layers.Dropout(0.5), keras.layers.Dense(3, activation="softmax")
+    model = keras.Sequential(layers)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    return model
+"""
+
+
+def test_a_stream_is_validated_again_from_its_first_batch(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    stream = Recorded()
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, stream))
+    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
+    trained = gym.train(Plan(model=f"{tmp_path / 'net.py'}:build", epochs=1, batch_size=100, xla="off"))
+    expected = read(trained.directory).validation
+    stream.reads.clear()
+    told: list[tuple[int, int]] = []
+
+    revalidate(trained.directory, lambda done, of: told.append((done, of)))
+
+    assert stream.reads == [(0, 0)]
+    assert told == [(done, 0) for done in (32, 64, 96, 128, 160, 192, 200)]
+    found = read(trained.directory).validation
+    assert expected is not None
+    assert found is not None
+    np.testing.assert_array_equal(found.outputs[0].counts, expected.outputs[0].counts)
+    assert found.outputs[0].counts.sum() == found.outputs[0].examples == 200
 
 
 def test_an_active_run_is_rejected(gym: Gym) -> None:

@@ -8,6 +8,7 @@ import pytest
 from keras import layers
 
 from accel_engine import data
+from accel_engine.errors import ModelError
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
@@ -205,3 +206,21 @@ def test_layers_have_the_same_names_in_every_run_of_a_process(gym: Gym, random_m
         assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
         names = [layer.name for layer in read(trained.directory).layers.layers]
         assert names == ["flatten", "dense", "batch_normalization", "dropout", "dense_1"]
+
+
+@pytest.mark.parametrize(("names", "said"), [("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d and 2 more")])
+def test_a_note_names_the_first_frozen_layers(names: str, said: str) -> None:
+    chain = keras.Sequential([keras.Input((1,)), *(layers.Dense(1, name=name) for name in "abcdefg")])
+
+    assert freeze(chain, Plan(freeze=tuple(names))).notes == [f"frozen layers: {said}"]
+
+
+def test_a_custom_step_cannot_let_layers_train_later() -> None:
+    class Own(keras.Sequential):
+        def train_step(self, batch: object) -> object:
+            return super().train_step(batch)
+
+    own = Own([keras.Input((1,)), layers.Dense(1, name="a"), layers.Dense(1)])
+
+    with pytest.raises(ModelError, match="leave out --unfreeze-epoch"):
+        freeze(own, Plan(freeze=("a",), unfreeze_epoch=2))

@@ -1,0 +1,121 @@
+"""What a user is told of a model that is compiled, and what a custom ``train_step`` cannot do."""
+
+from pathlib import Path
+
+import pytest
+
+from accel_engine import data
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.training.core.assembly import Assembly, assemble
+
+from .streams import ROWS, dataset
+
+MODELS = """
+import keras
+import tensorflow as tf
+
+class Losing(keras.Model):
+    def compute_loss(self, *args, **options):
+        return super().compute_loss(*args, **options) / 2
+
+class Own(keras.Model):
+    def train_step(self, batch):
+        return super().train_step(batch)
+
+class Several(keras.Model):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.other_optimizer = keras.optimizers.Adam(0.1)
+
+    def train_step(self, batch):
+        with tf.GradientTape() as tape:
+            loss = keras.ops.mean(self(batch[0], training=True))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.other_optimizer.apply(gradients, self.trainable_variables)
+        return {"loss": loss}
+
+def of(kind, optimizer="sgd"):
+    inputs = keras.Input((6,))
+    model = kind(inputs=inputs, outputs=keras.layers.Dense(3, activation="softmax")(inputs))
+    model.compile(optimizer, "sparse_categorical_crossentropy")
+    return model
+
+def plain():
+    return of(keras.Model)
+
+def averaging():
+    return of(keras.Model, keras.optimizers.SGD(use_ema=True))
+
+def losing():
+    return of(Losing)
+
+def own():
+    return of(Own)
+
+def averaging_own():
+    return of(Own, keras.optimizers.SGD(use_ema=True))
+
+def several():
+    return of(Several)
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    (tmp_path / "net.py").write_text(MODELS)
+    monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS))
+    return Plan(model=f"{tmp_path / 'net.py'}:plain", batch_size=32, validation="off")
+
+
+def assembled(plan: Plan, name: str, replicas: int = 1) -> Assembly:
+    plan = plan.replace(
+        model=plan.model.replace("plain", name),
+        strategy="mirrored" if replicas > 1 else "default",
+        virtual_cpus=replicas,
+    )
+    return assemble(resolve(plan), tuple(f"CPU:{index}" for index in range(replicas)), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas", "said"),
+    [
+        ("plain", 2, ()),
+        ("averaging", 1, ()),
+        ("losing", 1, ()),
+        ("losing", 2, ("compute_loss must divide the loss by 2",)),
+        ("own", 1, ()),
+        ("own", 2, ("recorded as the mean over 2 replicas",)),
+        ("averaging_own", 1, ("saved with the moving averages of its optimizer",)),
+    ],
+)
+def test_what_depends_on_replicas_and_the_step_is_noted(
+    plan: Plan, name: str, replicas: int, said: tuple[str, ...]
+) -> None:
+    notes = assembled(plan, name, replicas).notes
+
+    assert len(notes) == len(said), notes
+    assert all(words in note for words, note in zip(said, notes, strict=True)), notes
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_optimizers_of_a_custom_step_are_built_before_it_runs_on_replicas(plan: Plan, replicas: int) -> None:
+    assert assembled(plan, "several", replicas).model.other_optimizer.built is (replicas > 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        ("several", {"schedule": "cosine"}, "schedule = .*with optimizers of its own"),
+        ("several", {"label_smoothing": 0.1}, "label_smoothing = .*which decides this itself"),
+        ("own", {"gradient_norm": "on"}, "gradient_norm = .*which decides this itself"),
+    ],
+)
+def test_a_custom_step_refuses_what_it_decides(plan: Plan, name: str, changes: dict[str, object], reason: str) -> None:
+    with pytest.raises(PlanError, match=reason):
+        assembled(plan.replace(**changes), name)
+
+
+def test_a_custom_step_with_one_optimizer_takes_a_schedule(plan: Plan) -> None:
+    assert not assembled(plan.replace(schedule="cosine"), "own").has_constant_rate
