@@ -21,7 +21,8 @@ import psutil
 import pytest
 
 _SUBREAPER = 36  # of <linux/prctl.h>: processes that tests leave behind become children of this one
-_OPTIONS = ("-o", "addopts=--import-mode=importlib", "-p", "pytest_asyncio.plugin", "-p", "no:cacheprovider", "-q")
+_PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "no:cacheprovider")  # all that pyproject.toml configures
+_OPTIONS = ("-o", "addopts=--import-mode=importlib", *(part for name in _PLUGINS for part in ("-p", name)), "-q")
 _TIMED_OUT = 124
 
 EVERY = "every test"
