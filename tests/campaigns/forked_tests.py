@@ -82,6 +82,7 @@ class Copy:
     def run(self, tests: Sequence[str], seconds: float, *, plugin: object = None, options: Sequence[str] = ()) -> int:
         """Run tests; returns pytest's exit status, or 124 after ``seconds``."""
         place = tempfile.mkdtemp(prefix="mutant-")
+        os.chmod(place, 0o1777)  # as /tmp has: where root runs the tests, some run code as another user
         child = os.fork()
         if not child:
             _run_in_child(self.root, place, [*_OPTIONS, *options, f"--basetemp={place}/tests", *tests], plugin)

@@ -83,9 +83,10 @@ class Tests:
         chosen = self.of(fault)
         if not chosen:
             return False
-        seconds = _START + _SLOWER * sum(self._seconds[test] for test in chosen)
+        usual = [self._seconds[test] for test in chosen]
+        longest, seconds = (_START + _SLOWER * part for part in (max(usual), sum(usual)))
         with self._copy.changed(fault.module, fault.code):
-            return self._copy.run(chosen, seconds, options=["-x"]) != 0
+            return self._copy.run(chosen, seconds, options=["-x", f"--timeout={longest}"]) != 0
 
 
 def try_module(tests: Tests, source: str, module: str, seed: int, sample: int) -> tuple[int, list[Mutant]]:
