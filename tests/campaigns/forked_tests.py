@@ -152,8 +152,9 @@ class LineRecorder:
         self._test = EVERY
         self._began = 0.0
 
-    def pytest_sessionstart(self) -> None:
-        """Follow all threads."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_parse(self) -> None:
+        """Follow all threads, from before conftest.py imports modules."""
         threading.settrace(self._call)
         sys.settrace(self._call)
 

@@ -24,6 +24,7 @@ from accel_engine.run.creation import assign_process, create_recorded, reopen
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.run.run_paths import LOG
 from accel_engine.run.update import Update
+from accel_engine.run.whole_rows import MAX_STEP
 from recorded_run import execute, started
 
 
@@ -385,7 +386,7 @@ def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> 
 
 @pytest.mark.parametrize(
     ("first_step", "started", "ended"),
-    [(5_000_000_000, 1.0, 2.0), (-1, 1.0, 2.0), (0, -1.0, 2.0), (0, 1.0, 1e12), (0, math.nan, 2.0)],
+    [(MAX_STEP - 1, 1.0, 2.0), (-1, 1.0, 2.0), (0, -1.0, 2.0), (0, 1.0, 1e12), (0, math.nan, 2.0)],
 )
 def test_what_no_reader_would_take_is_not_written(
     writer: RunWriter, reader: RunReader, first_step: int, started: float, ended: float
@@ -398,6 +399,16 @@ def test_what_no_reader_would_take_is_not_written(
         writer.write_event(Warned(time=-5.0, message="early"))
     assert reader.poll() == Update()
     assert reader.find_damaged() == 0
+
+
+def test_the_longest_chunk_is_written_and_a_longer_one_is_not(
+    writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel_engine.run.writer.MAX_CHUNK", 4)
+    writer.write_chunk(0, 1.0, 2.0, {"loss": np.ones(4)})
+    with pytest.raises(RunError, match="a chunk has 1 to 4 steps"):
+        writer.write_chunk(4, 1.0, 2.0, {"loss": np.ones(5)})
+    assert [chunk.count for chunk in reader.poll().chunks] == [4]
 
 
 def test_the_last_steps_that_a_run_can_have_are_read_again(writer: RunWriter, reader: RunReader) -> None:
