@@ -67,9 +67,10 @@ class Tests:
         """The tests that execute the statement with a fault: those of the module first, the fast ones before others."""
         found = self._lines[fault.module]
         tests = {test for line in range(fault.lines[0], fault.lines[1] + 1) for test in found.get(line, ())}
+        mirror = f"/test_{Path(fault.module).stem}.py::"
         if EVERY in tests or (self._in_graphs and not tests):
             tests = {test for of_line in found.values() for test in of_line}
-        mirror = f"/test_{Path(fault.module).stem}.py::"
+            tests |= {test for test in self._seconds if mirror in test}
         ordered = sorted(tests - {EVERY}, key=lambda test: (mirror not in test, self._seconds[test]))
         chosen, left = [], MAX_SECONDS
         for test in ordered:

@@ -156,6 +156,17 @@ def test_damaged_event_is_left_out_and_counted(directory: Path, max_events: int 
         assert reader.find_damaged() == 1
 
 
+def test_steps_that_overlap_are_counted_as_damaged(writer: RunWriter, directory: Path) -> None:
+    for first in (0, 2, 4):
+        writer.write_chunk(first, 1.0, 2.0, {"loss": [1.0, 2.0]})
+    execute(directory, "UPDATE main.chunk SET first_step = 1 WHERE id = 2")
+    with closing(RunReader(directory)) as counting:
+        assert [counting.find_damaged(), counting.find_damaged()] == [1, 1]
+    with closing(connect(directory)) as database:
+        database.find_damaged("event")
+        assert database.count_damaged() == 0
+
+
 def test_an_error_of_the_program_is_not_said_to_be_one_of_the_file(
     reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -423,3 +423,7 @@ def test_reports_of_an_ended_run_of_an_older_program_get_their_table(directory: 
     writer.write_diagnostics(layers, 1)
 
     assert diagnostics.read(directory).layers == layers
+
+
+def test_an_engine_waits_a_minute_for_others_who_write(writer: RunWriter) -> None:
+    assert writer._database.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
