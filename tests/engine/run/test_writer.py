@@ -58,6 +58,27 @@ def test_id_says_what_is_trained_and_starts_with_a_letter() -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]{3}", create(Plan(name="???")).name)
 
 
+def test_no_id_looks_like_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.choice", lambda characters: characters[-1])
+    assert create(Plan()).name[0].isalpha()
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_the_log_of_a_recorded_run_says_where_the_output_is(launched: bool) -> None:
+    directory = create_recorded({"name": "x", "model": "", "data": ""}, "train.py", launched=launched)
+    where = "the script's output is in the terminal where it was started: train.py\n"
+    assert (directory / LOG).read_text() == ("" if launched else where)
+
+
+def test_a_log_that_cannot_be_written_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(RunError, match=r"cannot write the log of run .*: No space left on device"):
+        create_recorded({"name": "x", "model": "", "data": ""}, "train.py")
+
+
 def test_ids_differ_in_their_first_four_characters() -> None:
     directories = [create(Plan()) for _ in range(20)]
     assert len({path.name[:4] for path in directories}) == 20
