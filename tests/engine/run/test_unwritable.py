@@ -13,7 +13,7 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Event, Warned
 from accel_engine.run import RunReader
 from accel_engine.run.annotations import set_note
-from accel_engine.run.connection import DATABASE, reading
+from accel_engine.run.connection import DATABASE, connect, reading
 from accel_engine.run.removal import contents
 
 WARNING = "INSERT INTO main.event (time, kind, body) VALUES (1.8e9, 'warned', '{\"message\": \"new\"}')"
@@ -53,6 +53,13 @@ def test_a_run_that_nobody_writes_is_read_as_it_is(run: Path) -> None:
     with unwritable(run), closing(RunReader(run)) as reader:
         assert sum(chunk.count for chunk in reader.poll().chunks) == damaged_runs.STEPS
         assert not (run / f"{DATABASE}-shm").exists()
+
+
+def test_a_reader_of_a_run_that_can_be_written_leaves_no_files(run: Path) -> None:
+    files = set(os.listdir(run))
+    with closing(connect(run, read_only=True)) as reader:
+        assert reader.count("event")
+    assert set(os.listdir(run)) == files
 
 
 def test_a_run_that_is_being_written_is_followed(run: Path) -> None:
