@@ -64,14 +64,18 @@ class Tests:
                 self._lines[module][int(line)] |= set(tests) - set(failed)
 
     def of(self, fault: Mutant) -> list[str]:
-        """The tests that execute the statement with a fault: those of the module first, the fast ones before others."""
+        """The tests that may notice a fault: those that execute its statement, the fast ones before others.
+
+        Those of the module's own file come first; the last ones are those of that file which do not execute it in this
+        process, but perhaps in another.
+        """
         found = self._lines[fault.module]
         tests = {test for line in range(fault.lines[0], fault.lines[1] + 1) for test in found.get(line, ())}
         mirror = f"/test_{Path(fault.module).stem}.py::"
         if EVERY in tests or (self._in_graphs and not tests):
             tests = {test for of_line in found.values() for test in of_line}
-            tests |= {test for test in self._seconds if mirror in test}
         ordered = sorted(tests - {EVERY}, key=lambda test: (mirror not in test, self._seconds[test]))
+        ordered += [test for test in self._seconds if mirror in test and test not in tests]
         chosen, left = [], MAX_SECONDS
         for test in ordered:
             left -= self._seconds[test]

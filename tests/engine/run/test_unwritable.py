@@ -95,6 +95,9 @@ def test_what_changes_while_it_is_read_is_an_error_and_then_read_anew(run: Path)
         (run / DATABASE).chmod(0o600)
         with (run / DATABASE).open("ab") as file:
             file.write(bytes(4096))
+        (run / DATABASE).chmod(0o444)
+        if os.getresuid()[2] == 0:
+            os.setresuid(65534, 65534, 0)
         with pytest.raises(DatabaseError, match=again):
             stack.close()
         with pytest.raises(DatabaseError, match=again):
