@@ -30,6 +30,7 @@ from accel_engine.run.diagnostics import (
     ValidationReport,
 )
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
+from recorded_run import execute
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
 ERRORS = np.array([0.5, np.nan])
@@ -205,6 +206,14 @@ def test_the_later_report_counts(directory: Path, writer: RunWriter, step: int, 
     found = diagnostics.read(directory).validation
     assert found is not None
     assert len(found.outputs) == expected
+
+
+def test_a_row_that_no_engine_writes_is_counted(directory: Path, writer: RunWriter) -> None:
+    writer.write_diagnostics(REPORT, 7)
+    execute(directory, "UPDATE main.inside SET step = -1")
+    found = diagnostics.read(directory)
+    assert (found.validation, found.damaged) == (None, 1)
+    assert diagnostics.Diagnostics().damaged == 0
 
 
 @pytest.mark.parametrize("body", [b"", b"damaged" * 400])
