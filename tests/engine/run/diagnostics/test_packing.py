@@ -28,6 +28,7 @@ from accel_engine.run.diagnostics import (
     SegmentationReport,
     SequenceReport,
     ValidationReport,
+    packing,
 )
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
 from recorded_run import execute
@@ -224,3 +225,13 @@ def test_a_damaged_report_is_left_out_and_counted(directory: Path, writer: RunWr
     found = diagnostics.read(directory)
     assert found.validation is None
     assert found.damaged == 1
+
+
+def test_arrays_as_large_as_they_may_be_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = diagnostics.serialize(ValidationReport((ClassificationReport(counts=np.eye(2, dtype=np.int64)),)))
+    head = json.loads(packed[0])
+    monkeypatch.setattr(packing, "MAX_BYTES", 32)
+    assert packing.unpack(head, packed[1]).outputs
+    monkeypatch.setattr(packing, "MAX_BYTES", 31)
+    with pytest.raises(ValueError, match="too large"):
+        packing.unpack(head, packed[1])
