@@ -21,8 +21,8 @@ import psutil
 import pytest
 
 _SUBREAPER = 36  # of <linux/prctl.h>: processes that tests leave behind become children of this one
-_PLUGINS = ("-p", "pytest_asyncio.plugin", "-p", "pytest_timeout", "-p", "no:cacheprovider")
-_OPTIONS = ("-o", "addopts=--import-mode=importlib", *_PLUGINS, "-q")
+_PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "no:cacheprovider")  # all that pyproject.toml configures
+_OPTIONS = ("-o", "addopts=--import-mode=importlib", *(part for name in _PLUGINS for part in ("-p", name)), "-q")
 _TIMED_OUT = 124
 
 EVERY = "every test"
@@ -82,6 +82,7 @@ class Copy:
     def run(self, tests: Sequence[str], seconds: float, *, plugin: object = None, options: Sequence[str] = ()) -> int:
         """Run tests; returns pytest's exit status, or 124 after ``seconds``."""
         place = tempfile.mkdtemp(prefix="mutant-")
+        os.chmod(place, 0o1777)  # as /tmp has: where root runs the tests, some run code as another user
         child = os.fork()
         if not child:
             _run_in_child(self.root, place, [*_OPTIONS, *options, f"--basetemp={place}/tests", *tests], plugin)
@@ -151,8 +152,9 @@ class LineRecorder:
         self._test = EVERY
         self._began = 0.0
 
-    def pytest_sessionstart(self) -> None:
-        """Follow all threads."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_parse(self) -> None:
+        """Follow all threads, from before conftest.py imports modules."""
         threading.settrace(self._call)
         sys.settrace(self._call)
 

@@ -64,13 +64,18 @@ class Tests:
                 self._lines[module][int(line)] |= set(tests) - set(failed)
 
     def of(self, fault: Mutant) -> list[str]:
-        """The tests that execute the statement with a fault: those of the module first, the fast ones before others."""
+        """The tests that may notice a fault: those that execute its statement, the fast ones before others.
+
+        Those of the module's own file come first; the last ones are those of that file which do not execute it in this
+        process, but perhaps in another.
+        """
         found = self._lines[fault.module]
         tests = {test for line in range(fault.lines[0], fault.lines[1] + 1) for test in found.get(line, ())}
+        mirror = f"/test_{Path(fault.module).stem}.py::"
         if EVERY in tests or (self._in_graphs and not tests):
             tests = {test for of_line in found.values() for test in of_line}
-        mirror = f"/test_{Path(fault.module).stem}.py::"
         ordered = sorted(tests - {EVERY}, key=lambda test: (mirror not in test, self._seconds[test]))
+        ordered += [test for test in self._seconds if mirror in test and test not in tests]
         chosen, left = [], MAX_SECONDS
         for test in ordered:
             left -= self._seconds[test]
@@ -83,9 +88,10 @@ class Tests:
         chosen = self.of(fault)
         if not chosen:
             return False
-        seconds = _START + _SLOWER * sum(self._seconds[test] for test in chosen)
+        usual = [self._seconds[test] for test in chosen]
+        longest, seconds = (_START + _SLOWER * part for part in (max(usual), sum(usual)))
         with self._copy.changed(fault.module, fault.code):
-            return self._copy.run(chosen, seconds, options=["-x"]) != 0
+            return self._copy.run(chosen, seconds, options=["-x", f"--timeout={longest}"]) != 0
 
 
 def try_module(tests: Tests, source: str, module: str, seed: int, sample: int) -> tuple[int, list[Mutant]]:

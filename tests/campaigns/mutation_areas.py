@@ -40,7 +40,12 @@ _OF_LOOP = ("autotuner", "gradient_norm", "own_models", "recipe_resuming", "resu
 AREAS = {
     "store": Area((f"{_ENGINE}/run",), (f"{_TESTS}/run",)),
     "export": Area((f"{_ENGINE}/export",), (f"{_TESTS}/export", "tests/tui/cli/test_export.py")),
-    "recording": Area((f"{_ENGINE}/recording",), (f"{_TESTS}/recording",), _TENSORFLOW, in_graphs=True),
+    "recording": Area(
+        (f"{_ENGINE}/recording",),
+        (f"{_TESTS}/recording", f"{_TESTS}/scripts/test_parts.py", f"{_TESTS}/scripts/test_stopping_a_part.py"),
+        _TENSORFLOW,
+        in_graphs=True,
+    ),
     "continuing": Area(
         (f"{_TRAINING}/checkpoints", f"{_TRAINING}/commands", f"{_TRAINING}/progress"),
         (

@@ -9,6 +9,8 @@ import pytest
 from accel_engine import RunRecorder
 from accel_engine.recording.every_fit import added_recorder
 from accel_engine.recording.every_fit.added_recorder import recorder_added
+from accel_engine.recording.fit_session import FitSession
+from accel_engine.run import Status, list_runs
 
 from .conftest import examples, tiny
 
@@ -46,6 +48,8 @@ def test_a_callback_list_of_the_users_own_gets_one_recorder_that_knows_the_model
     assert found is given
     assert recorder.model is model
     assert recorder.params["epochs"] == 3
+    (other,) = callbacks_of([1], callbacks=keras.callbacks.CallbackList([], model=model)).callbacks[-1:]
+    assert other.params["epochs"] == 1  # as Keras' fit has
 
 
 def test_a_fit_with_a_callback_list_is_recorded(home: Any) -> None:
@@ -72,4 +76,19 @@ def test_a_fault_leaves_the_users_arguments(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(added_recorder, "_with_recorder", fail)
     arguments = ((None, [1]), {})
 
-    assert recorder_added(SIGNATURE, arguments) is arguments
+    with pytest.warns(RuntimeWarning, match="this fit is not recorded: LookupError: a fault"):
+        assert recorder_added(SIGNATURE, arguments) is arguments
+
+
+def test_a_fit_whose_recording_fails_is_over_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise LookupError("a fault")
+
+    monkeypatch.setattr(FitSession, "begin_epoch", fail)
+    x, y = examples()
+    args, kwargs = recorder_added(SIGNATURE, ((tiny(), x, y), {"verbose": 0}))
+    with pytest.warns(RuntimeWarning, match="this fit is not recorded any more: LookupError: a fault"):
+        keras.Model.fit(*args, **kwargs)
+
+    (summary,) = list_runs()
+    assert summary.status is Status.FAILED

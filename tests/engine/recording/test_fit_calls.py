@@ -259,3 +259,20 @@ def test_fit_has_its_signature_and_is_replaced_once() -> None:
 
     assert keras.Model.fit is before
     assert np.isfinite(tiny().fit(*examples(), verbose=0).history["loss"]).all()
+
+
+def test_a_call_is_the_current_one_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def fit() -> None:
+        call = fit_calls.current()
+        assert call
+        seen.append((call, call.running))
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    monkeypatch.setattr(fit_calls, "_prepare", None)
+    fit_calls.observe()
+    keras.Model.fit()
+
+    ((call, was_running),) = seen
+    assert (was_running, call.running, fit_calls.current()) == (True, False, None)

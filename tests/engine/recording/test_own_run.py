@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from unittest.mock import Mock
 
+import psutil
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import Warned
 from accel_engine.plan import Plan
 from accel_engine.recording import own_run
+from accel_engine.recording.destination import OwnRun
 from accel_engine.recording.own_run import OwnRunWriter, OwnSampler
 from accel_engine.run import RunReader, create
 from accel_engine.run.run_paths import LOCK, LOG
@@ -160,3 +162,14 @@ def test_an_opening_does_not_wait_for_ever_for_a_write_that_hangs(
         closed_writer.wait_if_closed()
 
         assert closed_writer._lock.locked()
+
+
+def test_a_run_that_cannot_begin_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = create(Plan())
+    monkeypatch.setattr(OwnRunWriter, "begin", Mock(side_effect=RunError("another process writes it")))
+
+    with pytest.raises(RunError) as caught:  # which keeps the writer alive
+        OwnRun(lambda: directory).open(started())
+
+    assert not [file for file in psutil.Process().open_files() if file.path.startswith(str(directory))]
+    assert caught.match("another process writes it")

@@ -443,3 +443,19 @@ def test_a_fit_that_cannot_reach_the_supervisor_of_its_run_says_so(monkeypatch: 
 
     with pytest.warns(RuntimeWarning, match="this fit is not recorded: the supervisor of the run does not answer"):
         train(tiny(), _FitRecorder())
+
+
+def test_a_loop_that_calls_callbacks_itself_is_recorded_as_one_epoch() -> None:
+    recorder = RunRecorder()
+    recorder.set_model(tiny())
+    recorder.on_train_begin()
+    recorder.on_epoch_begin(0)
+    recorder.on_train_batch_begin(0)
+    recorder.on_train_batch_end(0, {"loss": 0.5})
+    recorder.on_epoch_end(0, {"loss": 0.5})
+    recorder.on_train_end()
+
+    read = Read(recorder.directory)
+    assert read.info.status is Status.FINISHED
+    assert read.info.plan_values["epochs"] == 1
+    assert [event.metrics for event in read.all(EpochEnded)] == [{"loss": 0.5}]

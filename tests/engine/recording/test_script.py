@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from accel_engine import run
-from accel_engine.events import RunEnded
+from accel_engine.events import Outcome, RunEnded
+from accel_engine.recording.script import outcome_at_exit
 from accel_engine.run import Status
 
 from .conftest import Read
@@ -72,3 +73,23 @@ def test_the_run_of_a_script_that_is_killed_is_lost(script: Path, wait_until: Ca
     process.wait()
 
     assert run.list_runs()[0].status is Status.LOST
+
+
+def test_the_outcome_at_exit_is_that_of_an_exception_that_nobody_has_handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ValueError("oh no")
+    assert outcome_at_exit(None) == (Outcome.FINISHED, "")
+    monkeypatch.setattr(sys, "last_value", error, raising=False)
+    assert outcome_at_exit(None) == (Outcome.FAILED, "ValueError: oh no")
+    assert outcome_at_exit(error) == (Outcome.FINISHED, "")
+    monkeypatch.setattr(sys, "last_value", "no exception")
+    assert outcome_at_exit(None) == (Outcome.FINISHED, "")
+
+
+@pytest.mark.parametrize("session", ["python", "IPython"])
+def test_no_exception_ends_an_interactive_session(monkeypatch: pytest.MonkeyPatch, session: str) -> None:
+    monkeypatch.setattr(sys, "last_value", ValueError("oh no"), raising=False)
+    if session == "IPython":
+        monkeypatch.setitem(sys.modules, session, sys)
+    else:
+        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    assert outcome_at_exit(None) == (Outcome.FINISHED, "")

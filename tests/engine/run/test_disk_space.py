@@ -71,3 +71,12 @@ def test_a_real_disk(tmp_path: Path) -> None:
         assert 2 << 20 < free <= 3 << 20
         assert shortage(disk, free) == ""
         assert shortage(disk, 4 << 20).startswith("the run takes about 4.0 MiB on the disk")
+
+
+def test_a_disk_of_unknown_size_is_taken_as_large_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(disk_space.shutil, "disk_usage", fail)
+    assert free_bytes(tmp_path) is None
+    assert shortage(tmp_path, 1 << 60) == ""

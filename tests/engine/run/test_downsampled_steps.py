@@ -269,8 +269,9 @@ def test_opening_reads_the_latest_chunks_and_what_is_before_them_in_buckets(
         assert update.step_range.stop_step == update.chunks[0].first_step
         recorder.check(update.step_range)
         assert together(update.chunks) == recorder.steps["loss"][update.chunks[0].first_step :]
-        recorder.record(1_000, most=50)
+        recorder.record(3_000, most=50)
         update = reader.poll()
+        assert len(update.chunks) > RECENT_CHUNKS
         assert update.step_range is None
         assert together(update.chunks) == recorder.steps["loss"][steps:]
         recorder.record(100_000, most=500)

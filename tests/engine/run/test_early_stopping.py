@@ -57,6 +57,16 @@ def test_it_stops_where_keras_does(seed: int, two_cpus: None) -> None:
     assert stopped_at(values, min_delta=delta, patience=patience) == expected
 
 
+def test_values_that_are_no_numbers_are_waited_for_like_others() -> None:
+    assert stopped_at([float("nan")] * 3, patience=2) == 1
+
+
+def test_a_greater_value_is_better_by_more_than_the_smallest_change() -> None:
+    stopping = EarlyStopping("validation_loss", lower=False, min_delta=0.125)
+    values = [0.5, 0.625, 0.75, 0.75]
+    assert [stopping.observe(validated(step, value)) for step, value in enumerate(values)] == [True, False, True, False]
+
+
 def test_the_best_value_is_said_in_the_digits_of_the_charts() -> None:
     stopping = follow()
     for step, value in enumerate((1.0, 2.0, 3.0), 1000):

@@ -11,7 +11,7 @@ from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs, listing
 from accel_engine.run.annotations import rename
-from accel_engine.run.connection import DATABASE
+from accel_engine.run.connection import DATABASE, connect
 from recorded_run import execute, started
 
 
@@ -53,6 +53,12 @@ def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
     assert list_runs()[0].metrics == {"loss": 1.5}
     writer.write_event(EpochEnded(time=3.0, epoch=1, step=5, metrics={"loss": 4.0}, seconds=1.0))
     assert list_runs()[0].metrics == {"loss": 4.0}
+
+
+def test_the_seconds_of_an_engine_are_those_that_it_has_measured(writer: RunWriter) -> None:
+    writer.write_event(started(time=1.0))
+    writer.write_event(RunEnded(time=99.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=5.0))
+    assert list_runs()[0].seconds == 5.0
 
 
 def test_summary_tells_steps_time_and_latest_metrics(directory: Path, writer: RunWriter) -> None:
@@ -116,9 +122,9 @@ def test_a_run_without_a_table_says_so_and_hides_no_other(three: tuple[Path, Pat
 
 def test_file_that_is_no_database_says_so(three: tuple[Path, Path, Path]) -> None:
     (three[0] / DATABASE).write_bytes(b"no database " * 100)
-    problems = [run.problem for run in list_runs() if run.directory == three[0]]
-    assert problems
-    assert "cannot be read" in problems[0]
+    (summary,) = [run for run in list_runs() if run.directory == three[0]]
+    assert "cannot be read" in summary.problem
+    assert summary == RunSummary(three[0].name, three[0], None, 0, epochs=0.0, damaged=0, problem=summary.problem)
 
 
 def test_newer_run_is_listed_with_what_to_do(three: tuple[Path, Path, Path]) -> None:
@@ -215,6 +221,13 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
     assert runs.runs[-1].info.name == "changed"  # type: ignore[union-attr]
     assert runs.refresh()
     assert read[4:] == [three[0]], "it was written only a moment ago"
+    aged(three[0])
+    with closing(connect(three[0])) as database:
+        database.set_meta(name="changed again")
+        os.utime(three[0] / DATABASE, (1000.0, 1000.0))
+        assert runs.refresh()
+        assert runs.refresh()
+    assert len(read) == 7, "its log was written only a moment ago"
 
 
 def test_a_live_run_is_read_at_every_look(directory: Path, writer: RunWriter) -> None:

@@ -56,10 +56,11 @@ def test_what_is_missing_is_counted_where_it_is_missing(tmp_path: Path, monkeypa
     log.write(b"another\n")
     monkeypatch.setattr(os, "write", write)
     log.write(b"after\n")
+    log.write(b"more\n")
     os.close(descriptor)
 
     missing = "accel-tui: 15 bytes of output are missing here: the log could not be written"
-    assert path.read_text() == f"before\nlos\n{missing}\nafter\n"
+    assert path.read_text() == f"before\nlos\n{missing}\nafter\nmore\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="only Linux opens a file again by its descriptor")
@@ -88,3 +89,24 @@ def test_a_log_goes_on_in_another_directory(tmp_path: Path, lost: str) -> None:
     else:
         assert (other / LOG).read_text() == "before\nafter\n"
         assert (other / LOG).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="only Linux opens a file again by its descriptor")
+@pytest.mark.parametrize("errors", ["", "in another file"])
+def test_what_a_process_prints_follows_its_run(tmp_path: Path, errors: str) -> None:
+    former, other = tmp_path / "former", tmp_path / "other"
+    former.mkdir()
+    other.mkdir()
+    program = f"""
+import os
+from pathlib import Path
+from accel_engine.run.log_file import follow_run
+follow_run(Path({str(former)!r}), Path({str(other)!r}))
+os.write(1, b"printed ")
+os.write(2, b"an error")
+"""
+    with (former / LOG).open("ab") as log, (tmp_path / "errors").open("ab") as separate:
+        subprocess.run([sys.executable, "-c", program], stdout=log, stderr=separate if errors else log, check=True)
+
+    assert (other / LOG).read_text() == ("printed " if errors else "printed an error")
+    assert (tmp_path / "errors").read_text() == ("an error" if errors else "")

@@ -138,6 +138,8 @@ def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
     with pytest.raises(PlanError, match="start a new run") as caught:
         check_changes(before.to_mapping(), changed)
     assert caught.value.field == field
+    changeable = str(caught.value).partition("; start a new run, or change only --")[2].split(", --")
+    assert {name.replace("-", "_") for name in changeable} == CHANGEABLE
 
 
 def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:

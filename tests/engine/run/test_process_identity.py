@@ -65,6 +65,17 @@ def test_a_system_without_proc_is_asked_by_psutil(monkeypatch: pytest.MonkeyPatc
     assert (identity.started, identity.alive) == (own, True)
 
 
+def test_a_system_without_namespaces_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(process_identity.Path, "read_text", fail)
+    monkeypatch.setattr(process_identity.os, "readlink", fail)
+    identity = ProcessIdentity.of(os.getpid())
+    assert (identity.machine, identity.namespace) == (os.uname().nodename, "")
+    assert identity.visible
+
+
 def test_the_boot_is_the_same_for_all() -> None:
     program = """
 from accel_engine.clock import boot_seconds

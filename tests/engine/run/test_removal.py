@@ -41,6 +41,15 @@ def test_what_goes_with_a_run_is_told_and_then_all_of_it_goes(ended: Path, write
     assert [run.directory for run in list_runs()] == [other]
 
 
+def test_the_database_is_deleted_last(ended: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.close()
+    fill(ended)
+    monkeypatch.setattr(removal, "_remove_directory", lambda _: None)
+    remove(ended)
+    assert {path.name.partition("-")[0] for path in ended.iterdir()} == {DATABASE}
+    assert [run.directory for run in list_runs()] == [ended]
+
+
 def test_a_live_run_is_not_deleted(directory: Path, writer: RunWriter) -> None:
     writer.begin()
     for act in (contents, remove):

@@ -39,6 +39,12 @@ def test_a_wide_gap_is_not_filled_and_gives_no_speed() -> None:
     assert chunks[2].started == 100.0 + far
 
 
+def test_the_widest_gap_that_is_filled() -> None:
+    (chunk,) = chunks_of(rows(0, 1 + MAX_GAP), next_step=0, started=99.0)
+
+    assert len(chunk.series["loss"]) == MAX_GAP + 2
+
+
 def test_no_rows_are_no_chunks() -> None:
     chunks: list[StepChunk] = list(chunks_of([], next_step=0, started=0.0))
 

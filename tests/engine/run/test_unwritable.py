@@ -13,7 +13,7 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Event, Warned
 from accel_engine.run import RunReader
 from accel_engine.run.annotations import set_note
-from accel_engine.run.connection import DATABASE, reading
+from accel_engine.run.connection import DATABASE, connect, reading
 from accel_engine.run.removal import contents
 
 WARNING = "INSERT INTO main.event (time, kind, body) VALUES (1.8e9, 'warned', '{\"message\": \"new\"}')"
@@ -55,6 +55,13 @@ def test_a_run_that_nobody_writes_is_read_as_it_is(run: Path) -> None:
         assert not (run / f"{DATABASE}-shm").exists()
 
 
+def test_a_reader_of_a_run_that_can_be_written_leaves_no_files(run: Path) -> None:
+    files = set(os.listdir(run))
+    with closing(connect(run, read_only=True)) as reader:
+        assert reader.count("event")
+    assert set(os.listdir(run)) == files
+
+
 def test_a_run_that_is_being_written_is_followed(run: Path) -> None:
     with closing(sqlite3.connect(run / DATABASE, isolation_level=None)) as writer:
         writer.execute(WARNING)
@@ -79,7 +86,7 @@ def test_a_log_without_its_index_is_read_in_a_copy(run: Path) -> None:
 def test_what_changes_while_it_is_read_is_an_error_and_then_read_anew(run: Path) -> None:
     """A connection that takes the file as unchanging never returns what is no longer true."""
     again = "was written while it was read: try again"
-    with unwritable(run), closing(RunReader(run)) as reader, ExitStack() as stack:
+    with unwritable(run), closing(RunReader(run, max_events=2)) as reader, ExitStack() as stack:
         events = reader.events()
         next(events)
         stack.enter_context(reading(run))
@@ -88,11 +95,17 @@ def test_what_changes_while_it_is_read_is_an_error_and_then_read_anew(run: Path)
         (run / DATABASE).chmod(0o600)
         with (run / DATABASE).open("ab") as file:
             file.write(bytes(4096))
+        (run / DATABASE).chmod(0o444)
+        if os.getresuid()[2] == 0:
+            os.setresuid(65534, 65534, 0)
         with pytest.raises(DatabaseError, match=again):
             stack.close()
         with pytest.raises(DatabaseError, match=again):
             list(events)
-        assert reader.poll().events
+        first, second = reader.poll().events, reader.poll().events
+        assert first
+        assert second
+        assert first != second
 
 
 def test_writing_it_is_an_error_in_words(run: Path) -> None:

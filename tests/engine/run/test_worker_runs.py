@@ -11,7 +11,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, find, list_runs
-from accel_engine.run.creation import create_worker
+from accel_engine.run.creation import create_recorded, create_worker
 from accel_engine.run.worker_runs import link, path_of, run_to_continue, worker_runs_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from recorded_run import started
@@ -108,3 +108,9 @@ def test_a_worker_that_names_the_chief_s_run_goes_on_with_its_own_part(chief: Pa
     link(part, chief.name, socket.gethostname(), 1)
     assert run_to_continue(chief, environment(1)) == part
     assert run_to_continue(chief, environment(0)) == chief
+
+
+def test_the_run_of_a_script_is_continued_by_the_script() -> None:
+    recorded = create_recorded({"name": "x", "model": "", "data": ""}, "python train.py")
+    with pytest.raises(RunError, match=r"only the script can continue it: run python train\.py"):
+        run_to_continue(recorded, {})

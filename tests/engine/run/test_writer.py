@@ -17,12 +17,14 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
+from accel_engine.run import RunReader, RunWriter, Status, create, diagnostics, list_runs, request, runs_directory
 from accel_engine.run.commands import Command, read_answer, withdraw
 from accel_engine.run.connection import DATABASE, connect
 from accel_engine.run.creation import assign_process, create_recorded, reopen
+from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.run.run_paths import LOG
 from accel_engine.run.update import Update
+from accel_engine.run.whole_rows import MAX_STEP
 from recorded_run import execute, started
 
 
@@ -56,6 +58,27 @@ def test_id_says_what_is_trained_and_starts_with_a_letter() -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]{3}", create(Plan(name="???")).name)
 
 
+def test_no_id_looks_like_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.choice", lambda characters: characters[-1])
+    assert create(Plan()).name[0].isalpha()
+
+
+@pytest.mark.parametrize("launched", [False, True])
+def test_the_log_of_a_recorded_run_says_where_the_output_is(launched: bool) -> None:
+    directory = create_recorded({"name": "x", "model": "", "data": ""}, "train.py", launched=launched)
+    where = "the script's output is in the terminal where it was started: train.py\n"
+    assert (directory / LOG).read_text() == ("" if launched else where)
+
+
+def test_a_log_that_cannot_be_written_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(RunError, match=r"cannot write the log of run .*: No space left on device"):
+        create_recorded({"name": "x", "model": "", "data": ""}, "train.py")
+
+
 def test_ids_differ_in_their_first_four_characters() -> None:
     directories = [create(Plan()) for _ in range(20)]
     assert len({path.name[:4] for path in directories}) == 20
@@ -80,7 +103,7 @@ def test_a_run_is_listed_only_once_it_is_complete(home: Path) -> None:
 
 def test_place_that_cannot_be_made_is_told_with_what_to_do(home: Path) -> None:
     home.write_text("a file where the directory should be")
-    with pytest.raises(RunError, match="ACCEL_TUI_HOME") as caught:
+    with pytest.raises(RunError, match=r"cannot create the run directory .* ACCEL_TUI_HOME") as caught:
         create(Plan())
     assert str(runs_directory()) in str(caught.value)
 
@@ -384,7 +407,7 @@ def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> 
 
 @pytest.mark.parametrize(
     ("first_step", "started", "ended"),
-    [(5_000_000_000, 1.0, 2.0), (-1, 1.0, 2.0), (0, -1.0, 2.0), (0, 1.0, 1e12), (0, math.nan, 2.0)],
+    [(MAX_STEP - 1, 1.0, 2.0), (-1, 1.0, 2.0), (0, -1.0, 2.0), (0, 1.0, 1e12), (0, math.nan, 2.0)],
 )
 def test_what_no_reader_would_take_is_not_written(
     writer: RunWriter, reader: RunReader, first_step: int, started: float, ended: float
@@ -399,6 +422,29 @@ def test_what_no_reader_would_take_is_not_written(
     assert reader.find_damaged() == 0
 
 
+def test_the_longest_chunk_is_written_and_a_longer_one_is_not(
+    writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel_engine.run.writer.MAX_CHUNK", 4)
+    writer.write_chunk(0, 1.0, 2.0, {"loss": np.ones(4)})
+    with pytest.raises(RunError, match="a chunk has 1 to 4 steps"):
+        writer.write_chunk(4, 1.0, 2.0, {"loss": np.ones(5)})
+    assert [chunk.count for chunk in reader.poll().chunks] == [4]
+
+
 def test_the_last_steps_that_a_run_can_have_are_read_again(writer: RunWriter, reader: RunReader) -> None:
     writer.write_chunk((1 << 32) - 2 - (1 << 10), 1.0, 2.0, {"loss": [1.0, 2.0]})
     assert [chunk.first_step for chunk in reader.poll().chunks] == [(1 << 32) - 2 - (1 << 10)]
+
+
+def test_reports_of_an_ended_run_of_an_older_program_get_their_table(directory: Path, writer: RunWriter) -> None:
+    execute(directory, "DROP TABLE main.inside")
+    layers = LayerTable((Layer("dense", "Dense", 0, (None, 3), 6, 6, 1.0),), reason="why not")
+
+    writer.write_diagnostics(layers, 1)
+
+    assert diagnostics.read(directory).layers == layers
+
+
+def test_an_engine_waits_a_minute_for_others_who_write(writer: RunWriter) -> None:
+    assert writer._database.execute("PRAGMA busy_timeout").fetchone() == (60_000,)

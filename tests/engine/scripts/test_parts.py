@@ -12,7 +12,16 @@ import pytest
 
 from accel_engine import clock
 from accel_engine.errors import RunError
-from accel_engine.events import CommandAnswered, EpochEnded, Outcome, PartEnded, Phase, PhaseChanged, RunEnded
+from accel_engine.events import (
+    CommandAnswered,
+    EpochEnded,
+    Outcome,
+    PartEnded,
+    Phase,
+    PhaseChanged,
+    RunEnded,
+    Warned,
+)
 from accel_engine.recording import supervised
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.supervised import part as part_module
@@ -163,6 +172,16 @@ def test_a_script_that_closes_all_descriptors_is_recorded_on(
         os.close(descriptor)
 
 
+def test_what_a_broken_connection_did_not_take_is_sent_over_another(run: ScriptRun, server: PartServer) -> None:
+    part = begun()
+    assert part._connection
+    part._connection.shutdown(socket.SHUT_RDWR)
+    part.write_chunk(0, 1.0, 2.0, {"loss": [3.0]})
+    part.end(ended())
+
+    assert losses(run) == [3.0]
+
+
 @pytest.mark.parametrize(("lowest", "high"), [(200, True), (1 << 30, False)])
 def test_the_connection_has_a_high_descriptor_where_there_are_such(
     server: PartServer, monkeypatch: pytest.MonkeyPatch, lowest: int, high: bool
@@ -180,9 +199,12 @@ def test_problems_of_recorders_are_in_the_log_of_the_run(
     server: PartServer, reports: Reports, wait_until: Callable[..., None]
 ) -> None:
     warn("the disk is too slow")
-
     wait_until(lambda: reports, "the message")
-    assert reports == ["the disk is too slow"]
+    part = begun()
+    part.write_event(Warned(time=1.0, message="a value was skipped"))
+    part.end(ended())
+
+    assert reports == ["the disk is too slow", "a value was skipped"]
 
 
 def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(

@@ -136,8 +136,9 @@ def read(directory: Path) -> Diagnostics:
 
 def known_rows(database: Database) -> list[Row]:
     """Key, name, step, head and body of the rows of known names, in the order in which they count."""
-    # A run that programs of both forms have continued has both reports: the later one counts.
-    rows = sorted(database.inside(), key=lambda row: (row[1], row[0] == "validation"))
+    # A run that programs of both forms have continued has both reports: the later one counts, and of two of one step
+    # that of this form, whose name is the later one.
+    rows = sorted(database.inside(), key=lambda row: row[1])
     return [(row[0], *row) for row in rows if row[0] in _UNPACK]
 
 

@@ -28,8 +28,10 @@ from accel_engine.run.diagnostics import (
     SegmentationReport,
     SequenceReport,
     ValidationReport,
+    packing,
 )
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
+from recorded_run import execute
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
 ERRORS = np.array([0.5, np.nan])
@@ -227,6 +229,14 @@ def test_the_later_report_counts(directory: Path, writer: RunWriter, step: int, 
     assert len(found.outputs) == expected
 
 
+def test_a_row_that_no_engine_writes_is_counted(directory: Path, writer: RunWriter) -> None:
+    writer.write_diagnostics(REPORT, 7)
+    execute(directory, "UPDATE main.inside SET step = -1")
+    found = diagnostics.read(directory)
+    assert (found.validation, found.damaged) == (None, 1)
+    assert diagnostics.Diagnostics().damaged == 0
+
+
 @pytest.mark.parametrize("body", [b"", b"damaged" * 400])
 def test_a_damaged_report_is_left_out_and_counted(directory: Path, writer: RunWriter, body: bytes) -> None:
     head, _ = diagnostics.serialize(REPORT)
@@ -235,3 +245,13 @@ def test_a_damaged_report_is_left_out_and_counted(directory: Path, writer: RunWr
     found = diagnostics.read(directory)
     assert found.validation is None
     assert found.damaged == 1
+
+
+def test_arrays_as_large_as_they_may_be_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = diagnostics.serialize(ValidationReport((ClassificationReport(counts=np.eye(2, dtype=np.int64)),)))
+    head = json.loads(packed[0])
+    monkeypatch.setattr(packing, "MAX_BYTES", 32)
+    assert packing.unpack(head, packed[1]).outputs
+    monkeypatch.setattr(packing, "MAX_BYTES", 31)
+    with pytest.raises(ValueError, match="too large"):
+        packing.unpack(head, packed[1])

@@ -17,6 +17,13 @@ def test_values_are_counted_in_bins_of_one_width() -> None:
     assert (histogram.not_finite, histogram.note) == (0, "")
 
 
+def test_equal_values_are_in_bins_around_them() -> None:
+    histogram = histogram_of(np.full(3, 7.0), 10)
+    counts, edges = np.histogram(np.full(3, 7.0), 10)
+    np.testing.assert_array_equal(histogram.edges, edges)
+    np.testing.assert_array_equal(histogram.counts, counts)
+
+
 def test_values_that_are_not_finite_are_counted_apart() -> None:
     histogram = histogram_of([1.0, np.nan, 2.0, np.inf, -np.inf])
     assert histogram.counts.sum() == 2
