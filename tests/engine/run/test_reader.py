@@ -157,7 +157,6 @@ def test_damaged_event_is_left_out_and_counted(directory: Path, max_events: int 
         assert reader.find_damaged() == 1
 
 
-<<<<<<< HEAD
 def test_rows_that_could_not_be_searched_for_damage_are_searched_later(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +176,8 @@ def test_rows_that_could_not_be_searched_for_damage_are_searched_later(
             with pytest.raises(RunError, match="database is locked"):
                 reader.find_damaged()
         assert reader.find_damaged() == 1
-=======
+
+
 def test_steps_that_overlap_are_counted_as_damaged(writer: RunWriter, directory: Path) -> None:
     for first in (0, 2, 4):
         writer.write_chunk(first, 1.0, 2.0, {"loss": [1.0, 2.0]})
@@ -187,7 +187,6 @@ def test_steps_that_overlap_are_counted_as_damaged(writer: RunWriter, directory:
     with closing(connect(directory)) as database:
         database.find_damaged("event")
         assert database.count_damaged() == 0
->>>>>>> wt-store2
 
 
 def test_an_error_of_the_program_is_not_said_to_be_one_of_the_file(
