@@ -11,8 +11,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
-from accel_engine.run.place import reference
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
