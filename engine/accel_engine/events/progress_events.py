@@ -98,7 +98,7 @@ class PartStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartEnded(Event):
-    """A part of a script's run ended; the script goes on.
+    """A part of a script's run ended; the script continues.
 
     Attributes:
         part: Counted from 1.

@@ -105,7 +105,7 @@ class EngineSupervisor:
                 self._exit_for_lost_peers(self._peer_monitor)
             training.join(POLL_SECONDS)
         ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
-        outcome = self._write_end(self._explain_place(self._explain_lost_peers(ended)))
+        outcome = self._write_end(self._explain_lost_directory(self._explain_lost_peers(ended)))
         # TensorFlow's server never stops, and retries lost workers for long.
         if self._cluster and self._cluster.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
@@ -182,25 +182,25 @@ class EngineSupervisor:
             print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
             self._exit(1)
         if self._writer.directory != self._directory:
-            self._leave_place()
+            self._leave_directory()
 
-    def _leave_place(self) -> None:
+    def _leave_directory(self) -> None:
         """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one.
 
         No user asked for this stop, so that it waits for a full disk.
         """
         former, self._directory = self._directory, self._writer.directory
         log_file.follow_run(former, self._directory)
-        self._wait_in_thread(partial(self._warn, self._writer.displaced), self._forward_commands)
+        self._wait_in_thread(partial(self._warn, self._writer.directory_loss), self._forward_commands)
         self._mailbox.post(Command(0, clock.now(), "accel-tui", "stop"))
 
-    def _explain_place(self, ended: RunEnded) -> RunEnded:
+    def _explain_lost_directory(self, ended: RunEnded) -> RunEnded:
         """Say why training was stopped, if the run was deleted, moved or replaced."""
-        if not self._writer.displaced or ended.outcome is not Outcome.STOPPED:
+        if not self._writer.directory_loss or ended.outcome is not Outcome.STOPPED:
             return ended
         directory = self._writer.directory
         hint = f"continue it: accel-tui continue {reference(directory)}" if latest_checkpoint(directory) else ""
-        return replace(ended, outcome=Outcome.FAILED, reason=self._writer.displaced, hint=hint)
+        return replace(ended, outcome=Outcome.FAILED, reason=self._writer.directory_loss, hint=hint)
 
     def _train(self) -> None:
         try:

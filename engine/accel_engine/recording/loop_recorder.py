@@ -173,7 +173,7 @@ class Recorder:
                 session.warn(message)
         elif not self._has_warned:
             self._has_warned = True
-            warn(f"not recorded, the script goes on: {message}")
+            warn(f"not recorded, the script continues: {message}")
 
     def _end(self, error: BaseException | None) -> None:
         session = self._session

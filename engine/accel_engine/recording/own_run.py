@@ -22,7 +22,7 @@ from accel_engine.recording.error_guard import warn
 from accel_engine.recording.open_files import OpenFiles
 from accel_engine.run.connection import DATABASE
 from accel_engine.run.log_file import note
-from accel_engine.run.place import recorded_on
+from accel_engine.run.lost_directory import recorded_on
 from accel_engine.run.run_paths import LOCK
 from accel_engine.run.writer import RunWriter
 
@@ -65,11 +65,11 @@ class OwnRunWriter(RunWriter):
         super().write_event(event)
 
     def heartbeat(self) -> None:
-        """Write the heartbeat; says so if the run goes on in another directory."""
+        """Write the heartbeat; says so if the run continues in another directory."""
         super().heartbeat()
         if self.directory != self._reported:
             former, self._reported = self._reported, self.directory
-            message = f"run {former.name}: {self.displaced}; {recorded_on(self.directory)}"
+            message = f"run {former.name}: {self.directory_loss}; {recorded_on(self.directory)}"
             self.write_event(Warned(time=clock.now(), message=message))
             warn(message)
 

@@ -103,7 +103,7 @@ class WriterLock:
                 fcntl.fcntl(self._descriptor, _SET, flag)
 
     @property
-    def is_in_place(self) -> bool:
+    def is_current(self) -> bool:
         """Whether its file is still the one in the run's directory."""
         try:
             file = os.stat(self.directory / LOCK)

@@ -18,8 +18,8 @@ from accel_engine.run import lock
 from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.database import Database
 from accel_engine.run.disk_problem import DiskProblem, read_waiting
+from accel_engine.run.lost_directory import is_current
 from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
-from accel_engine.run.place import is_in_place
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOCK
 from accel_engine.stored_values import parse_object
@@ -69,7 +69,8 @@ class RunInfo:
         launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
         waiting: Why its live engine waits for the disk; ``None`` if it does not.
-        is_displaced: Whether its directory was deleted, moved or replaced since it was opened: no command finds it.
+        is_directory_lost: Whether its directory was deleted, moved or replaced since it was opened: no command finds
+            it.
         is_end_damaged: Whether it is lost only because the record of its end is damaged.
     """
 
@@ -87,7 +88,7 @@ class RunInfo:
     launched: bool = False
     clock_offset: float | None = None
     waiting: DiskProblem | None = None
-    is_displaced: bool = False
+    is_directory_lost: bool = False
     is_end_damaged: bool = False
 
     @property
@@ -117,8 +118,8 @@ def read_info(database: Database) -> RunInfo:
     directory, meta = database.directory, read_meta(database)
     script, source, plan = meta.get("script", ""), meta.get("source"), meta.get("plan")
     has_engine = not script and source is None
-    is_displaced = not is_in_place(database)
-    status = _status(database, meta, is_displaced=is_displaced)
+    is_directory_lost = not is_current(database)
+    status = _status(database, meta, is_directory_lost=is_directory_lost)
     return RunInfo(
         id=directory.name,
         directory=directory,
@@ -133,8 +134,8 @@ def read_info(database: Database) -> RunInfo:
         source=source,
         launched=meta.get("launched", False),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
-        waiting=read_waiting(directory) if status.live and not is_displaced else None,
-        is_displaced=is_displaced,
+        waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
+        is_directory_lost=is_directory_lost,
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
     )
 
@@ -147,14 +148,14 @@ def _plan_of(text: str) -> Plan | None:
     return None
 
 
-def _status(database: Database, meta: Mapping[str, Any], *, is_displaced: bool) -> Status:
+def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: bool) -> Status:
     """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, pending) else Status.LOST
     # Read before the events: an engine that exits in between has written its last event by then.
     has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
     is_here = meta.get("machine") == machine_id()
-    if is_here and (is_displaced or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
+    if is_here and (is_directory_lost or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
         process = ProcessIdentity.parse(meta.get("process"))
         has_writer = has_writer or (process is not None and process.alive)
     rows = database.latest_events(*(kind.kind() for kind in (RunStarted, PhaseChanged, RunEnded)))

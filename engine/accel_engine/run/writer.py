@@ -16,7 +16,7 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
-from accel_engine.run import place
+from accel_engine.run import lost_directory
 from accel_engine.run.commands import Command
 from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
 from accel_engine.run.disk_problem import DiskProblem
@@ -60,7 +60,7 @@ class RunWriter:
     Attributes:
         directory: The run's directory; another one after the run was moved, or deleted and saved.
         disk: Tells whether writes wait, and can end that.
-        displaced: What happened to the directory that the run had before; empty if nothing did.
+        directory_loss: What happened to the directory that the run had before; empty if nothing did.
 
     Raises:
         RunError: There is no run, or it cannot be written. All methods raise it, too.
@@ -68,7 +68,7 @@ class RunWriter:
 
     def __init__(self, directory: Path, *, waits: bool = False) -> None:
         self.directory = directory
-        self.displaced = ""
+        self.directory_loss = ""
         self.disk = DiskWait(directory, self.show_problem)
         self._waits = waits
         self._problem: DiskProblem | None = None
@@ -299,13 +299,13 @@ class RunWriter:
             RunError: Another process has taken over the run, e.g. after its lock file was deleted, or it is deleted and
                 cannot be saved. Nothing more can be written.
         """
-        self.keep_place()  # first: SQLite does not write a deleted file that has no WAL
+        self.follow_directory()  # first: SQLite does not write a deleted file that has no WAL
         with self._writing():
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")
 
-    def keep_place(self) -> None:
+    def follow_directory(self) -> None:
         """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.
 
         Raises:
@@ -314,13 +314,13 @@ class RunWriter:
         with self._writing():
             if self._writer_lock is None:
                 return
-            if not (place.is_in_place(self._database) or place.has_same_heartbeat(self._database)):
+            if not (lost_directory.is_current(self._database) or lost_directory.has_same_heartbeat(self._database)):
                 with self._changing_files():
-                    self._change_place(self._writer_lock)
+                    self._change_directory(self._writer_lock)
             elif self._overwrite_check.is_overwritten(self._database):
                 with self._changing_files():
-                    self._change_place(self._writer_lock, overwritten=True)
-            elif not self._writer_lock.is_in_place:
+                    self._change_directory(self._writer_lock, overwritten=True)
+            elif not self._writer_lock.is_current:
                 with (
                     self._changing_files(),
                     suppress(BlockingIOError, RunError),
@@ -336,9 +336,11 @@ class RunWriter:
         """Wraps whatever replaces the files that this process has open."""
         yield
 
-    def _change_place(self, lock: WriterLock, *, overwritten: bool = False) -> None:
+    def _change_directory(self, lock: WriterLock, *, overwritten: bool = False) -> None:
         try:
-            self.displaced, database = place.find_another(self._database, lock.path, overwritten=overwritten)
+            self.directory_loss, database = lost_directory.find_another_directory(
+                self._database, lock.path, overwritten=overwritten
+            )
         except RunError:
             self._close()
             raise
@@ -411,7 +413,7 @@ class RunWriter:
         try:
             return self.disk.repeat(write, on_success) if self._waits else write()
         except Exception:
-            self.keep_place()
+            self.follow_directory()
             if self.directory == directory:
                 raise
         return self._repeat(write, on_success)

@@ -114,7 +114,7 @@ class OutputCopier:
             self._selector.unregister(self._attached)
 
     def _close(self, source: str) -> None:
-        """Close a stream: a script that goes on writing to a pipe gets an error."""
+        """Close a stream: a script that keeps writing to a pipe gets an error."""
         descriptor = self._open.pop(source)
         self._selector.unregister(descriptor)
         os.close(descriptor)

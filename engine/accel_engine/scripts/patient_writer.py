@@ -90,7 +90,7 @@ class PatientWriter:
         with self._changed:
             if not self._is_broken:
                 self._is_broken = True
-                self._report(f"{error}: nothing more is recorded; the script goes on")
+                self._report(f"{error}: nothing more is recorded; the script continues")
             self._changed.notify_all()
 
     def _execute(self) -> None:
@@ -113,7 +113,7 @@ class PatientWriter:
                 write.write()
             except DatabaseError as error:
                 if not waits:
-                    self._report(f"{error}: waiting to write the run; the script goes on")
+                    self._report(f"{error}: waiting to write the run; the script continues")
                     self._show(error)
                 waits = True
                 if self._is_finishing and time.monotonic() > self._give_up_at:

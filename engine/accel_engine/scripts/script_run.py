@@ -31,7 +31,7 @@ from accel_engine.run import media
 from accel_engine.run.commands import Command
 from accel_engine.run.disk_problem import disk_problem
 from accel_engine.run.ending import end
-from accel_engine.run.place import recorded_on
+from accel_engine.run.lost_directory import recorded_on
 from accel_engine.run.reader import RunReader
 from accel_engine.run.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
@@ -170,7 +170,7 @@ class ScriptRun:
         """Write the heartbeat; notices that another process has taken over the run.
 
         Returns:
-            What happened to the run's directory, if the run goes on in another one from now on; else empty.
+            What happened to the run's directory, if the run continues in another one from now on; else empty.
         """
         try:
             self._writer.heartbeat()
@@ -181,7 +181,7 @@ class ScriptRun:
         if self._writer.directory == self.directory:
             return ""
         self.directory = self._writer.directory
-        return f"{self._writer.displaced}; {recorded_on(self.directory)}"
+        return f"{self._writer.directory_loss}; {recorded_on(self.directory)}"
 
     def commands(self) -> list[Command]:
         """Return the commands without an answer; none while they cannot be read."""

@@ -466,7 +466,7 @@ def test_a_recorder_without_a_run_warns_once_and_does_nothing(home: Path) -> Non
             run.show()
 
     (warning,) = caught
-    assert "not recorded, the script goes on: cannot create the run directory" in str(warning.message)
+    assert "not recorded, the script continues: cannot create the run directory" in str(warning.message)
 
 
 def test_a_recorder_that_cannot_be_made_records_nothing(recwarn: pytest.WarningsRecorder) -> None:
@@ -490,7 +490,7 @@ def test_a_full_disk_leaves_the_loop_as_it_is(monkeypatch: pytest.MonkeyPatch, w
             wait_until(lambda: not run._session.writing, "the failure")  # type: ignore[union-attr]
             run.log(1, loss=1.0)
 
-    assert [str(each.message) for each in caught] == ["not recorded, the script goes on: database or disk is full"]
+    assert [str(each.message) for each in caught] == ["not recorded, the script continues: database or disk is full"]
     assert ended(run).reason == "recording failed, training continued: database or disk is full"
     assert run.directory
     assert "database or disk is full" in (run.directory / "log.txt").read_text()
@@ -542,7 +542,7 @@ def test_after_its_end_it_records_nothing_and_says_so_once() -> None:
         run.log(1, loss=1.0)
         run.log(2, loss=1.0)
 
-    assert [str(each.message) for each in caught] == ["not recorded, the script goes on: the recorder is closed"]
+    assert [str(each.message) for each in caught] == ["not recorded, the script continues: the recorder is closed"]
     assert len(Read(run.directory).series("loss")) == 1
 
 

@@ -282,7 +282,7 @@ def test_a_full_disk_leaves_the_results_as_they_are(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == sum(range(3000))
-    assert "not recorded, the script goes on: " in done.stderr
+    assert "not recorded, the script continues: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

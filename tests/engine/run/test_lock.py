@@ -217,14 +217,14 @@ def test_where_the_file_of_a_lock_is_now(tmp_path: Path, monkeypatch: pytest.Mon
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     with WriterLock(before) as held:
-        assert (held.path, held.is_in_place) == (before / LOCK, True)
+        assert (held.path, held.is_current) == (before / LOCK, True)
         before.rename(after)
-        assert (held.path, held.is_in_place) == (after / LOCK, False)
+        assert (held.path, held.is_current) == (after / LOCK, False)
         held.directory = after
-        assert held.is_in_place
+        assert held.is_current
         (after / LOCK).unlink()
         (after / LOCK).touch()
-        assert (held.path, held.is_in_place) == (None, False)
+        assert (held.path, held.is_current) == (None, False)
     assert held.path is None
 
 
@@ -234,7 +234,7 @@ def test_a_network_that_does_not_answer_moves_no_lock(tmp_path: Path, monkeypatc
 
     with WriterLock(tmp_path) as held:
         monkeypatch.setattr("accel_engine.run.lock.os.stat", fail)
-        assert held.is_in_place
+        assert held.is_current
         monkeypatch.undo()
 
 

@@ -55,7 +55,7 @@ def test_what_does_not_fit_in_memory_is_counted(
 
     assert disk.written == [0, 2, 3]
     assert reports == [
-        "disk full: waiting to write the run; the script goes on",
+        "disk full: waiting to write the run; the script continues",
         "the run can be written again; 1 records that did not fit in memory are missing",
     ]
 
@@ -67,7 +67,7 @@ def test_it_gives_up_some_time_after_the_end(monkeypatch: pytest.MonkeyPatch) ->
     writer.put(disk.write(0))
     writer.finish()
 
-    assert reports[-1] == "disk full: nothing more is recorded; the script goes on"
+    assert reports[-1] == "disk full: nothing more is recorded; the script continues"
 
 
 def test_a_write_that_is_refused_stops_no_other() -> None:

@@ -87,7 +87,7 @@ def test_a_full_disk_loses_nothing_and_is_told_once(
     assert [chunk.series["loss"].tolist() for chunk in read(run)[0].chunks] == [[3.0, 2.0]]
     run.end(Outcome.FINISHED, "")
     assert reports == [
-        "database or disk is full: waiting to write the run; the script goes on",
+        "database or disk is full: waiting to write the run; the script continues",
         "the run can be written again",
     ]
 
@@ -103,7 +103,7 @@ def test_a_run_that_another_process_has_taken_is_left_alone(
     run.heartbeat()
     steps(run, 0, 3.0)
 
-    assert reports == ["another process has taken over: nothing more is recorded; the script goes on"]
+    assert reports == ["another process has taken over: nothing more is recorded; the script continues"]
     assert not read(run)[0].chunks
 
 
@@ -121,9 +121,9 @@ def test_a_script_whose_run_is_deleted_is_recorded_in_another_directory(run: Scr
     run.flush()
     shutil.rmtree(former)
 
-    displaced = run.heartbeat()
+    loss = run.heartbeat()
 
-    assert displaced.startswith(f"its directory {former} was deleted; the script goes on, and is recorded as run ")
+    assert loss.startswith(f"its directory {former} was deleted; the script continues, and is recorded as run ")
     assert run.directory == former.with_name(f"{former.name}-saved")
     assert run.heartbeat() == ""
     steps(run, 1, 2.0)

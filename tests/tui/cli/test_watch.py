@@ -8,7 +8,7 @@ from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.log_file import note
-from accel_engine.run.place import SAVED_AS
+from accel_engine.run.lost_directory import SAVED_AS
 from accel_tui.cli.event_text import means
 
 

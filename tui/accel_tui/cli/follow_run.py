@@ -8,12 +8,12 @@ from typing import Protocol, TextIO
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
 from accel_engine.run.log_file import last_note
-from accel_engine.run.place import SAVED_AS
+from accel_engine.run.lost_directory import SAVED_AS
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.formatting.damage import left_out
-from accel_tui.formatting.lost_runs import DISPLACED, how_lost
+from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -93,22 +93,22 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
         print_to_stderr(_failed_message(info, ended))
     elif info.status is Status.STOPPED and ended and ended.hint:
         print_to_stderr(f"run {info.id} was stopped: {ended.reason}; {ended.hint}")
-    elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_displaced:
+    elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_directory_lost:
         print_to_stderr(f"continue it with: accel-tui continue {info.id}")
     return int(info.status in (Status.LOST, Status.FAILED))
 
 
 def _failed_message(info: RunInfo, ended: RunEnded) -> str:
-    log = f"Log: {info.directory / LOG}" if (info.launched or not info.script) and not info.is_displaced else ""
+    log = f"Log: {info.directory / LOG}" if (info.launched or not info.script) and not info.is_directory_lost else ""
     again = f"Run it again: {info.script}" if info.launched else ""
     lines = (f"run {info.id} failed: {ended.reason}", ended.hint, log, again)
     return "\n".join(filter(None, lines))
 
 
 def _lost_message(info: RunInfo, steps: int) -> str:
-    if info.is_displaced:
+    if info.is_directory_lost:
         again = info.script or (info.plan.command() if info.plan else "")
-        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}, and {DISPLACED}: {info.directory}"]
+        lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
         return "\n".join((*lines, *([f"Run it again: {again}"] if again else ())))
     if info.script:
         lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}"]

@@ -11,7 +11,7 @@ import psutil
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, request
-from accel_tui.formatting.lost_runs import DISPLACED
+from accel_tui.formatting.lost_runs import DIRECTORY_LOST
 
 TIMEOUTS = (None, 15.0, 5.0, None)
 """Seconds to wait after each stage before the next one; ``None`` for no limit."""
@@ -57,14 +57,14 @@ class Interrupts:
 
 
 def _stop(info: RunInfo) -> str:
-    if info.is_displaced:
-        return f"{DISPLACED}: its engine stops by itself (press Ctrl-C or send SIGTERM again to stop it now)"
+    if info.is_directory_lost:
+        return f"{DIRECTORY_LOST}: its engine stops by itself (press Ctrl-C or send SIGTERM again to stop it now)"
     request(info.directory, "stop")
     return "stopping with a checkpoint (press Ctrl-C or send SIGTERM again to stop now, without one)"
 
 
 def _stop_now(info: RunInfo) -> str:
-    if info.is_displaced:
+    if info.is_directory_lost:
         return _terminate(info)
     request(info.directory, "stop_now")
     limit = sum(filter(None, TIMEOUTS))

@@ -2,7 +2,7 @@
 
 from accel_engine.run import RunInfo
 
-DISPLACED = "its directory was deleted, moved or replaced"
+DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""
 
 

@@ -109,9 +109,9 @@ class RunState:
         return self.info.now() if self.info else clock.now()
 
     @property
-    def is_displaced(self) -> bool:
+    def is_directory_lost(self) -> bool:
         """Whether its directory was deleted, moved or replaced: no command finds the run."""
-        return self.info is not None and self.info.is_displaced
+        return self.info is not None and self.info.is_directory_lost
 
     @property
     def lost(self) -> bool:

@@ -24,7 +24,7 @@ INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
 
 _SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
 
-OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training", "is_displaced")
+OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training", "is_directory_lost")
 """What of a state decides which actions are offered."""
 
 _Answer = TypeVar("_Answer", str, float)
@@ -66,7 +66,7 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
 
 def _has_checkpoint(state: RunState) -> bool:
     """Whether an engine can continue the run."""
-    return state.checkpoint is not None and has_engine(state) and not state.is_displaced
+    return state.checkpoint is not None and has_engine(state) and not state.is_directory_lost
 
 
 def has_log(state: RunState) -> bool:
@@ -173,7 +173,7 @@ class RunControl:
             return
         activity = "training" if state.can_control_training else "running the script"
         question = f"{question} The run is {'paused' if state.paused else activity}."
-        again = "" if state.is_displaced else f"; accel-tui watch {self._directory.name} shows it again"
+        again = "" if state.is_directory_lost else f"; accel-tui watch {self._directory.name} shows it again"
         detail = f"After Detach it {after_detach(state)}{again}."
         stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
         self._ask(QuestionScreen(question, detail, (STAY, DETACH, *stops)), go)

@@ -19,7 +19,7 @@ from textual.worker import Worker, WorkerState
 from accel_engine.events import CommandAnswered
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable
-from accel_tui.formatting.lost_runs import DISPLACED
+from accel_tui.formatting.lost_runs import DIRECTORY_LOST
 from accel_tui.host import host_of
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
@@ -295,7 +295,9 @@ class RunScreen(DirtyRegionScreen):
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""
         self.notify(
-            f"But {DISPLACED}" if self.state.is_displaced else f"Show it again: accel-tui watch {self.directory.name}",
+            f"But {DIRECTORY_LOST}"
+            if self.state.is_directory_lost
+            else f"Show it again: accel-tui watch {self.directory.name}",
             title=f"The run {after_detach(self.state)}",
             markup=False,
         )

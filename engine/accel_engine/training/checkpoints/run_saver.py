@@ -170,7 +170,7 @@ class RunSaver:
     def _follow_run(self) -> None:
         """Write nothing to a directory that was deleted: that would create it again."""
         run = self._reporter.run
-        run.keep_place()
+        run.follow_directory()
         self._checkpoints.move(run.directory)
 
     @property

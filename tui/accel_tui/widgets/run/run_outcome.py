@@ -7,7 +7,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome
 from accel_tui.formatting import numbers
-from accel_tui.formatting.lost_runs import DISPLACED, how_lost
+from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
@@ -18,7 +18,7 @@ _VALIDATION = "validation_"
 _FULL = 0.9
 """Share of used memory above which it may have been the reason that the process was killed."""
 
-_DISPLACED = f"{DISPLACED.capitalize()}: it cannot be continued."
+_DIRECTORY_LOST = f"{DIRECTORY_LOST.capitalize()}: it cannot be continued."
 
 _STYLES = {Outcome.FINISHED: "-finished", Outcome.STOPPED: "-stopped", Outcome.FAILED: "-failed"}
 
@@ -89,8 +89,8 @@ class RunOutcome(RunText):
         if state.model:
             best = f", of its best step, {ended.model_step:,}" if ended.model_step else ""
             lines.append(Content.assemble((f"Trained model{best}: ", "$text-muted"), str(state.model)))
-        if state.is_displaced and not ended.hint:
-            lines.append(Content(_DISPLACED))
+        if state.is_directory_lost and not ended.hint:
+            lines.append(Content(_DIRECTORY_LOST))
         return Content("\n").join(lines)
 
 
@@ -126,8 +126,8 @@ def _lost(state: RunState) -> Content:
         else ""
     )
     head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
-    if state.is_displaced:
-        return Content.assemble(head, cause, "\n", _DISPLACED)
+    if state.is_directory_lost:
+        return Content.assemble(head, cause, "\n", _DIRECTORY_LOST)
     if state.info and state.info.script:
         script = state.info.script
         again = _again(script) if state.is_launched else f"To continue, run the script again: {script}"

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from accel_engine.run import RunReader, runs_directory
-from accel_engine.run.place import SAVED
+from accel_engine.run.lost_directory import SAVED
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.progress import Log

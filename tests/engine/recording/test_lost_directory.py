@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine import Recorder
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader, Status, list_runs
-from accel_engine.run.place import SAVED
+from accel_engine.run.lost_directory import SAVED
 from waiting import wait_until
 
 
@@ -29,7 +29,7 @@ def test_a_loop_whose_run_is_deleted_is_recorded_elsewhere(home: Path) -> None:
     reader = RunReader(saved.directory)
     events = reader.poll().events
     reader.close()
-    message = f"run {directory.name}: its directory {directory} was deleted; the script goes on, and is recorded as"
+    message = f"run {directory.name}: its directory {directory} was deleted; the script continues, and is recorded as"
     assert [event for event in events if isinstance(event, Warned) and event.message.startswith(message)]
     assert any(str(each.message).startswith(message) for each in caught)
     assert events[-1].outcome is Outcome.FINISHED

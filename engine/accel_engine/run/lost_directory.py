@@ -30,7 +30,7 @@ SAVED_AS = "what was recorded is saved: accel-tui watch"
 """Followed by the run that was saved."""
 
 
-def is_in_place(database: Database) -> bool:
+def is_current(database: Database) -> bool:
     """Whether an open database is still the one in its directory."""
     path = database.directory / DATABASE
     try:
@@ -50,7 +50,7 @@ def has_same_heartbeat(database: Database) -> bool:
     return False
 
 
-def find_another(database: Database, lock: Path | None, *, overwritten: bool) -> tuple[str, Database]:
+def find_another_directory(database: Database, lock: Path | None, *, overwritten: bool) -> tuple[str, Database]:
     """Find another place for an open database that is no longer in its directory.
 
     Where the system tells to which directory it was moved, that is it. Else it is saved in a new one, and its run ends
@@ -94,7 +94,7 @@ def find_another(database: Database, lock: Path | None, *, overwritten: bool) ->
 
 def recorded_on(directory: Path) -> str:
     """What becomes of a script's run that has another directory now, as a clause."""
-    return f"the script goes on, and is recorded as run {reference(directory)}"
+    return f"the script continues, and is recorded as run {reference(directory)}"
 
 
 def _find_moved(database: Database, lock: Path | None) -> Path | None:

@@ -25,7 +25,7 @@ async def test_a_deleted_live_run_says_where_it_is_saved(engine: FakeEngine) -> 
         engine.writer.heartbeat()
         await shows(pilot, "Failed after 20 steps", "deleted", f"accel-tui watch {engine.directory.name}-saved")
         assert "R Continue" not in text_of(pilot)
-        assert state_of(pilot).is_displaced
+        assert state_of(pilot).is_directory_lost
 
 
 async def test_an_ended_run_that_is_deleted_is_not_offered_to_be_continued(engine: FakeEngine) -> None:

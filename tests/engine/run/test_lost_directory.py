@@ -15,10 +15,10 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, lock, place, runs_directory
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, lock, lost_directory, runs_directory
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.log_file import last_note
-from accel_engine.run.place import SAVED_AS
+from accel_engine.run.lost_directory import SAVED_AS
 from accel_engine.run.run_paths import LOCK, WORKERS
 from recorded_run import put, started
 
@@ -71,14 +71,14 @@ def test_what_was_recorded_is_saved_beside(
         lose(directory)
         add_steps(writing, 3)  # nobody has noticed it yet
         info = reader.info()
-        assert (info.status, info.is_displaced) == (Status.RUNNING, True)
+        assert (info.status, info.is_directory_lost) == (Status.RUNNING, True)
 
         writing.heartbeat()
 
         saved = runs_directory() / f"{directory.name}-saved"
-        assert (writing.directory, writing.displaced) == (saved, happened.format(directory))
+        assert (writing.directory, writing.directory_loss) == (saved, happened.format(directory))
         (last,) = (event for event in reader.poll().events if isinstance(event, RunEnded))
-        assert (last.outcome, last.steps, last.reason) == (Outcome.FAILED, 6, writing.displaced)
+        assert (last.outcome, last.steps, last.reason) == (Outcome.FAILED, 6, writing.directory_loss)
         assert last.hint == f"what was recorded is saved: accel-tui watch {saved.name}"
         assert reader.info().status is Status.FAILED
     assert list(directory.parent.glob(f"{directory.name}-saved*")) == [saved]
@@ -93,7 +93,7 @@ def test_what_was_recorded_is_saved_beside(
 def test_nothing_is_written_to_a_directory_that_is_gone(writing: RunWriter, directory: Path) -> None:
     shutil.rmtree(directory)
 
-    writing.keep_place()
+    writing.follow_directory()
     writing.heartbeat()
 
     assert not directory.exists()
@@ -132,7 +132,7 @@ def test_a_moved_run_is_followed(writing: RunWriter, directory: Path, tmp_path: 
 
     writing.heartbeat()
 
-    assert (writing.directory, writing.displaced) == (moved, f"its directory {directory} was moved to {moved}")
+    assert (writing.directory, writing.directory_loss) == (moved, f"its directory {directory} was moved to {moved}")
     add_steps(writing, 3)
     writing.heartbeat()
     assert losses(moved) == list(range(6))
@@ -201,7 +201,7 @@ def test_a_deleted_lock_is_made_again(writing: RunWriter, directory: Path) -> No
         writing.heartbeat()
 
         assert (directory / LOCK).exists()
-        assert (reader.info().status, writing.displaced) == (Status.RUNNING, "")
+        assert (reader.info().status, writing.directory_loss) == (Status.RUNNING, "")
         assert reader.info().waiting is DiskProblem.FULL
         assert os.listdir(runs_directory()) == [directory.name]
     assert former not in lock._held
@@ -215,7 +215,7 @@ def test_file_numbers_that_change_are_no_loss(
 
     writing.heartbeat()
 
-    assert writing.displaced == ""
+    assert writing.directory_loss == ""
 
 
 @pytest.mark.parametrize("by", ["nothing", "another run"])
@@ -233,7 +233,7 @@ def test_a_file_overwritten_in_place_is_noticed(writing: RunWriter, directory: P
     writing.heartbeat()
 
     saved = directory.with_name(f"{directory.name}-saved")
-    assert (writing.directory, writing.displaced) == (
+    assert (writing.directory, writing.directory_loss) == (
         saved,
         f"its file {directory}/run.db was overwritten by another program",
     )
@@ -244,7 +244,7 @@ def test_a_file_overwritten_in_place_is_noticed(writing: RunWriter, directory: P
     assert not list(directory.glob("run.db-*"))  # whoever opens the new contents must not read them with the old log
     with closing(RunReader(saved)) as reader:
         assert reader.info().status is Status.RUNNING
-    assert last_note(directory) == f"run {directory.name}: {writing.displaced}; {SAVED_AS} {saved.name}"
+    assert last_note(directory) == f"run {directory.name}: {writing.directory_loss}; {SAVED_AS} {saved.name}"
 
 
 def test_a_full_disk_that_takes_a_part_of_the_log_is_no_other_program(writing: RunWriter, directory: Path) -> None:
@@ -257,9 +257,9 @@ def test_a_full_disk_that_takes_a_part_of_the_log_is_no_other_program(writing: R
         content.seek(4096)
         content.write(b"\xff" * 4096)
 
-    writing.keep_place()
+    writing.follow_directory()
 
-    assert writing.displaced == ""
+    assert writing.directory_loss == ""
 
 
 def test_a_file_overwritten_in_place_stays_so_where_nothing_can_be_saved(
@@ -274,7 +274,7 @@ def test_a_file_overwritten_in_place_stays_so_where_nothing_can_be_saved(
     add_steps(writing, 3)
     new = (other / "run.db").read_bytes()
     (directory / "run.db").write_bytes(new)
-    monkeypatch.setattr(place, "save_own_pages", refuse)
+    monkeypatch.setattr(lost_directory, "save_own_pages", refuse)
 
     with pytest.raises(RunError, match="overwritten by another program; what was recorded could not be saved"):
         writing.heartbeat()
@@ -303,8 +303,8 @@ def test_a_network_that_does_not_answer_is_no_loss(
     def fail(*_: object) -> None:
         raise TimeoutError
 
-    monkeypatch.setattr("accel_engine.run.place.os.stat", fail)
-    writing.keep_place()
+    monkeypatch.setattr("accel_engine.run.lost_directory.os.stat", fail)
+    writing.follow_directory()
     monkeypatch.undo()
 
-    assert writing.displaced == ""
+    assert writing.directory_loss == ""
