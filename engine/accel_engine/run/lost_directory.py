@@ -51,7 +51,7 @@ def has_same_heartbeat(database: Database) -> bool:
 
 
 def find_another_directory(database: Database, lock: Path | None, *, overwritten: bool) -> tuple[str, Database]:
-    """Find another place for an open database that is no longer in its directory.
+    """Find another directory for an open database that is no longer in its directory.
 
     Where the system tells to which directory it was moved, that is it. Else it is saved in a new one, and its run ends
     in the file that was deleted: for whoever still has that open.
