@@ -13,11 +13,11 @@ from accel_engine import run
 from accel_engine.events import Outcome, Warned
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
-from accel_engine.run import Status, request
+from accel_engine.run import request
 from accel_engine.run.disk_problem import DiskProblem
 from full_disk import filled, small_disk
 
-from .record import last, read, status, waiting
+from .record import last, read, waiting
 
 
 def test_an_engine_waits_goes_on_and_can_be_stopped(
@@ -55,20 +55,9 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         assert list(directory.glob("checkpoints/*_temp")) == []
 
 
-def test_a_stop_before_the_disk_is_full_ends_the_run_too(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    engines: list["subprocess.Popen[str]"],
-    wait_until: Callable[..., None],
-) -> None:
-    with small_disk(tmp_path / "disk", 24) as disk:
-        monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
-        directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
-        engines.append(start(directory))
-        request(directory, "pause")
-        wait_until(lambda: status(directory) is Status.PAUSED, "the pause")
-        with filled(disk):
-            assert waiting(directory) is None  # nothing is written during a pause
-            engines[0].send_signal(signal.SIGTERM)
-            assert engines[0].wait(60) == 0
-        assert last(directory).outcome is Outcome.STOPPED
+def test_a_stop_before_the_disk_is_full_ends_the_run_too(paused: Path, engines: list["subprocess.Popen[str]"]) -> None:
+    with filled(paused.parent):
+        assert waiting(paused) is None  # nothing is written during a pause
+        engines[0].send_signal(signal.SIGTERM)
+        assert engines[0].wait(60) == 0
+    assert last(paused).outcome is Outcome.STOPPED

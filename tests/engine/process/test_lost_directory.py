@@ -6,18 +6,15 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from accel_engine import run
 from accel_engine.events import Outcome
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
-from accel_engine.run import Status, request
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.run_paths import LOG, MODEL, latest_checkpoint
-from full_disk import filled, small_disk
+from full_disk import filled
 
-from .record import last, read, status, waiting
+from .record import last, read, waiting
 
 
 def test_a_deleted_run_is_saved_with_a_checkpoint_and_can_be_continued(
@@ -44,19 +41,10 @@ def test_a_deleted_run_is_saved_with_a_checkpoint_and_can_be_continued(
 
 
 def test_a_run_that_is_moved_on_a_full_disk_can_be_stopped(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    engines: list["subprocess.Popen[str]"],
-    wait_until: Callable[..., None],
+    paused: Path, engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]
 ) -> None:
-    with small_disk(tmp_path / "disk", 24) as disk:
-        monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
-        directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
-        engines.append(start(directory))
-        request(directory, "pause")
-        wait_until(lambda: status(directory) is Status.PAUSED, "the pause")
-        with filled(disk):
-            moved = directory.rename(directory.with_name("moved"))
-            wait_until(lambda: waiting(moved) is DiskProblem.FULL, "the wait")
-            engines[0].send_signal(signal.SIGTERM)
-            assert engines[0].wait(60) == 1
+    with filled(paused.parent):
+        moved = paused.rename(paused.with_name("moved"))
+        wait_until(lambda: waiting(moved) is DiskProblem.FULL, "the wait")
+        engines[0].send_signal(signal.SIGTERM)
+        assert engines[0].wait(60) == 1
