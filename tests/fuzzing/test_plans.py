@@ -64,20 +64,15 @@ def test_values_of_any_kind(values: dict[str, Any]) -> None:
 
 @given(st.lists(LINES, max_size=8).map("\n".join).flatmap(edited))
 def test_toml(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_bytes(text)
-    try:
-        file = read_plan_file(path)
-        _, errors = valid_part(file.values)
-        if errors:
-            check(str(InvalidPlanError(list(errors.values()), file.describe)))
-    except UsageError as error:
-        check(str(error))
+    _read(tmp_path / "plan.toml", text)
 
 
 @given(VALUES.map(lambda value: json.dumps(value, default=str)).flatmap(edited))
 def test_json(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "plan.json"
+    _read(tmp_path / "plan.json", text)
+
+
+def _read(path: Path, text: bytes) -> None:
     path.write_bytes(text)
     try:
         file = read_plan_file(path)
