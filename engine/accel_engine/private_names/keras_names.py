@@ -127,6 +127,28 @@ def replaced_get_file(function: Callable[..., Any]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def replaced_draws(
+    replace: Callable[[str, Callable[..., Any]], Callable[..., Any]], names: tuple[str, ...]
+) -> Iterator[None]:
+    """Replace the functions with which all layers and ``keras.random`` draw random numbers, in the TensorFlow backend.
+
+    Layers do not call the public ``keras.random``. Without the private name, nothing is replaced.
+
+    Args:
+        replace: Returns the function to call instead of a function, from its name and itself.
+        names: Names of the functions, such as ``uniform``.
+    """
+    with ExitStack() as patches:
+        with suppress(ImportError):
+            from keras.src.backend.tensorflow import random
+
+            for name in names:
+                if original := getattr(random, name, None):
+                    patches.enter_context(patch.object(random, name, replace(name, original)))
+        yield
+
+
 LayerLosses = list[tuple[Any, list[Any]]]
 """Layers, each with the losses that ``add_loss`` and regularizers gave it."""
 

@@ -35,6 +35,8 @@ class Feed(Protocol):
     """
 
     kind: str
+    can_slice: bool
+    """Whether the batches of several steps are a slice of a source."""
 
     def open(self, order: Any, first: int = 0) -> Any:
         """Open a source of the batches of an order, starting at a step.
@@ -54,6 +56,11 @@ class Feed(Protocol):
         """A replica's raw examples; arrays ``[per_replica_batch, ...]``."""
 
 
+def slice_of(source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:
+    """The source of some steps of another one, of a feed that can slice them; arrays ``[count, ...]``."""
+    return map_structure(lambda array: array[first : first + count], source)
+
+
 class CachedFeed:
     """Caches the whole split on every replica's device; a step sends row numbers only.
 
@@ -63,6 +70,7 @@ class CachedFeed:
     """
 
     kind = "resident"
+    can_slice = True
 
     def __init__(self, strategy: tf.distribute.Strategy, split: Split) -> None:
         self._batch = map_structure(lambda array: _copy_to_devices(strategy, np.asarray(array)), split.batch)
@@ -99,6 +107,7 @@ class StreamedFeed:
     """
 
     kind = "streamed"
+    can_slice = False
 
     def __init__(self, strategy: tf.distribute.Strategy, split: Split, *, portable: bool = False) -> None:
         self._strategy = strategy

@@ -2,13 +2,15 @@
 
 A Python loop costs a dispatch and a host round trip per step; ``fit`` with ``steps_per_execution`` costs less, but
 hides the steps. Here k steps run inside one ``tf.function``, which returns the metrics of each, ``[k, series]``. k is
-a tensor, so it can change without retracing.
+a tensor, so it can change without retracing. With XLA, the whole chunk is one program where that is possible: see
+:mod:`accel_engine.training.core.compiled_chunk`.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,20 +22,20 @@ from accel_engine.data.structure import Batch
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.chunk_size import (
+    CHUNK_SECONDS,
+    MAX_STEPS,
+    SHARED_CHUNK_SECONDS,
+    ChunkSize,
+    largest_chunk,
+)
+from accel_engine.training.core.compiled_chunk import ChunkProgram, CompiledChunk, UnpreparedDraws, compiles_chunks
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
 from accel_engine.training.core.step import step_of
+from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
-
-CHUNK_SECONDS = 0.05
-"""Target duration of a chunk: short enough for live charts and a quick stop, long enough to keep a device busy."""
-
-SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
-"""The same with other workers, which synchronize before every chunk."""
-
-MAX_STEPS = 4096
-"""The most steps of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class ExecutionMode:
     """How steps are compiled and split.
 
     Attributes:
-        xla: Whether XLA compiles the step.
+        xla: Whether XLA compiles the steps.
         micro_batches: Number of micro-batches of each replica's batch.
     """
 
@@ -68,18 +70,17 @@ class ChunkResult:
     examples: int
 
 
-class ChunkSize:
-    """Adapts the number of steps per chunk to the duration of a step."""
+@dataclass(frozen=True, slots=True)
+class _TracedChunk:
+    """The graph of a chunk.
 
-    def __init__(self, target: float = CHUNK_SECONDS, minimum: int = 1) -> None:
-        self._target = target
-        self._minimum = minimum
-        self.steps = minimum
+    Attributes:
+        function: Takes a source, its first step and the number of steps; gives the series, ``[steps, series]``.
+        size: The most steps.
+    """
 
-    def update(self, count: int, seconds: float) -> None:
-        """Adapt to the duration of a chunk; grows at most fourfold, so that one quick chunk has little effect."""
-        wanted = int(self._target / max(seconds / count, 1e-9))
-        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAX_STEPS))
+    function: Any
+    size: int
 
 
 class Loop:
@@ -88,10 +89,13 @@ class Loop:
     Args:
         assembly: Model, data and strategy.
         mode: The execution mode.
+        rate: Steps per second of another mode, for the size of compiled chunks; 0 if it is unknown.
         sync_count: Returns the number of steps of the next chunk that all workers use.
     """
 
-    def __init__(self, assembly: Assembly, mode: ExecutionMode, *, sync_count: Callable[[int], int] = int) -> None:
+    def __init__(
+        self, assembly: Assembly, mode: ExecutionMode, *, rate: float = 0.0, sync_count: Callable[[int], int] = int
+    ) -> None:
         self.mode = mode
         self._sync_count = sync_count
         self._assembly = assembly
@@ -101,13 +105,13 @@ class Loop:
             CHUNK_SECONDS if assembly.single_process else SHARED_CHUNK_SECONDS, minimum=assembly.simultaneous_steps
         )
         self._series: tuple[str, ...] = ()
-        self._has_rate = False
         self._step = step_of(assembly, mode.micro_batches)
         optimizer = assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
         constant = optimizer is not None and has_constant_rate(optimizer) and not assembly.has_custom_train_step
         self._constant_rate_of = optimizer if constant else None
         self._rate_of = None if constant else optimizer
+        self._has_rate = optimizer is not None
         # One replica's sums are those of all: its series are computed with the step.
         self._alone = assembly.replicas == 1
         self._sums_over_workers = not (assembly.single_process or assembly.coordinated)
@@ -115,12 +119,24 @@ class Loop:
         run = self._run_alone if self._alone else self._step.run
         # TPUStrategy compiles the whole step anyway.
         self._run_step = graph_of(run, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else run
+        self._compiled = None
+        if mode.xla and compiles_chunks(assembly):
+            self._compiled = CompiledChunk(assembly, self._take_compiled_step, largest_chunk(rate))
         self._chunk = graph_of(self._run_chunk, assembly)
-        self._traced: dict[Any, Any] = {}
+        self._traced: dict[Any, _TracedChunk] = {}
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
-        return self._chunk_for(self._feed.open(segment.order)).graph
+        return self._chunk_for(self._feed.open(segment.order)).function.graph
+
+    def compile(self, segment: Segment) -> None:
+        """Trace and compile a chunk without taking a step; another loop may take steps at the same time.
+
+        XLA compiles a function only by running it: here with no steps. Its loop then leaves all variables as they are.
+        A single step that is compiled by itself is not compiled yet.
+        """
+        source, zero = self._feed.open(segment.order), tf.constant(0)
+        self._chunk_for(source).function(source, zero, zero).numpy()
 
     @property
     def chunk_steps(self) -> int:
@@ -140,9 +156,9 @@ class Loop:
         chunk = self._chunk_for(source)
         done = first
         while done < end:
-            count = self._sync_count(min(self._size.steps, end - done))
+            count = self._sync_count(min(self._size.steps, chunk.size, end - done))
             started, begin = clock.now(), time.perf_counter()
-            values: npt.NDArray[np.float32] = chunk(source, tf.constant(done), tf.constant(count)).numpy()
+            values: npt.NDArray[np.float32] = chunk.function(source, tf.constant(done), tf.constant(count)).numpy()
             seconds = time.perf_counter() - begin
             self._size.update(count, seconds)
             done += count
@@ -166,17 +182,31 @@ class Loop:
                     break
         return count / spent
 
-    def _chunk_for(self, source: Any) -> Any:
+    def _chunk_for(self, source: Any) -> _TracedChunk:
         """The graph for sources of this type, which depends on the batch size but not on the number of steps."""
         spec = self._feed.spec(source)
         key = str(spec)
         if key not in self._traced:
-            zero = tf.constant(0)
-            self._traced[key] = self._chunk.get_concrete_function(spec, zero, zero)
+            program, zero = self._program(source), tf.constant(0)
+            traced = graph_of(partial(self._run_chunk, program), self._assembly)
+            size = program.size if program else MAX_STEPS
+            self._traced[key] = _TracedChunk(traced.get_concrete_function(spec, zero, zero), size)
         return self._traced[key]
 
-    def _run_chunk(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    def _program(self, source: Any) -> ChunkProgram | None:
+        """The chunk as one program of XLA; ``None`` where it is not."""
+        if self._compiled is None:
+            return None
+        try:
+            return self._compiled.program(source)
+        except UnpreparedDraws:
+            return None  # XLA compiles the step, and draws its random numbers
+
+    def _run_chunk(self, program: ChunkProgram | None, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         """The series of ``count`` steps, float32 ``[count, series]``."""
+        if program is not None and self._compiled is not None:
+            values = self._compiled.take_steps(program, source, first, count)
+            return tf.concat([values, self._constant_rates(count)], axis=1)
         values, rates = self._take_steps(source, first, count)
         if self._sums_over_workers:
             # One reduction over workers per chunk, not per step.
@@ -195,17 +225,31 @@ class Loop:
             return index + 1, measured.write(index, self._row(values)), rates
 
         empty = [tf.TensorArray(tf.float32, size=count), tf.TensorArray(tf.float32, size=count)]
-        # mark_layers comes last, so that it also marks the replaced kernels.
+        with self._traced_layers():
+            _, measured, rates = tf.while_loop(lambda index, *_: index < count, take, (tf.constant(0), *empty))
+        column = rates.stack()[:, tf.newaxis] if has_rate else self._constant_rates(count)
+        return measured.stack(), column
+
+    def _take_compiled_step(self, batch: Batch) -> tf.Tensor:
+        """The series of a step in a program of XLA, with the learning rate if a schedule changes it."""
+        rate = [read_rate(self._rate_of)] if self._rate_of is not None else []  # before the update, which advances it
+        with self._traced_layers():
+            return tf.concat([self._run_alone(batch), rate], axis=0)
+
+    def _constant_rates(self, count: tf.Tensor) -> tf.Tensor:
+        """A learning rate that no step changes, float32 ``[count, 1]``, or ``[count, 0]``: reading it takes time."""
+        if self._constant_rate_of is None:
+            return tf.zeros([count, 0])
+        return tf.fill([count, 1], read_rate(self._constant_rate_of))
+
+    @contextmanager
+    def _traced_layers(self) -> Iterator[None]:
+        """Use the kernels and the names of layers with which steps are traced."""
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
+        # mark_layers comes last, so that it also marks the replaced kernels.
         with use_fast_kernels(model) if uses_kernels else nullcontext(), layer_table.mark_layers(model):
-            _, measured, rates = tf.while_loop(lambda index, *_: index < count, take, (tf.constant(0), *empty))
-        if self._constant_rate_of is not None:  # per chunk: reading it at each step would cost time
-            column = tf.fill([count, 1], read_rate(self._constant_rate_of))
-        else:
-            column = rates.stack()[:, tf.newaxis] if has_rate else tf.zeros([count, 0])
-        self._has_rate = column.shape[1] != 0
-        return measured.stack(), column
+            yield
 
     def _row(self, values: Any) -> tf.Tensor:
         """The series of a step, or with other workers the sums of this one, from what its replicas returned."""
@@ -234,15 +278,6 @@ class Loop:
         if self._has_rate:
             series.setdefault(LEARNING_RATE, values[:, -1])
         return series
-
-
-def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -> Any:
-    """Wrap a function in ``tf.function``.
-
-    Without AutoGraph, which takes three quarters of the time of tracing, unless a custom ``train_step`` or
-    ``test_step`` may need it.
-    """
-    return tf.function(function, autograph=assembly.has_custom_train_step, **options)
 
 
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:

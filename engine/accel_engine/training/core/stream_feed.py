@@ -43,6 +43,7 @@ class StreamFeed:
     """
 
     kind = "streamed"
+    can_slice = True
 
     def __init__(
         self, strategy: tf.distribute.Strategy, stream: Stream, device: str, worker: int = 0, workers: int = 1

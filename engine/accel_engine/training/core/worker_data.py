@@ -74,6 +74,8 @@ class WorkerDataFeed:
         use: ``training`` or ``validation``.
     """
 
+    can_slice = False
+
     def __init__(self, split: Split, use: str) -> None:
         self.kind = "resident" if split.in_memory else "streamed"
         self._split = split

@@ -13,7 +13,8 @@ import tensorflow as tf
 from accel_engine import clock
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop, graph_of
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
+from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.distributed.worker_pool import WorkerPool
 
 CHUNKS_AHEAD = 2

@@ -21,11 +21,11 @@ from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
-from accel_engine.training.core.loop import graph_of
 from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
+from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.core.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
 from accel_engine.training.distributed.worker_pool import WorkerPool

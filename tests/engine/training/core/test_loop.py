@@ -7,8 +7,9 @@ import pytest
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training.core import epoch_order, feed
+from accel_engine.training.core.chunk_size import MAX_STEPS, ChunkSize
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import MAX_STEPS, ChunkResult, ChunkSize, Loop
+from accel_engine.training.core.loop import ChunkResult, Loop
 
 from ..conftest import Gym
 

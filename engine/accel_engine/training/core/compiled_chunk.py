@@ -1,0 +1,191 @@
+"""Runs the steps of a chunk in one program of XLA.
+
+A program for each step leaves a dispatch and copies of all weights between two steps; one for the whole loop made a
+perceptron of batch 32 twice as fast. Its arrays have the size of the largest chunk, and the number of steps is a
+tensor: a loop that runs as often as a tensor says is as fast as one of a fixed length, if its arrays are of a fixed
+size.
+
+What XLA cannot do, or not as TensorFlow's kernels do it, is prepared for all steps of a chunk before the program runs:
+random numbers, augmented examples, and batches that come from the host.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.feed import filled, slice_of
+from accel_engine.training.core.random_draws import Draw, given_draws, has_other_draws, recorded_draws
+from accel_engine.training.core.tracing import graph_of
+
+PREPARED_BYTES = 1 << 23
+"""Bytes of a chunk's prepared arrays at most, unless a single step has more."""
+
+
+def compiles_chunks(assembly: Assembly) -> bool:
+    """Whether XLA can compile whole chunks of an assembly: not the steps of several replicas or workers.
+
+    Nor those of a custom ``train_step``, which may draw random numbers of its own.
+    """
+    alone = assembly.replicas == 1 and assembly.single_process
+    return alone and not assembly.on_tpu and not assembly.has_custom_train_step
+
+
+class UnpreparedDraws(Exception):  # noqa: N818 (an answer, not an error)
+    """A step draws random numbers that cannot be drawn before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProgram:
+    """A chunk of steps as one program, for sources of one type.
+
+    Attributes:
+        size: Steps of the largest chunk.
+        draws: The random numbers that each step draws.
+        stacks: Whether batches are stacked first, rather than taken by the program.
+        run: The compiled function, of the prepared source, the prepared random numbers and the number of steps; gives
+            the series of steps, float32 ``[size, series]``.
+    """
+
+    size: int
+    draws: tuple[Draw, ...]
+    stacks: bool
+    run: Callable[..., tf.Tensor]
+
+
+class CompiledChunk:
+    """Compiles and prepares the chunks of an assembly.
+
+    Args:
+        assembly: Model, data and strategy.
+        take_step: Takes a step with a batch and returns its series, float32 ``[series]``.
+        steps: Steps of the largest chunk that may be worthwhile.
+    """
+
+    def __init__(self, assembly: Assembly, take_step: Callable[[Batch], tf.Tensor], steps: int) -> None:
+        self._assembly, self._strategy, self._feed = assembly, assembly.strategy, assembly.feed
+        self._take_step, self._steps = take_step, steps
+
+    def program(self, source: Any) -> ChunkProgram:
+        """The program for sources of this type; call it before :meth:`take_steps` is traced.
+
+        Raises:
+            UnpreparedDraws: The steps draw random numbers that cannot be drawn before the program runs.
+        """
+        stacks = not self._feed.can_slice or self._assembly.augmentation is not None
+        spec = self._feed.spec(source)
+        draws, width = self._traced_step(spec)
+        example = self._batch_spec(spec) if stacks else _step_spec(spec)
+        step_bytes = sum(map(_bytes, [*flatten(example), *(draw.spec for draw in draws)]))
+        size = max(1, min(self._steps, PREPARED_BYTES // max(1, step_bytes)))
+        run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
+        return ChunkProgram(size, draws, stacks, run)
+
+    def take_steps(self, program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        """The series of ``count`` steps, float32 ``[count, series]``; in a graph."""
+        prepare = self._stacked if program.stacks else self._sliced
+        prepared = prepare(source, first, count, program.size)
+        numbers = self._strategy.run(self._drawn, args=(program, count))
+        rows = self._strategy.run(program.run, args=(prepared, numbers, count))
+        taken: tf.Tensor = self._strategy.experimental_local_results(rows)[0][:count]
+        return taken
+
+    def _runner(self, size: int, width: int, *, stacks: bool) -> Callable[..., tf.Tensor]:
+        def run(prepared: Any, numbers: list[tf.Tensor], count: tf.Tensor) -> tf.Tensor:
+            def take(index: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+                batch = _at(prepared, index) if stacks else self._feed.examples(*self._feed.arguments(prepared, index))
+                with given_draws([each[index] for each in numbers]):
+                    return index + 1, rows.write(index, self._take_step(batch))
+
+            rows = tf.TensorArray(tf.float32, size=size, element_shape=[width])
+            _, rows = tf.while_loop(lambda index, _: index < count, take, (tf.constant(0), rows))
+            stacked: tf.Tensor = rows.stack()
+            return stacked
+
+        return run
+
+    def _traced_step(self, spec: Any) -> tuple[tuple[Draw, ...], int]:
+        """The random numbers that a step draws, and the number of its series."""
+        draws: list[Draw] = []
+
+        def step(source: Any) -> tf.Tensor:
+            batch = self._batch(source, tf.constant(0))
+            with recorded_draws() as recorded:
+                row = self._strategy.run(self._take_step, args=(batch,))
+            draws.extend(recorded)
+            return self._strategy.experimental_local_results(row)[0]
+
+        graph = graph_of(step, self._assembly).get_concrete_function(spec).graph
+        if has_other_draws(graph):
+            raise UnpreparedDraws
+        return tuple(draws), int(graph.outputs[0].shape[0])
+
+    def _batch_spec(self, spec: Any) -> Batch:
+        """The type of a batch that is ready for a step."""
+        function = graph_of(lambda source: self._batch(source, tf.constant(0)), self._assembly)
+        batch: Batch = function.get_concrete_function(spec).structured_outputs
+        return batch
+
+    def _batch(self, source: Any, step: tf.Tensor) -> Batch:
+        """The batch of a step, with an augmentation as it is after it."""
+        batch = self._strategy.run(self._ready, args=self._feed.arguments(source, step))
+        local: Batch = map_structure(lambda each: self._strategy.experimental_local_results(each)[0], batch)
+        return local
+
+    def _ready(self, *arguments: Any) -> Batch:
+        examples = self._feed.examples(*arguments)
+        return self._assembly.prepare_training(examples) if self._assembly.augmentation else examples
+
+    def _sliced(self, source: Any, first: tf.Tensor, count: tf.Tensor, size: int) -> Any:
+        """The part of a source that a chunk takes, with the arrays of the largest chunk."""
+
+        def padded(part: tf.Tensor) -> tf.Tensor:
+            full = tf.pad(part, [[0, size - count], *[[0, 0]] * (part.shape.rank - 1)])
+            return tf.ensure_shape(full, [size, *part.shape[1:]])
+
+        return map_structure(padded, slice_of(source, first, count))
+
+    def _stacked(self, source: Any, first: tf.Tensor, count: tf.Tensor, size: int) -> Batch:
+        """The batches of a chunk, one after the other, in the arrays of the largest chunk."""
+        spec = self._batch_spec(self._feed.spec(source))
+        return _filled(spec, size, count, lambda index: self._batch(source, first + index))
+
+    def _drawn(self, program: ChunkProgram, count: tf.Tensor) -> list[tf.Tensor]:
+        """The random numbers of a chunk, each an array ``[size, ...]``, drawn in the order of the steps."""
+        specs = [draw.spec for draw in program.draws]
+        drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
+        return drawn
+
+
+def _filled(specs: Any, size: int, count: tf.Tensor, make: Callable[[tf.Tensor], Any]) -> Any:
+    """Arrays ``[size, ...]`` for specs, whose first ``count`` elements are made one after the other."""
+    flat = flatten(specs)
+    arrays = [tf.TensorArray(spec.dtype, size=size, element_shape=spec.shape) for spec in flat]
+
+    def fill(index: tf.Tensor, arrays: list[tf.TensorArray]) -> tuple[tf.Tensor, list[tf.TensorArray]]:
+        made = flatten(make(index))
+        return index + 1, [array.write(index, each) for array, each in zip(arrays, made, strict=True)]
+
+    if not flat:
+        return specs
+    # One after the other, as drawing a number changes the state that the next one follows from.
+    loop = (tf.constant(0), arrays)
+    _, arrays = tf.while_loop(lambda index, _: index < count, fill, loop, parallel_iterations=1)
+    return filled(specs, iter([array.stack() for array in arrays]))
+
+
+def _step_spec(spec: Any) -> Any:
+    """The type of a single step of a source that can be sliced."""
+    return map_structure(lambda each: tf.TensorSpec(each.shape[1:], each.dtype), spec)
+
+
+def _at(structure: Any, index: tf.Tensor) -> Any:
+    return map_structure(lambda array: array[index], structure)
+
+
+def _bytes(spec: tf.TensorSpec) -> int:
+    return math.prod(spec.shape) * spec.dtype.size

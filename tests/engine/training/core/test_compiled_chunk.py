@@ -1,0 +1,252 @@
+"""Whole chunks that XLA compiles, compared with the same steps without XLA."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.plan import Plan
+from accel_engine.training.core import compiled_chunk, feed
+from accel_engine.training.core.compiled_chunk import CompiledChunk
+
+from ..conftest import Gym, Trained
+
+STEPS = 200
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=32, steps_per_epoch=STEPS // 2, last_batch="drop")
+
+MODELS = """
+import keras
+import tensorflow as tf
+from keras import layers
+
+def _model(input_shape, classes, *between):
+    model = keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32, "relu"), *between,
+                              layers.Dense(classes, "softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+class Noise(layers.Layer):
+    # Without a seed, from the generator that all layers share.
+    def call(self, x, training=False):
+        return x + 0.1 * keras.random.normal(keras.ops.shape(x)) * keras.random.uniform([1]) if training else x
+
+class TensorFlowNoise(layers.Layer):
+    def call(self, x, training=False):
+        return x + tf.random.stateless_normal(tf.shape(x), seed=[1, 2]) if training else x
+
+class Repeated(layers.Layer):
+    # Draws inside a loop of the step.
+    def call(self, x, training=False):
+        draw = lambda i, x: (i + 1, x + 0.1 * keras.random.normal(x.shape, seed=1))
+        return tf.while_loop(lambda i, x: i < 2, draw, [0, x])[1] if training else x
+
+def dropout(input_shape, classes):
+    return _model(input_shape, classes, layers.BatchNormalization(), layers.Dropout(0.3, seed=1))
+
+def unseeded_dropout(input_shape, classes):
+    return _model(input_shape, classes, layers.Dropout(0.3), layers.Dense(16), layers.Dropout(0.1))
+
+def noise(input_shape, classes):
+    return _model(input_shape, classes, Noise(), layers.GaussianNoise(0.1, seed=3), layers.GaussianDropout(0.2, seed=4))
+
+def spatial(input_shape, classes):
+    shape = (*input_shape[:1], input_shape[1] * input_shape[2])
+    return keras.Sequential([keras.Input(input_shape), layers.Reshape(shape), layers.Dense(16),
+                             layers.SpatialDropout1D(0.3, seed=1), layers.AlphaDropout(0.1, seed=2), layers.Flatten(),
+                             layers.Dense(classes, "softmax")])
+
+def recurrent(input_shape, classes):
+    shape = (*input_shape[:1], input_shape[1] * input_shape[2])
+    return keras.Sequential([keras.Input(input_shape), layers.Reshape(shape),
+                             layers.LSTM(8, dropout=0.2, recurrent_dropout=0.2, seed=1), layers.Dense(classes, "softmax")])
+
+def attention(input_shape, classes):
+    shape = (*input_shape[:1], input_shape[1] * input_shape[2])
+    inputs = keras.Input(input_shape)
+    x = layers.Reshape(shape)(inputs)
+    x = x + layers.MultiHeadAttention(2, 4, dropout=0.2, seed=1)(x, x)
+    return keras.Model(inputs, layers.Dense(classes, "softmax")(layers.Flatten()(layers.LayerNormalization()(x))))
+
+def flipped(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.RandomFlip(seed=1), layers.Flatten(),
+                             layers.Dense(classes, "softmax")])
+
+def other_noise(input_shape, classes):
+    return _model(input_shape, classes, TensorFlowNoise())
+
+def repeated(input_shape, classes):
+    return _model(input_shape, classes, Repeated())
+
+def load():
+    import numpy as np
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(640, 8, 8, 1)).astype("float32")
+    y = (x.sum(axis=(1, 2, 3)) > 0).astype("int32")
+    return x, y
+
+def stream():
+    return tf.data.Dataset.from_tensor_slices(load()).batch(32)
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "chunk_models.py"
+    path.write_text(MODELS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def many_steps(gym: Gym) -> None:
+    gym.steps = 7
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> list[compiled_chunk.ChunkProgram]:
+    """The programs that were made for whole chunks."""
+    made: list[compiled_chunk.ChunkProgram] = []
+    original = CompiledChunk.program
+
+    def program(self: CompiledChunk, source: object) -> compiled_chunk.ChunkProgram:
+        made.append(original(self, source))
+        return made[-1]
+
+    monkeypatch.setattr(CompiledChunk, "program", program)
+    return made
+
+
+def both(gym: Gym, plan: Plan) -> tuple[Trained, Trained]:
+    """A plan trained without XLA and with it."""
+    return gym.train(plan.replace(xla="off")), gym.train(plan.replace(xla="on"))
+
+
+def assert_same(plain: Trained, compiled: Trained, tolerance: float = 1e-5) -> None:
+    assert len(plain.series["loss"]) == plain.ended.steps > 0
+    assert plain.series.keys() == compiled.series.keys()
+    for name, values in plain.series.items():
+        np.testing.assert_allclose(compiled.series[name], values, atol=tolerance, err_msg=name)
+    for name, value in plain.ended.metrics.items():
+        assert compiled.ended.metrics[name] == pytest.approx(value, abs=max(tolerance, 1e-3)), name
+
+
+RECIPES = {
+    "plain": {},
+    "schedule": {"schedule": "cosine", "warmup": 0.1},
+    "clipping": {"global_clip_norm": 0.5, "gradient_norm": "on"},
+    "averages": {"ema_momentum": 0.9, "optimizer": "sgd", "momentum": 0.9, "nesterov": "on"},
+    "decay": {"optimizer": "adamw", "weight_decay": 1e-2},
+    "stopping": {"patience": 1, "restore_best": "on"},
+    "one device": {"strategy": "one-device"},
+    "smaller last batch": {"last_batch": "keep", "batch_size": 100, "steps_per_epoch": None},
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_steps_are_those_without_xla(gym: Gym, programs: list[compiled_chunk.ChunkProgram], recipe: str) -> None:
+    plan = PLAN.replace(**RECIPES[recipe])
+
+    assert_same(*both(gym, plan))
+
+    assert programs
+    assert not any(program.draws for program in programs)
+
+
+@pytest.mark.parametrize(
+    ("model", "draws"),
+    [
+        ("dropout", 1),
+        ("unseeded_dropout", 2),
+        ("noise", 4),
+        ("spatial", 2),
+        ("recurrent", 2),
+        ("attention", 1),
+    ],
+)
+def test_random_numbers_are_those_without_xla(
+    gym: Gym, programs: list[compiled_chunk.ChunkProgram], models: Path, model: str, draws: int
+) -> None:
+    assert_same(*both(gym, PLAN.replace(model=f"{models}:{model}", epochs=1)))
+
+    assert [len(program.draws) for program in programs] == [draws]
+
+
+@pytest.mark.parametrize("model", ["other_noise", "repeated"])
+def test_steps_with_other_random_numbers_are_compiled_one_by_one(gym: Gym, models: Path, model: str) -> None:
+    plan = PLAN.replace(model=f"{models}:{model}", epochs=1, steps_per_epoch=10)
+
+    plain, compiled = both(gym, plan)
+
+    assert compiled.ended.steps == plain.ended.steps == 10
+    assert np.isfinite(compiled.series["loss"]).all()
+
+
+def test_augmented_examples_are_those_without_xla(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
+    plan = PLAN.replace(epochs=1, steps_per_epoch=40, augmentation=("light", "mixup"))
+
+    assert_same(*both(gym, plan))
+
+    assert [program.stacks for program in programs] == [True]
+
+
+def test_examples_that_are_read_from_the_host_are_stacked(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, programs: list[compiled_chunk.ChunkProgram]
+) -> None:
+    monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
+
+    assert_same(*both(gym, PLAN.replace(epochs=1)))
+
+    assert [program.stacks for program in programs] == [True]
+
+
+def test_the_batches_of_a_stream_are_those_without_xla(
+    gym: Gym, programs: list[compiled_chunk.ChunkProgram], models: Path
+) -> None:
+    plan = PLAN.replace(
+        model=f"{models}:dropout", data=f"{models}:stream", steps_per_epoch=None, epochs=3, split="none"
+    )
+
+    assert_same(*both(gym, plan.replace(validation="off")))
+
+    assert {program.stacks for program in programs} == {False}
+
+
+@pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
+def test_mixed_precision_is_that_without_xla(gym: Gym, models: Path, precision: str) -> None:
+    plan = PLAN.replace(model=f"{models}:dropout", epochs=1, steps_per_epoch=40, precision=precision, force="on")
+
+    assert_same(*both(gym, plan.replace(validation="off")), tolerance=2e-2)
+
+
+def test_a_run_continues_exactly_in_the_middle_of_a_chunk(gym: Gym, models: Path) -> None:
+    plan = PLAN.replace(model=f"{models}:dropout", xla="on", steps_per_epoch=30)
+    gym.steps = 16
+    whole = gym.train(plan)
+    gym.steps = 5
+    stopped = gym.train(plan, at={20: [("stop",)]})
+
+    gym.steps = 16
+    resumed = gym.train(plan, run=stopped.directory)
+
+    np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
+    assert resumed.ended.metrics == whole.ended.metrics
+
+
+def test_a_chunk_is_as_long_as_memory_allows(gym: Gym, monkeypatch: pytest.MonkeyPatch, models: Path) -> None:
+    plan = PLAN.replace(model=f"{models}:dropout", xla="on", epochs=1, steps_per_epoch=10)
+    monkeypatch.setattr(compiled_chunk, "PREPARED_BYTES", 3 * (32 * 32 + 32 * 4))
+
+    trained = gym.train(plan)
+
+    assert [chunk.count for chunk in trained.chunks] == [3, 3, 3, 1]
+
+
+def test_tensorflow_compiles_no_more_than_one_program_for_chunks_of_any_length(gym: Gym) -> None:
+    gym.steps = 3
+    few = gym.train(PLAN.replace(xla="on", epochs=1, steps_per_epoch=20))
+    gym.steps = 64
+    many = gym.train(PLAN.replace(xla="on", epochs=1, steps_per_epoch=20))
+
+    np.testing.assert_array_equal(few.series["loss"], many.series["loss"])
+    assert tf.executing_eagerly()
