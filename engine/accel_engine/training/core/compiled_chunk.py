@@ -46,13 +46,15 @@ class ChunkProgram:
     Attributes:
         size: Steps of the largest chunk.
         draws: The random numbers that each step draws.
-        stacks: Whether batches are stacked first, rather than taken by the program.
+        batch: The type of a batch that is ready for a step.
+        stacks: Whether batches are stacked first, rather than taken from the source by the program.
         run: The compiled function, of the prepared source, the prepared random numbers and the number of steps; gives
             the series of steps, float32 ``[size, series]``.
     """
 
     size: int
     draws: tuple[Draw, ...]
+    batch: Batch
     stacks: bool
     run: Callable[..., tf.Tensor]
 
@@ -78,17 +80,18 @@ class CompiledChunk:
         """
         stacks = not self._feed.can_slice or self._assembly.augmentation is not None
         spec = self._feed.spec(source)
-        draws, width = self._traced_step(spec)
-        example = self._batch_spec(spec) if stacks else _step_spec(spec)
-        step_bytes = sum(map(_bytes, [*flatten(example), *(draw.spec for draw in draws)]))
+        batch = self._batch_spec(spec)
+        draws, width = self._traced_step(batch)
+        taken = batch if stacks else _step_spec(spec)
+        step_bytes = sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
         size = max(1, min(self._steps, PREPARED_BYTES // max(1, step_bytes)))
         run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
-        return ChunkProgram(size, draws, stacks, run)
+        return ChunkProgram(size, draws, batch, stacks, run)
 
     def take_steps(self, program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         """The series of ``count`` steps, float32 ``[count, series]``; in a graph."""
-        prepare = self._stacked if program.stacks else self._sliced
-        prepared = prepare(source, first, count, program.size)
+        prepare = self._stacked if program.stacks else _sliced
+        prepared = prepare(program, source, first, count)
         numbers = self._strategy.run(self._drawn, args=(program, count))
         rows = self._strategy.run(program.run, args=(prepared, numbers, count))
         taken: tf.Tensor = self._strategy.experimental_local_results(rows)[0][:count]
@@ -108,27 +111,24 @@ class CompiledChunk:
 
         return run
 
-    def _traced_step(self, spec: Any) -> tuple[tuple[Draw, ...], int]:
-        """The random numbers that a step draws, and the number of its series."""
+    def _traced_step(self, batch: Batch) -> tuple[tuple[Draw, ...], int]:
+        """The random numbers that a step with a batch of this type draws, and the number of its series."""
         draws: list[Draw] = []
 
-        def step(source: Any) -> tf.Tensor:
-            batch = self._batch(source, tf.constant(0))
+        def step(batch: Batch) -> tf.Tensor:
             with recorded_draws() as recorded:
                 row = self._strategy.run(self._take_step, args=(batch,))
             draws.extend(recorded)
             return self._strategy.experimental_local_results(row)[0]
 
-        graph = graph_of(step, self._assembly).get_concrete_function(spec).graph
+        graph = graph_of(step, self._assembly).get_concrete_function(batch).graph
         if has_other_draws(graph):
             raise UnpreparedDraws
         return tuple(draws), int(graph.outputs[0].shape[0])
 
     def _batch_spec(self, spec: Any) -> Batch:
-        """The type of a batch that is ready for a step."""
         function = graph_of(lambda source: self._batch(source, tf.constant(0)), self._assembly)
-        batch: Batch = function.get_concrete_function(spec).structured_outputs
-        return batch
+        return Batch(*function.get_concrete_function(spec).structured_outputs)
 
     def _batch(self, source: Any, step: tf.Tensor) -> Batch:
         """The batch of a step, with an augmentation as it is after it."""
@@ -140,25 +140,25 @@ class CompiledChunk:
         examples = self._feed.examples(*arguments)
         return self._assembly.prepare_training(examples) if self._assembly.augmentation else examples
 
-    def _sliced(self, source: Any, first: tf.Tensor, count: tf.Tensor, size: int) -> Any:
-        """The part of a source that a chunk takes, with the arrays of the largest chunk."""
-
-        def padded(part: tf.Tensor) -> tf.Tensor:
-            full = tf.pad(part, [[0, size - count], *[[0, 0]] * (part.shape.rank - 1)])
-            return tf.ensure_shape(full, [size, *part.shape[1:]])
-
-        return map_structure(padded, slice_of(source, first, count))
-
-    def _stacked(self, source: Any, first: tf.Tensor, count: tf.Tensor, size: int) -> Batch:
+    def _stacked(self, program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> Batch:
         """The batches of a chunk, one after the other, in the arrays of the largest chunk."""
-        spec = self._batch_spec(self._feed.spec(source))
-        return _filled(spec, size, count, lambda index: self._batch(source, first + index))
+        return Batch(*_filled(program.batch, program.size, count, lambda index: self._batch(source, first + index)))
 
     def _drawn(self, program: ChunkProgram, count: tf.Tensor) -> list[tf.Tensor]:
         """The random numbers of a chunk, each an array ``[size, ...]``, drawn in the order of the steps."""
         specs = [draw.spec for draw in program.draws]
         drawn: list[tf.Tensor] = _filled(specs, program.size, count, lambda _: [draw.draw() for draw in program.draws])
         return drawn
+
+
+def _sliced(program: ChunkProgram, source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:
+    """The part of a source that a chunk takes, in the arrays of the largest chunk."""
+
+    def padded(part: tf.Tensor) -> tf.Tensor:
+        full = tf.pad(part, [[0, program.size - count], *[[0, 0]] * (part.shape.rank - 1)])
+        return tf.ensure_shape(full, [program.size, *part.shape[1:]])
+
+    return map_structure(padded, slice_of(source, first, count))
 
 
 def _filled(specs: Any, size: int, count: tf.Tensor, make: Callable[[tf.Tensor], Any]) -> Any:
@@ -188,4 +188,4 @@ def _at(structure: Any, index: tf.Tensor) -> Any:
 
 
 def _bytes(spec: tf.TensorSpec) -> int:
-    return math.prod(spec.shape) * spec.dtype.size
+    return int(math.prod(spec.shape) * spec.dtype.size)

@@ -68,7 +68,7 @@ def given_draws(numbers: Sequence[tf.Tensor]) -> Iterator[None]:
 
 @contextmanager
 def repeated_draws(position: int) -> Iterator[None]:
-    """Give the draws inside the ``with`` block the same numbers as those that began at a position; see :func:`position`.
+    """Give the draws inside the ``with`` block the numbers of the draws from a :func:`position` on.
 
     For a part of a step that is computed again in the backward pass.
     """

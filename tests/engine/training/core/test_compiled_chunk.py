@@ -23,7 +23,7 @@ from keras import layers
 
 def _model(input_shape, classes, *between):
     model = keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32, "relu"), *between,
-                              layers.Dense(classes, "softmax")])
+                              layers.Dense(classes or 2, "softmax")])
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     return model
 
@@ -60,7 +60,8 @@ def spatial(input_shape, classes):
 def recurrent(input_shape, classes):
     shape = (*input_shape[:1], input_shape[1] * input_shape[2])
     return keras.Sequential([keras.Input(input_shape), layers.Reshape(shape),
-                             layers.LSTM(8, dropout=0.2, recurrent_dropout=0.2, seed=1), layers.Dense(classes, "softmax")])
+                             layers.LSTM(8, dropout=0.2, recurrent_dropout=0.2, seed=1),
+                             layers.Dense(classes, "softmax")])
 
 def attention(input_shape, classes):
     shape = (*input_shape[:1], input_shape[1] * input_shape[2])
@@ -160,7 +161,7 @@ def test_the_steps_are_those_without_xla(gym: Gym, programs: list[compiled_chunk
         ("unseeded_dropout", 2),
         ("noise", 4),
         ("spatial", 2),
-        ("recurrent", 2),
+        ("recurrent", 8),
         ("attention", 1),
     ],
 )
@@ -216,7 +217,7 @@ def test_the_batches_of_a_stream_are_those_without_xla(
 def test_mixed_precision_is_that_without_xla(gym: Gym, models: Path, precision: str) -> None:
     plan = PLAN.replace(model=f"{models}:dropout", epochs=1, steps_per_epoch=40, precision=precision, force="on")
 
-    assert_same(*both(gym, plan.replace(validation="off")), tolerance=2e-2)
+    assert_same(*both(gym, plan.replace(validation="off")), tolerance=0.07)  # two of 32 examples
 
 
 def test_a_run_continues_exactly_in_the_middle_of_a_chunk(gym: Gym, models: Path) -> None:
