@@ -156,14 +156,15 @@ class ModelBuilt(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XlaTried(Event):
-    """Autotuning measured the step with and without XLA, and chose the faster mode.
+    """Autotuning measured the steps with and without XLA, and chose the faster mode; repeated when it measures again.
 
     Attributes:
         step: Steps taken in the run before it.
-        xla: Whether XLA compiles the step from now on.
+        xla: Whether XLA compiles the steps from now on.
         plain: Steps per second without XLA.
-        compiled: Steps per second with XLA; 0 if it cannot compile the step.
+        compiled: Steps per second with XLA; 0 if it cannot compile the steps.
         remembered: Whether the result is from an earlier run.
+        settled: Whether repeated measurements agree; if not, autotuning measures again later.
     """
 
     step: int
@@ -171,11 +172,12 @@ class XlaTried(Event):
     plain: float
     compiled: float
     remembered: bool
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatchesTried(Event):
-    """Autotuning measured the step with and without micro-batches, and chose the faster mode.
+    """Autotuning measured the steps with and without micro-batches, and chose the faster mode; may be repeated.
 
     Attributes:
         step: Steps taken in the run before it.
@@ -184,6 +186,7 @@ class MicroBatchesTried(Event):
         whole: Steps per second without micro-batches.
         split: Steps per second with micro-batches; 0 if they are not possible.
         remembered: Whether the result is from an earlier run.
+        settled: Whether repeated measurements agree; if not, autotuning measures again later.
     """
 
     step: int
@@ -192,6 +195,7 @@ class MicroBatchesTried(Event):
     whole: float
     split: float
     remembered: bool
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

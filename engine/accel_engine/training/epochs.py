@@ -4,12 +4,14 @@ import time
 
 from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
-from accel_engine.training.autotuner import AutoTuner
+from accel_engine.training.autotuning.autotuner import AutoTuner
+from accel_engine.training.autotuning.candidates import plan_mode
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
+from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import Loop
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
@@ -57,7 +59,7 @@ class Epochs:
         self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
         self._recorder = StepRecorder(reporter)
         self._loop: Loop
-        self._autotuner: AutoTuner
+        self._autotuner: AutoTuner | None = None
         self._meter: MfuMeter | None = None
 
     @property
@@ -111,11 +113,12 @@ class Epochs:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        for segment in self._batches.segments(self._reporter.epochs, done, self._loop):
+        for segment in self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps):
             position = 0
             while position < segment.steps:
                 ahead = self._progress.steps_until_next
                 last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+                self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
                     self._recorder.record(chunk)
                     self._batches.count(chunk.count)
@@ -127,16 +130,17 @@ class Epochs:
                             self._do_what_is_due(None)
                     if self._meter:
                         self._meter.update_peak(self._recorder.seconds, self._recorder.rate)
-                    is_whole = segment.examples == self._assembly.step_counts.global_batch
-                    if is_whole and self._autotuner.is_due(self._recorder.seconds, self._recorder.rate):
-                        self._loop = self._autotuner.run_trial(self._loop, segment)
+                    if self._autotuner:
+                        self._autotuner.observe(chunk, segment)
+                    if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
 
+    def _loop_for(self, segment: Segment) -> Loop:
+        return self._autotuner.loop_for(segment) if self._autotuner else self._loop
+
     def _trace(self) -> None:
-        """Create and trace the loop in the plan's execution mode, or in the faster one of an earlier run."""
-        assembly = self._assembly
-        self._autotuner = AutoTuner(assembly, self._reporter, self._hardware)
-        mode = self._autotuner.mode
+        """Create and trace the loop in the plan's execution mode."""
+        assembly, began, mode = self._assembly, time.perf_counter(), plan_mode(self._assembly)
         self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
         if assembly.coordinated:
             self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending or self._progress.is_due_by_clock)
@@ -144,11 +148,13 @@ class Epochs:
             self._loop = Loop(assembly, mode, sync_count=self._sync.broadcast if self._sync else int)
         segment = self._batches.first_segment()
         graph = self._loop.trace(segment)
+        if not assembly.coordinated:
+            seconds = time.perf_counter() - began
+            self._autotuner = AutoTuner(assembly, self._reporter, self._hardware, self._loop, seconds)
         self._report_name_remarks()
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph, segment.examples)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
-        self._autotuner.report_cached()
 
     def _unfreeze(self) -> None:
         """Let the frozen layers train, with a loop that is traced again."""

@@ -72,12 +72,13 @@ def format_event(event: Event, state: RunState) -> str:
             schedule = f", then {event.schedule}" if event.schedule else ""
             return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
         case events.XlaTried():
-            source = " (measured by an earlier run)" if event.remembered else ""
-            mode = "on" if event.xla else "off"
+            source, mode = _source(event), "on" if event.xla else "off"
+            if not event.compiled:
+                return f"XLA {mode}: it cannot compile the steps{source}"
             with_xla, without = numbers.compact(event.compiled), numbers.compact(event.plain)
             return f"XLA {mode}: {with_xla} steps/s with it, {without} without{source}"
         case events.MicroBatchesTried():
-            source = " (measured by an earlier run)" if event.remembered else ""
+            source = _source(event)
             mode = f"{event.micro_batches} per step" if event.micro_batches > 1 else "off"
             split, whole = numbers.compact(event.split), numbers.compact(event.whole)
             return f"micro-batches {mode}: {split} steps/s with {event.tried}, {whole} without{source}"
@@ -106,6 +107,13 @@ def format_epoch(epoch: int, state: RunState) -> str:
         state: The run's state.
     """
     return f"epoch {epoch:,}/{state.epochs:,}" if state.epochs else f"epoch {epoch:,}"
+
+
+def _source(event: events.XlaTried | events.MicroBatchesTried) -> str:
+    """Where the rates of a trial are from, if not from an undisturbed measurement of this run."""
+    if event.remembered:
+        return " (measured by an earlier run)"
+    return "" if event.settled else " (other programs used the machine; this will be measured again)"
 
 
 def _epoch_of(event: events.EpochEnded | events.Validated, state: RunState) -> str:

@@ -1,6 +1,6 @@
 """The training batches of a run: which segment comes next, and where in the data a step is."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,6 @@ from accel_engine.errors import DataError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.epoch_order import epoch_orders
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import Loop
 from accel_engine.training.core.stream_feed import StreamFeed
 
 EXACT_STEPS = 16
@@ -31,8 +30,14 @@ class Batches(Protocol):
     def restore(self, step: int) -> tuple[int, int]:
         """The epoch and the steps done in it after some steps, from the position that was restored."""
 
-    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps."""
+    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
+        """Yield the segments of an epoch after some of its steps.
+
+        Args:
+            epoch: The epoch, from 0.
+            done: The steps done in it.
+            chunk_steps: Returns the number of steps of the next chunk.
+        """
 
     def count(self, steps: int) -> None:
         """Note that steps were taken."""
@@ -67,9 +72,9 @@ class RowBatches:
         """The epoch and the steps done in it after some steps."""
         return divmod(step, self._assembly.step_counts.steps_per_epoch)
 
-    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
+    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
         """Yield the segments of an epoch after some of its steps."""
-        del loop
+        del chunk_steps
         self._done = done
         counts, plan = self._assembly.step_counts, self._assembly.plan
         shuffle = plan.shuffle == "on"
@@ -131,11 +136,11 @@ class StreamBatches:
         del step
         return self._epoch, self._done
 
-    def segments(self, epoch: int, done: int, loop: Loop) -> Generator[Segment, None, None]:
+    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
         """Yield the segments of an epoch after some of its steps."""
         self._epoch, self._done = epoch, done
         while self._ends_pass or not self.epoch_ended:
-            self._wanted = loop.chunk_steps
+            self._wanted = chunk_steps()
             segment = None if self._pass_over else self._next()
             if segment is not None:
                 yield self._end_at(segment)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import clock
-from accel_engine.data.structure import Batch
+from accel_engine.data.structure import Batch, flatten
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
@@ -124,6 +124,7 @@ class Loop:
             self._compiled = CompiledChunk(assembly, self._take_compiled_step, largest_chunk(rate))
         self._chunk = graph_of(self._run_chunk, assembly)
         self._traced: dict[Any, _TracedChunk] = {}
+        self._shapes: set[Any] = set()
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
@@ -137,6 +138,11 @@ class Loop:
         """
         source, zero = self._feed.open(segment.order), tf.constant(0)
         self._chunk_for(source).function(source, zero, zero).numpy()
+        self._shapes.add(_shapes(segment))
+
+    def is_traced_for(self, segment: Segment) -> bool:
+        """Whether a chunk of a segment needs no further tracing."""
+        return _shapes(segment) in self._shapes
 
     @property
     def chunk_steps(self) -> int:
@@ -278,6 +284,11 @@ class Loop:
         if self._has_rate:
             series.setdefault(LEARNING_RATE, values[:, -1])
         return series
+
+
+def _shapes(segment: Segment) -> tuple[tuple[int, ...], ...]:
+    """What the type of a segment's source depends on: the shape of each array of a step."""
+    return tuple(tuple(array.shape[1:]) for array in flatten(segment.order))
 
 
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:

@@ -17,7 +17,6 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.assembly import Assembly, _by_row
 from accel_engine.training.core.batches import training_batches
-from accel_engine.training.core.loop import Loop
 
 from ..conftest import Gym, Trained
 from .streams import ROWS, Recorded, X, Y, dataset
@@ -231,7 +230,7 @@ def test_rows_end_an_epoch_with_its_last_step() -> None:
     assembly = SimpleNamespace(dataset=dataset(Split(X[:11], Y[:11])), step_counts=count_steps(plan, 11, 1), plan=plan)
     batches = training_batches(cast(Assembly, assembly))
 
-    segments = list(batches.segments(0, 1, cast(Loop, None)))
+    segments = list(batches.segments(0, 1, lambda: 1))
 
     assert [(segment.steps, segment.examples) for segment in segments] == [(1, 5), (1, 1)]
     batches.count(1)

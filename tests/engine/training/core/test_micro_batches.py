@@ -10,10 +10,9 @@ from keras import layers
 
 from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
-from accel_engine.events import MicroBatchesTried, ModelBuilt, Outcome
+from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training import autotuner
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
@@ -223,46 +222,3 @@ def test_only_per_example_layers_support_micro_batches() -> None:
 )
 def test_which_losses_are_means_over_examples(loss: object, mean: bool) -> None:
     assert is_mean(loss) is mean
-
-
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the trial as early and as briefly as possible."""
-    monkeypatch.setattr(autotuner, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 0.0)
-    monkeypatch.setattr(autotuner, "WORTHWHILE_STEPS", 0)
-    monkeypatch.setattr(autotuner, "TRIAL_SECONDS", 0.01)
-
-
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize(("split", "taken"), [(200.0, 2), (50.0, 1)])
-def test_the_faster_mode_is_used_and_cached(
-    gym: Gym, monkeypatch: pytest.MonkeyPatch, split: float, taken: int
-) -> None:
-    measure = Loop.measure_rate
-
-    def rate(self: Loop, segment: Segment, seconds: float) -> float:
-        measure(self, segment, seconds)
-        return split if self.mode.micro_batches > 1 else 100.0
-
-    monkeypatch.setattr(Loop, "measure_rate", rate)
-    plan = PLAN.replace(xla="auto")
-
-    first = gym.train(plan)
-    monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 1e9)  # of a trial, not of what is known
-    second = gym.train(plan)
-
-    event = first.only(MicroBatchesTried)
-    assert (event.micro_batches, event.tried, event.whole, event.split) == (taken, 2, 100.0, split)
-    assert [each.only(MicroBatchesTried).remembered for each in (first, second)] == [False, True]
-    assert second.only(MicroBatchesTried).micro_batches == taken
-    whole = gym.train_once(PLAN.replace(micro_batches=1))
-    for trained in (first, second):
-        np.testing.assert_allclose(trained.series["loss"], whole.series["loss"], atol=1e-5)
-    assert not whole.all(MicroBatchesTried)
-
-
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("changes", [{"model": "mlp"}, {"xla": "on"}, {"strategy": "mirrored", "virtual_cpus": 2}])
-def test_no_trial_where_it_is_not_worthwhile(gym: Gym, changes: dict[str, object]) -> None:
-    assert not gym.train(PLAN.replace(**changes)).all(MicroBatchesTried)

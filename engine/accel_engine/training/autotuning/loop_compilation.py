@@ -1,0 +1,53 @@
+"""Compiles a loop, in a thread of its own while another loop trains."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.loop import Loop
+from accel_engine.training.reporting.error_explanation import print_traceback
+
+
+class LoopCompilation:
+    """Traces and compiles a loop.
+
+    Args:
+        make_loop: Creates the loop.
+        segment: Steps to compile it for; none of them is taken.
+        background: Whether to compile in a thread of its own, rather than before this returns.
+
+    Attributes:
+        seconds: How long it took.
+    """
+
+    def __init__(self, make_loop: Callable[[], Loop], segment: Segment, *, background: bool) -> None:
+        self._make_loop, self._segment = make_loop, segment
+        self._loop: Loop | None = None
+        self.seconds = 0.0
+        # The process may end while XLA compiles, which nothing can interrupt.
+        self._thread = threading.Thread(target=self._compile, name="compile", daemon=True)
+        self._thread.start()
+        if not background:
+            self._thread.join()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop is compiled, or cannot be."""
+        return not self._thread.is_alive()
+
+    @property
+    def loop(self) -> Loop | None:
+        """The compiled loop; ``None`` if it cannot be compiled."""
+        return self._loop if self.has_ended else None
+
+    def _compile(self) -> None:
+        began = time.perf_counter()
+        try:
+            loop = self._make_loop()
+            loop.compile(self._segment)
+        except Exception as error:  # noqa: BLE001 (XLA cannot compile some operations, and the model is the user's)
+            print_traceback(error)
+        else:
+            self._loop = loop
+        self.seconds = time.perf_counter() - began

@@ -1,0 +1,86 @@
+"""Remembers what trials measured, for later runs of the same kind on this machine."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+import keras
+import tensorflow as tf
+
+from accel_engine import clock
+from accel_engine.data.structure import describe
+from accel_engine.devices.host_probe import processors
+from accel_engine.training.autotuning.trial import TrialSpeeds
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.loop import ExecutionMode
+from accel_engine.training.tuning_cache import load, save
+from accel_engine.version import __version__
+
+MAX_AGE_SECONDS = 7 * 24 * 3600
+"""How long a trial is remembered: other programs and settings of the machine change what is fast."""
+
+_FILE = "autotune.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedTrial:
+    """A trial of an earlier run.
+
+    Attributes:
+        default: Steps per second in the plan's mode.
+        alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
+        compile_seconds: How long the alternative mode took to trace and compile while training went on.
+        measured_at: When, in seconds since the Unix epoch.
+    """
+
+    default: float
+    alternative: float
+    compile_seconds: float
+    measured_at: float
+
+    @property
+    def speeds(self) -> TrialSpeeds:
+        """The rates."""
+        return TrialSpeeds(self.default, self.alternative)
+
+
+def load_trial(key: str) -> RememberedTrial | None:
+    """The trial of an earlier run; ``None`` if there is none or it is too old."""
+    with suppress(TypeError):
+        trial = RememberedTrial(**load(_FILE, key))
+        if 0 <= clock.now() - trial.measured_at < MAX_AGE_SECONDS and trial.default > 0:
+            return trial
+    return None
+
+
+def save_trial(key: str, speeds: TrialSpeeds, compile_seconds: float) -> None:
+    """Remember a trial."""
+    trial = RememberedTrial(speeds.default, speeds.alternative, compile_seconds, clock.now())
+    save(_FILE, key, asdict(trial))
+
+
+def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
+    """Everything that a trial's rates depend on, as JSON."""
+    plan = assembly.plan
+    key: list[object] = [
+        plan.model,
+        assembly.model_modified,
+        describe(assembly.dataset.spec),
+        assembly.dataset.classes,
+        assembly.step_counts.per_replica_batch,
+    ]
+    key += [
+        plan.policy,
+        plan.optimizer,
+        plan.gradient_norm,
+        plan.cpu_kernels,
+        plan.augmentation,
+        len(assembly.model.trainable_variables),
+        plan.strategy,
+        assembly.devices,
+        hardware,
+    ]
+    key += [processors(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
+    key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
+    return json.dumps(key)

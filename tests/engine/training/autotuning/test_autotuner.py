@@ -1,0 +1,244 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine import clock
+from accel_engine.events import MicroBatchesTried, XlaTried
+from accel_engine.plan import Plan
+from accel_engine.training import tuning_cache
+from accel_engine.training.autotuning import autotuner, remembered_trials
+from accel_engine.training.autotuning.autotuner import AutoTuner
+from accel_engine.training.core import device_visibility
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
+
+from ..conftest import RANDOM, Gym
+
+PLAN = Plan(model="mlp", epochs=4, batch_size=64, last_batch="drop", validation="off")
+"""88 steps, in chunks of two."""
+
+
+def test_the_steps_of_a_trial_are_those_of_the_run(
+    gym: Gym, measured: Callable[[float], None], random_model: str
+) -> None:
+    measured(90.0)
+    plan = PLAN.replace(model=random_model)
+
+    tried = gym.train(plan)
+
+    event = tried.only(XlaTried)
+    assert (event.xla, event.plain, event.compiled, event.remembered) == (False, 100.0, pytest.approx(90.0), False)
+    assert 0 < event.step < tried.ended.steps
+    plain = gym.train_once(plan.replace(xla="off"))
+    np.testing.assert_allclose(tried.series["loss"], plain.series["loss"], atol=1e-5)
+    np.testing.assert_array_equal(tried.series["loss"][:4], plain.series["loss"][:4])
+
+
+def test_the_faster_mode_is_used_and_remembered(gym: Gym, measured: Callable[[float], None]) -> None:
+    measured(300.0)
+
+    first, second = gym.train(PLAN), gym.train(PLAN)
+
+    assert (first.only(XlaTried).xla, first.only(XlaTried).remembered) == (True, False)
+    assert (second.only(XlaTried).xla, second.only(XlaTried).remembered) == (True, True)
+    assert second.only(XlaTried).step < first.only(XlaTried).step
+    plain = gym.train_once(PLAN.replace(xla="off"))
+    for trained in (first, second):
+        np.testing.assert_allclose(trained.series["loss"], plain.series["loss"], atol=1e-5)
+    assert plain.all(XlaTried) == []
+
+
+def test_a_slower_mode_is_not_compiled_again(
+    gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(50.0)
+    gym.train(PLAN)
+    monkeypatch.setattr(Loop, "compile", lambda *_: pytest.fail("compiled"))
+
+    event = gym.train(PLAN).only(XlaTried)
+
+    assert (event.xla, event.remembered, event.step) == (False, True, 0)
+
+
+def test_a_trial_is_forgotten_after_a_week(
+    gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(300.0)
+    gym.train(PLAN)
+    now = clock.now
+
+    monkeypatch.setattr(remembered_trials.clock, "now", lambda: now() + remembered_trials.MAX_AGE_SECONDS)
+    assert not gym.train(PLAN).only(XlaTried).remembered
+
+
+def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]) -> None:
+    measured(300.0)
+    gym.train(PLAN)
+    (key,) = tuning_cache._read("autotune.json")
+    for damaged in (None, 1, {"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0, "measured_at": clock.now()}):
+        tuning_cache.save("autotune.json", key, damaged)
+        assert not gym.train(PLAN).only(XlaTried).remembered
+
+
+def test_batch_processor_and_version_are_part_of_the_key(
+    gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(300.0)
+    gym.train(PLAN)
+
+    assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
+    monkeypatch.setattr(remembered_trials, "processors", lambda: 1000)
+    assert not gym.train(PLAN).only(XlaTried).remembered
+    monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))
+    assert not gym.train(PLAN).only(XlaTried).remembered
+    monkeypatch.setattr(remembered_trials, "__version__", "another version")
+    assert not gym.train(PLAN).only(XlaTried).remembered
+
+
+def test_a_trial_measures_real_rates(gym: Gym) -> None:
+    event = gym.train(PLAN).all(XlaTried)[0]
+
+    assert event.plain > 0
+    assert event.compiled > 0
+    assert event.xla == (event.compiled > event.plain)
+
+
+def test_steps_that_xla_cannot_compile_stay_uncompiled(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autotuner, "alternative_mode", lambda *_: ExecutionMode(xla=True))
+    monkeypatch.setattr(Loop, "compile", lambda *_: (_ for _ in ()).throw(ValueError("cannot compile this")))
+
+    trained = gym.train(PLAN)
+
+    assert (trained.only(XlaTried).xla, trained.only(XlaTried).compiled) == (False, 0.0)
+    assert trained.ended.steps == 88
+
+
+def test_a_run_does_not_wait_for_the_compiler(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    gym.steps = 2
+
+    class Never:
+        has_ended, loop = False, None
+
+    monkeypatch.setattr(autotuner, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 0.0)
+    monkeypatch.setattr(autotuner, "COMPILE_FACTOR", 0.0)
+    monkeypatch.setattr(autotuner, "LoopCompilation", lambda *_, **__: Never())
+
+    trained = gym.train(PLAN)
+
+    assert trained.ended.steps == 88
+    assert trained.all(XlaTried) == []
+
+
+def test_compiling_changes_nothing_while_another_loop_trains(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str
+) -> None:
+    """XLA compiles by running the program without steps, again and again here, while each chunk of the run runs."""
+    import threading
+
+    plan = PLAN.replace(model=random_model)
+    expected = gym.train(plan.replace(xla="off"))
+    stop = threading.Event()
+    threads: list[threading.Thread] = []
+    calls = [0]
+    run = Loop.run
+
+    def run_beside(self: Loop, segment: Segment, *arguments: object) -> object:
+        if not threads:
+            other = Loop(self._assembly, ExecutionMode(xla=True))
+            other.compile(segment)
+
+            def again() -> None:
+                while not stop.is_set():
+                    other.compile(segment)
+                    calls[0] += 1
+
+            threads.append(threading.Thread(target=again))
+            threads[0].start()
+        return run(self, segment, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Loop, "run", run_beside)
+    trained = gym.train(plan.replace(xla="off"))
+    stop.set()
+    threads[0].join()
+
+    assert calls[0] > 0
+    np.testing.assert_array_equal(trained.series["loss"], expected.series["loss"])
+    assert trained.ended.metrics == expected.ended.metrics
+
+
+def test_a_trial_works_after_the_model_file_is_deleted(
+    gym: Gym, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(RANDOM)
+    compile_ = Loop.compile
+
+    def compile_without_file(self: Loop, segment: Segment) -> None:
+        path.unlink(missing_ok=True)
+        compile_(self, segment)
+
+    monkeypatch.setattr(Loop, "compile", compile_without_file)
+
+    assert gym.train(PLAN.replace(model=f"{path}:build")).all(XlaTried)[0].compiled
+
+
+def test_the_mode_is_looked_at_again_when_the_rate_changes(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = {False: 100.0, True: 300.0}
+    observe = AutoTuner.observe
+
+    def with_rate(self: AutoTuner, chunk: ChunkResult, segment: Segment) -> None:
+        if self._reporter.step > 40:
+            rates[True] = 10.0  # other programs
+        observe(self, replace(chunk, seconds=30.0 * chunk.count / rates[self.loop_for(segment).mode.xla]), segment)
+
+    monkeypatch.setattr(AutoTuner, "observe", with_rate)
+
+    events = gym.train(PLAN.replace(epochs=8)).all(XlaTried)
+
+    assert [(event.xla, event.step > 40) for event in events] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"model": "cnn", "epochs": 1}, {"strategy": "mirrored", "virtual_cpus": 2}, {"xla": "off"}]
+)
+def test_no_trial_where_it_makes_no_sense(gym: Gym, changes: dict[str, object]) -> None:
+    assert gym.train(PLAN.replace(**changes)).all(XlaTried) == []
+
+
+@pytest.mark.parametrize("limit", ["WORTHWHILE_SECONDS", "COMPILE_FACTOR"])
+def test_no_trial_where_too_little_is_left(gym: Gym, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(autotuner, limit, 1e9)
+
+    assert gym.train(PLAN).all(XlaTried) == []
+
+
+SPLIT = Plan(model="fashion-cnn", epochs=2, batch_size=64, last_batch="drop", validation="off")
+"""A convolutional network, which may be faster in micro-batches."""
+
+
+@pytest.mark.parametrize(("split", "taken"), [(300.0, 2), (50.0, 1)])
+def test_micro_batches_are_used_where_they_are_faster(
+    gym: Gym, measured: Callable[[float], None], split: float, taken: int
+) -> None:
+    measured(split)
+
+    first, second = gym.train(SPLIT), gym.train(SPLIT)
+
+    event = first.only(MicroBatchesTried)
+    assert (event.micro_batches, event.tried, event.whole, event.split) == (taken, 2, 100.0, pytest.approx(split))
+    assert [each.only(MicroBatchesTried).remembered for each in (first, second)] == [False, True]
+    assert second.only(MicroBatchesTried).micro_batches == taken
+    whole = gym.train_once(SPLIT.replace(micro_batches=1))
+    for trained in (first, second):
+        np.testing.assert_allclose(trained.series["loss"], whole.series["loss"], atol=1e-5)
+    assert not whole.all(MicroBatchesTried)
+
+
+@pytest.mark.parametrize("changes", [{"model": "mlp"}, {"xla": "on"}, {"strategy": "mirrored", "virtual_cpus": 2}])
+def test_no_trial_of_micro_batches_where_it_makes_no_sense(gym: Gym, changes: dict[str, object]) -> None:
+    assert not gym.train(SPLIT.replace(epochs=1, **changes)).all(MicroBatchesTried)
