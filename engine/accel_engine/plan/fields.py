@@ -294,7 +294,7 @@ class PlanFields:
     force: str = _field("off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"))
     xla: str = _field(
         "auto",
-        "Compile the step with XLA; auto measures it in long runs",
+        "Compile the steps with XLA; auto: if that is measured to be faster",
         str,
         choices=XLA_MODES,
     )

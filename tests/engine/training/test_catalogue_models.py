@@ -1,5 +1,6 @@
 """Every kind of catalogue model trains on data that fits it, is what ``auto`` takes, and is saved as plain Keras."""
 
+import os
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -90,6 +91,49 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
         tf.constant(["fine"]) if data == "reviews" else tf.zeros((1, *saved.input_shape[1:]), saved.inputs[0].dtype)
     )
     assert np.isfinite(saved(example).numpy()).all()
+
+
+COMPILED = [
+    ("linear", "columns.npz", {}),
+    ("tabular", "columns.npz", {}),
+    ("mlp", "images.npz", {}),
+    ("lstm", "sensor.npz", {}),
+    ("bag-of-words", "reviews", {}),
+    ("gpt", "speech.txt", {"window": 8}),
+]
+COMPILED_SLOWLY = [
+    ("cnn", "images.npz", {}),
+    ("fashion-cnn", "images.npz", {}),
+    ("resnet20", "images.npz", {"image_size": "32x32"}),
+    ("vit", "images.npz", {}),
+    ("unet", "masks.npz", {}),
+    ("autoencoder", "images.npz", {"task": "reconstruction"}),
+    ("tcn", "sensor.npz", {}),
+    ("text-cnn", "reviews", {}),
+]
+"""Convolutions and attention: seconds to compile, and slow on a CPU. Only ``GALLERY=all`` trains them."""
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "fields"), COMPILED + (COMPILED_SLOWLY if os.environ.get("GALLERY") == "all" else [])
+)
+def test_xla_trains_a_model_as_tensorflow_does(
+    gym: Gym, files: Path, model: str, data: str, fields: dict[str, object]
+) -> None:
+    """Two hundred steps, with plain gradient descent: Adam would turn rounding of a gradient near 0 into a step."""
+    gym.steps = 50
+    plan = Plan(
+        model=model,
+        data=str(files / data),
+        epochs=1, steps_per_epoch=200, batch_size=4, last_batch="drop", validation="off",
+        optimizer="sgd", learning_rate=1e-3,
+        **fields,
+    )
+    plain, compiled = gym.train(plan.replace(xla="off")), gym.train(plan.replace(xla="on"))
+
+    assert plain.ended.steps == compiled.ended.steps == 200, compiled.ended.reason
+    for name, values in plain.series.items():
+        np.testing.assert_allclose(compiled.series[name], values, atol=1e-5, rtol=1e-5, err_msg=name)
 
 
 def test_auto_of_a_function_is_recorded_and_is_the_same_when_the_run_continues(gym: Gym, tmp_path: Path) -> None:
