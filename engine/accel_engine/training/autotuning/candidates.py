@@ -20,6 +20,8 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     There is none for a custom ``train_step``, whose Python must not run more often than it should, nor with other
     workers, which would have to agree on it.
 
+    Neither is XLA for several replicas whose layers draw random numbers: XLA would draw others.
+
     XLA is not tried on a TPU, which compiles everything; nor mirrored on CPUs or with central storage, which do not
     support it; nor for texts, which it cannot compile; nor for convolutions on a CPU, which took 6 to 12 seconds to
     compile and ran 2 to 5 times slower in all measurements. These are tried in micro-batches instead, if that changes
@@ -32,7 +34,8 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
         return None
     if not assembly.on_cpu:
         stored = isinstance(assembly.strategy, tf.distribute.experimental.CentralStorageStrategy)
-        return ExecutionMode(True, default.micro_batches) if plan.xla == "auto" and not stored else None
+        differs = assembly.replicas > 1 and _draws_random_numbers(assembly)
+        return ExecutionMode(True, default.micro_batches) if plan.xla == "auto" and not (stored or differs) else None
     if assembly.replicas > 1:
         return None
     if not any("conv" in type(layer).__name__.lower() for layer, _ in walk(assembly.model)):
@@ -40,3 +43,8 @@ def alternative_mode(assembly: Assembly, default: ExecutionMode) -> ExecutionMod
     count = candidate_count(assembly.step_counts.per_replica_batch)
     allowed = plan.micro_batches is None and plan.xla != "on" and count > 1
     return ExecutionMode(micro_batches=count) if allowed and supports_micro_batches(assembly.model) else None
+
+
+def _draws_random_numbers(assembly: Assembly) -> bool:
+    """Whether a layer of the model, such as dropout, has the state of a random generator."""
+    return any(variable.path.endswith("seed_generator_state") for variable in assembly.model.variables)

@@ -38,6 +38,9 @@ def compiles_chunks(assembly: Assembly) -> bool:
 class UnpreparedDraws(Exception):  # noqa: N818 (an answer, not an error)
     """A step draws random numbers that cannot be drawn before it."""
 
+    def __str__(self) -> str:
+        return "the model draws random numbers that cannot be drawn before XLA runs the steps"
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkProgram:

@@ -135,6 +135,9 @@ class Loop:
 
         XLA compiles a function only by running it: here with no steps. Its loop then leaves all variables as they are.
         A single step that is compiled by itself is not compiled yet.
+
+        Raises:
+            UnpreparedDraws: The steps would have other random numbers, which the plan does not ask for.
         """
         source, zero = self._feed.open(segment.order), tf.constant(0)
         self._chunk_for(source).function(source, zero, zero).numpy()
@@ -206,6 +209,8 @@ class Loop:
         try:
             return self._compiled.program(source)
         except UnpreparedDraws:
+            if self._assembly.plan.xla != "on":
+                raise
             return None  # XLA compiles the step, and draws its random numbers
 
     def _run_chunk(self, program: ChunkProgram | None, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:

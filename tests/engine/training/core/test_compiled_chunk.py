@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from accel_engine.plan import Plan
 from accel_engine.training.core import compiled_chunk, feed
-from accel_engine.training.core.compiled_chunk import CompiledChunk
+from accel_engine.training.core.compiled_chunk import CompiledChunk, UnpreparedDraws
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.loop import ExecutionMode, Loop
 
 from ..conftest import Gym, Trained
 
@@ -181,6 +183,18 @@ def test_steps_with_other_random_numbers_are_compiled_one_by_one(gym: Gym, model
 
     assert compiled.ended.steps == plain.ended.steps == 10
     assert np.isfinite(compiled.series["loss"]).all()
+
+
+@pytest.mark.parametrize("model", ["other_noise", "repeated"])
+def test_autotuning_does_not_change_random_numbers(gym: Gym, models: Path, model: str) -> None:
+    assembled = Plan(model=f"{models}:{model}", batch_size=32, epochs=1, steps_per_epoch=10)
+    gym.train(assembled)
+    assert gym.trainer is not None
+    assembly = gym.trainer._epochs._assembly  # type: ignore[union-attr]
+    order = np.zeros((4, 1, 32), np.int32)
+
+    with pytest.raises(UnpreparedDraws, match="draws random numbers"):
+        Loop(assembly, ExecutionMode(xla=True)).compile(Segment(order, 4, 32))
 
 
 def test_augmented_examples_are_those_without_xla(gym: Gym, programs: list[compiled_chunk.ChunkProgram]) -> None:
