@@ -14,6 +14,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
     WorkCounted,
+    XlaTried,
 )
 from accel_engine.run import RunReader, Update
 from accel_tui.cli.event_text import format_event
@@ -230,6 +231,17 @@ def test_a_validation_tells_how_much_of_the_patience_is_used():
 def test_slow_steps_are_told_apart():
     event = MicroBatchesTried(time=0.0, step=9, micro_batches=4, tried=4, whole=0.25, split=0.4, remembered=False)
     assert format_event(event, RunState()) == "micro-batches 4 per step: 0.40 steps/s with 4, 0.25 without"
+
+
+def test_a_trial_says_what_it_is_worth():
+    event = XlaTried(time=0.0, step=9, xla=True, plain=1000.0, compiled=4000.0, remembered=False)
+    assert format_event(event, RunState()) == "XLA on: 4.00k steps/s with it, 1.00k without"
+    earlier = format_event(replace(event, remembered=True), RunState())
+    assert earlier.endswith(" (measured by an earlier run)")
+    busy = format_event(replace(event, settled=False), RunState())
+    assert busy.endswith(" (other programs used the machine; this will be measured again)")
+    refused = format_event(replace(event, xla=False, compiled=0.0), RunState())
+    assert refused == "XLA off: it cannot compile the steps"
 
 
 def test_the_view_is_what_fits(monkeypatch):
