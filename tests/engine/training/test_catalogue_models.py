@@ -121,18 +121,18 @@ XLA does not take the models for texts.
 def test_xla_trains_a_model_as_tensorflow_does(
     gym: Gym, files: Path, model: str, data: str, fields: dict[str, object]
 ) -> None:
-    """Two hundred steps, with plain gradient descent: Adam would turn rounding of a gradient near 0 into a step."""
+    """Two hundred steps of gradient descent: with Adam or a higher rate, rounding soon changes what is learned."""
     gym.steps = 50
     plan = Plan(
         model=model,
-        data=str(files / data),
+        data=data if data.startswith("synthetic") else str(files / data),
         epochs=1,
         steps_per_epoch=200,
         batch_size=4,
         last_batch="drop",
         validation="off",
         optimizer="sgd",
-        learning_rate=1e-3,
+        learning_rate=1e-4,
         **fields,
     )
     plain, compiled = gym.train(plan.replace(xla="off")), gym.train(plan.replace(xla="on"))
