@@ -53,7 +53,25 @@ class Ours:
         self._reader = run.RunReader(self.directory)
         watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
         self._dashboard = Terminal(watching) if dashboard else None
-        self._settle(plan.model, xla)
+        self._plan = plan
+
+    def settle(self) -> None:
+        """Wait until the engine has trained for a while and has chosen how to run a step, and pause it."""
+        from accel_engine import run
+
+        kinds: set[str] = set()
+        began: list[float] = []
+
+        def settled() -> bool:
+            time.sleep(0.2)
+            kinds.update(event.kind() for event in self._reader.poll().events)
+            if not began and run.list_runs()[0].steps > 5:
+                began.append(time.monotonic())
+            trained = time.monotonic() - began[0] if began else 0.0
+            chosen = is_tuned(kinds, self._plan.model, self._plan.xla)
+            return trained > (SETTLING_SECONDS if chosen else TUNING_SECONDS)
+
+        self._wait_for(settled)
         self._ask("pause")
 
     def measure(self, seconds: float) -> float:
@@ -73,23 +91,6 @@ class Ours:
         self._engine.wait()
         if self._dashboard:
             self._dashboard.close()
-
-    def _settle(self, model: str, xla: str) -> None:
-        """Wait until the engine has trained for a while and has chosen how to run a step."""
-        from accel_engine import run
-
-        kinds: set[str] = set()
-        began: list[float] = []
-
-        def settled() -> bool:
-            time.sleep(0.2)
-            kinds.update(event.kind() for event in self._reader.poll().events)
-            if not began and run.list_runs()[0].steps > 5:
-                began.append(time.monotonic())
-            trained = time.monotonic() - began[0] if began else 0.0
-            return trained > (SETTLING_SECONDS if is_tuned(kinds, model, xla) else TUNING_SECONDS)
-
-        self._wait_for(settled)
 
     def _ask(self, command: str) -> None:
         from accel_engine import run

@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def compare(name: str, arguments: argparse.Namespace) -> str:
     with contextlib.ExitStack() as stack:
         ours = Ours(WORKS[name], arguments.xla, dashboard=not arguments.no_dashboard, threads=arguments.threads)
         stack.enter_context(contextlib.closing(ours))
+        ours.settle()
         others = {}
         for side in sides(arguments):
             if (started := start(side, name, arguments, stack)) is not None:
@@ -109,6 +111,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.jax and not arguments.jax.is_file():
         parser.error(f"--jax: there is no {arguments.jax}; give the path of a Python with jax and keras")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # after ending the sides
     os.environ.setdefault("ACCEL_TUI_HOME", tempfile.mkdtemp(prefix="accel-tui-benchmark-"))
     print(f"Python {platform.python_version()}, {os.cpu_count()} logical CPUs, {time.strftime('%Y-%m-%d')}")
     chosen = sides(arguments)

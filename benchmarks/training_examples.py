@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import training_works
-from works import WORKS, Work
+from works import OWN, WORKS, Work
 
 CLASSES = tuple("0123456789")
 """Names of the classes of synthetic images."""
@@ -42,7 +41,7 @@ def keras_model(work: Work, shape: tuple[int, ...]) -> Any:
     """
     _, colon, function = work.model.rpartition(":")
     if colon:
-        return getattr(training_works, function)()
+        return getattr(import_module(OWN.stem), function)()
     engine = str(Path(__file__).parents[1] / "engine")
     if engine not in sys.path:
         sys.path.append(engine)
