@@ -62,7 +62,7 @@ def ways(create: Callable[..., Trainer]) -> list[Dispatches]:
         scanned = Dispatches(trainer, _steps(trainer, single.rate()), name)
         found += [single, scanned]
         if not trainer.convolves:
-            return [scanned]
+            break
     return found
 
 
