@@ -30,8 +30,12 @@ class ServedSide:
             text=True,
             env=os.environ | variables,
         )
-        self.description = self._read()
-        """What the process says of itself once it is ready."""
+        try:
+            self.description = self._read()
+            """What the process says of itself once it is ready."""
+        except BaseException:  # the benchmark may be ended while it waits
+            self.close()
+            raise
 
     def measure(self, seconds: float) -> float:
         """Train for about this long; returns steps per second."""
@@ -49,7 +53,6 @@ class ServedSide:
         assert self._process.stdout
         line = self._process.stdout.readline()
         if not line:
-            self.close()
             raise SystemExit(f"a side failed; to see why, run: {shlex.join(self._command)}")
         return line.strip()
 
