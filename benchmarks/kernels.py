@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from training import WORKS, Work
+from works import WORKS, Work
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from training import WORKS
+from works import WORKS
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 

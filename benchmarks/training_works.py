@@ -1,9 +1,18 @@
-"""Models and data of the benchmark of training, as a user would write them: each is compiled and fits its data."""
+"""Models and data of the benchmark of training, as a user would write them: each is compiled and fits its data.
+
+Only the stream imports TensorFlow, so that the models can be built on Keras' JAX backend.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
-import tensorflow as tf
 from keras import layers
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 ROWS, COLUMNS = 20_000, 14
 
@@ -17,7 +26,25 @@ def tabular() -> tuple[np.ndarray, np.ndarray]:
 
 def tabular_stream() -> tf.data.Dataset:
     """The same rows as batches of a stream."""
+    import tensorflow as tf
+
     return tf.data.Dataset.from_tensor_slices(tabular()).batch(128, drop_remainder=True).prefetch(2)
+
+
+def regularized_mlp_model() -> keras.Model:
+    """A perceptron with batch normalization and dropout after its hidden layer, for images of 28x28 in 10 classes."""
+    model = keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            layers.Flatten(),
+            layers.Dense(128, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.2),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
 
 
 def tabular_model() -> keras.Model:
