@@ -103,9 +103,9 @@ COMPILED = [
 COMPILED_SLOWLY = [
     ("cnn", "images.npz", {}),
     ("fashion-cnn", "images.npz", {}),
-    ("resnet20", "synthetic:32x32x3:2:64", {}),
+    ("resnet20", "synthetic:32x32x3:2:64", {"learning_rate": 1e-5}),
     ("vit", "images.npz", {}),
-    ("unet", "masks.npz", {}),
+    ("unet", "masks.npz", {"learning_rate": 1e-5}),
     ("autoencoder", "images.npz", {"task": "reconstruction"}),
     ("tcn", "sensor.npz", {}),
 ]
@@ -132,8 +132,7 @@ def test_xla_trains_a_model_as_tensorflow_does(
         last_batch="drop",
         validation="off",
         optimizer="sgd",
-        learning_rate=1e-4,
-        **fields,
+        **{"learning_rate": 1e-4, **fields},
     )
     plain, compiled = gym.train(plan.replace(xla="off")), gym.train(plan.replace(xla="on"))
 
