@@ -43,7 +43,7 @@ model.fit(x, dataset.train.targets, batch_size=64, verbose=0, callbacks=[PrintLo
 """
 """A script of ten lines, with our data and model, so that they are the same."""
 
-FIRST_LOSS = re.compile(r"loss ━━ step [0-9.]+")
+FIRST_LOSS = re.compile(r"loss ━━ (?:step )?[0-9.]+")
 
 
 def script() -> float:
@@ -100,7 +100,7 @@ def warm() -> dict[str, float]:
     with Terminal([sys.executable, "-m", "accel_tui"], 120, 40) as terminal:
         viewer = terminal.viewer()
         viewer.wait_for(lambda text: "in 14 layers" in text)  # the engine has described the default model
-        row = next(at for at, line in enumerate(viewer.text.splitlines(), 1) if re.match(r"\s*model\s+cnn", line))
+        row = next(at for at, line in enumerate(viewer.text.splitlines(), 1) if re.match(r"\s*model\s+auto", line))
         terminal.send(f"\x1b[<0;20;{row}M\x1b[<0;20;{row}m")  # click on the field, which opens its list
         viewer.wait_for(lambda text: "resnet20" in text)
         terminal.send("\x1b[F\x15mlp\r")
