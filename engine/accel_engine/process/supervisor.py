@@ -86,6 +86,7 @@ class EngineSupervisor:
         clock.read_wall_clock()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda received, _: self._signals.append(received))
+        self._sampler.find_devices()  # while the disk is written
         self._start_run()
         training = threading.Thread(target=self._train, name="train", daemon=True)
         training.start()
