@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
+import pytest
 
 import accel_engine
 import accel_tui
@@ -110,6 +111,26 @@ print(*Painted(make_engine=engine).run(headless=True))
     imported = set(done.stdout.split())
     assert "accel_tui.screens.new_run_screen" in imported
     assert imported.isdisjoint(LATE)
+
+
+@pytest.mark.parametrize(
+    ("module", "later"),
+    [
+        # The engine of these commands starts before what checks the plan is imported.
+        (
+            "accel_tui.cli.train",
+            {"accel_engine.run", "accel_engine.launch.start_run", "psutil", "sqlite3"},
+        ),
+        ("accel_engine.process.__main__", {"accel_engine.tensorboard.live", "accel_engine.training.trainer"}),
+        ("accel_engine.training.distributed.tpu_errors", {"accel_engine.doctor"}),  # each engine imports it
+    ],
+)
+def test_what_a_start_waits_for_imports_nothing_else(module: str, later: set[str]) -> None:
+    script = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert module in imported
+    assert imported.isdisjoint(later)
 
 
 def test_every_reference_to_a_builder_names_a_module_that_is_there() -> None:

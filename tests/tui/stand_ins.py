@@ -58,6 +58,7 @@ class StubEngine:
         self.described: list[Plan] = []
         self.handed: list[Path] = []
         self.closed = False
+        self.process = None
 
     def be(self, state: EngineState, problem: str = "") -> None:
         self.state, self.problem = state, problem

@@ -33,7 +33,7 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
-from accel_tui.terminal.incremental_app import IncrementalApp
+from accel_tui.terminal.early_input import EarlyInputApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ GARBAGE_OBJECTS = 10_000
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class AccelApp(IncrementalApp):
+class AccelApp(EarlyInputApp):
     """The dashboard.
 
     It owns the screens, the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results

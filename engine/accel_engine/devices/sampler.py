@@ -67,6 +67,10 @@ class Sampler:
         """Whether a probe reads its devices now, and may have opened files."""
         return any(thread.busy or thread.inventory is None for thread in self._threads)
 
+    def find_devices(self) -> None:
+        """Begin to find the devices, without waiting for them."""
+        self._open()
+
     def start(self) -> None:
         """Start sampling; call it only once."""
         self._open()

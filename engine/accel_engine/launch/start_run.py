@@ -4,6 +4,7 @@ All functions block; the dashboard calls them from a thread.
 """
 
 import os
+import subprocess
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -94,8 +95,11 @@ def prepare_continuation(
     return directory
 
 
-def hand_over(directory: Path, engine: WarmEngine | None) -> None:
+def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[str]":
     """Hand a run to a warm engine; without a usable one, start a new process.
+
+    Returns:
+        The engine's process.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -107,8 +111,8 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> None:
         except RunError:  # it has just exited; a new process reports any other problem
             engine.close()
         else:
-            return
-    engine_process.start(directory)
+            return engine.process
+    return engine_process.start(directory)
 
 
 def _for_a_new_run(plan: Plan) -> Plan:

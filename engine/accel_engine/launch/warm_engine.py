@@ -65,6 +65,9 @@ class WarmEngine:
     Args:
         on_change: Called from a thread whenever :attr:`state` changes.
 
+    Attributes:
+        process: Its process, whose pipes are its own.
+
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
@@ -79,13 +82,13 @@ class WarmEngine:
         self._sending = threading.Lock()
         self._number = 0
         self._log = tempfile.NamedTemporaryFile(prefix="accel-tui-engine-", suffix=".log")  # noqa: SIM115
-        self._process = spawn(stderr=self._log)
+        self.process = spawn(stderr=self._log)
         threading.Thread(target=self._listen, name="engine-replies", daemon=True).start()
 
     @property
     def pid(self) -> int:
         """The engine's process id."""
-        return self._process.pid
+        return self.process.pid
 
     def wait_ready(self, timeout: float | None = None) -> bool:
         """Wait until TensorFlow is imported; returns whether it is."""
@@ -129,24 +132,24 @@ class WarmEngine:
     def close(self) -> None:
         """Close the pipes, and kill the engine unless it has a run."""
         if self.state is not EngineState.HANDED_OVER:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         with self._sending, contextlib.suppress(OSError):
-            assert self._process.stdin is not None  # noqa: S101 (it was asked for)
-            self._process.stdin.close()
+            assert self.process.stdin is not None  # noqa: S101 (it was asked for)
+            self.process.stdin.close()
         self._log.close()
 
     def _send(self, request: dict[str, Any]) -> None:
         with self._sending:  # descriptions and the run are requested in different threads
-            assert self._process.stdin is not None  # noqa: S101 (it was asked for)
-            if self._process.stdin.closed:
+            assert self.process.stdin is not None  # noqa: S101 (it was asked for)
+            if self.process.stdin.closed:
                 raise BrokenPipeError("closed")
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
 
     def _listen(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 (it was asked for)
-        for line in self._process.stdout:
+        assert self.process.stdout is not None  # noqa: S101 (it was asked for)
+        for line in self.process.stdout:
             reply = json.loads(line)
             if "versions" in reply:
                 self.versions = reply["versions"]
@@ -156,11 +159,11 @@ class WarmEngine:
                 with self._changed:
                     self._replies[reply.pop("number")] = reply
                     self._changed.notify_all()
-        self._process.stdout.close()
+        self.process.stdout.close()
         if self.state is not EngineState.HANDED_OVER:
             self.problem = self._exit_message()
             self._set(EngineState.FAILED)
-        self._process.wait()
+        self.process.wait()
 
     def _exit_message(self) -> str:
         with contextlib.suppress(OSError, ValueError):

@@ -27,6 +27,9 @@ from accel_engine.run import RunReader
 from accel_engine.run.log_file import never_fail_to_print
 from accel_engine.run.run_paths import LOG
 
+MAX_OUTPUT = 1 << 16
+"""Bytes of output before the run that are copied to its log."""
+
 
 def main() -> int:
     """Run the engine; returns the exit status."""
@@ -73,6 +76,8 @@ def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     if directory is None:
         return None
     log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with suppress(OSError):  # what TensorFlow has printed, if that is in a file
+        os.write(log, os.pread(2, MAX_OUTPUT, 0))
     os.dup2(log, 1)
     redirect(2, log)
     requests.close()

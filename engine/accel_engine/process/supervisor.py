@@ -32,13 +32,13 @@ from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.tensorboard.live import LiveLog
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
 from accel_engine.training.distributed.readiness import ReadinessListener
 
 if TYPE_CHECKING:
+    from accel_engine.tensorboard.live import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
     from accel_engine.training.trainer import Trainer
 
@@ -86,6 +86,7 @@ class EngineSupervisor:
         clock.read_wall_clock()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda received, _: self._signals.append(received))
+        self._sampler.find_devices()  # while the disk is written
         self._start_run()
         training = threading.Thread(target=self._train, name="train", daemon=True)
         training.start()
@@ -149,6 +150,8 @@ class EngineSupervisor:
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
+            from accel_engine.tensorboard.live import LiveLog  # seldom needed
+
             self._tensorboard = LiveLog(self._directory, self._warn)
             self._tensorboard.start()
 

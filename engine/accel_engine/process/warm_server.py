@@ -5,6 +5,7 @@ import os
 import queue
 import sys
 import threading
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,7 +22,8 @@ class WarmServer:
     """Serves a dashboard until it hands over a run.
 
     Plans are described in a separate thread, so that a run starts at once even while the user's function, which may be
-    slow or hang, is running.
+    slow or hang, is running. After the first description, the process trains a small model, to make the first steps of
+    the run faster; a run that is handed over meanwhile waits for it, some tenths of a second at most.
 
     Args:
         tensorflow: Imported ahead, unless that would claim an accelerator.
@@ -39,6 +41,7 @@ class WarmServer:
         self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._serving = True
+        self._warmed_up = False
         self.needs_restart = False
 
     def serve(self, requests: TextIO) -> Path | None:
@@ -76,6 +79,21 @@ class WarmServer:
             reply = answer_or_problem(partial(self._describe, request["describe"]))
             self.needs_restart = before or self._must_restart(request["describe"])
             self._reply({**reply, "number": request["number"]})
+            self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Train a small model once; not in a process that must restart for a run, or has one."""
+        if self._claims or self._warmed_up or not self._tensorflow.imported:
+            return
+        from accel_engine.training.warm_up import warm_up
+
+        with self._lock:
+            if self._serving and not self.needs_restart:
+                self._warmed_up = True
+                try:
+                    warm_up()
+                except Exception:  # noqa: BLE001 (it only saves time; the next description or run reports any problem)
+                    traceback.print_exc()
 
     def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
         if self._claims:

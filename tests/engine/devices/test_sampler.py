@@ -129,6 +129,16 @@ def test_the_inventory_has_all_kinds_in_the_probes_order(make: Make) -> None:
     assert inventory.unavailable == (UnavailableKind("tpu", "none here"),)
 
 
+def test_devices_are_looked_for_before_sampling_and_without_a_wait(make: Make, batches: Batches) -> None:
+    probe = StallingProbe("gpu", inventory_too=True)
+    one = make(probe)
+    one.find_devices()
+    assert probe.reached.wait(120)
+    probe.released.set()
+    assert [device.id for device in one.inventory.devices] == ["gpu:0"]
+    assert not batches
+
+
 def test_a_batch_has_a_sample_of_every_device(make: Make, batches: Batches, wait_until: WaitUntil) -> None:
     make(FakeProbe("cpu"), FakeProbe("gpu"), AbsentProbe("tpu"), interval=ONCE).start()
     wait_until(lambda: batches, "the first batch")

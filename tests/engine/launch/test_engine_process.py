@@ -1,9 +1,11 @@
 import os
 import signal
 from contextlib import closing
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -13,6 +15,7 @@ from accel_engine.launch.warm_engine import EngineState, WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.creation import assign_process
+from accel_engine.run.run_paths import LOG
 from accel_engine.run.writer import RunWriter
 
 QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
@@ -108,3 +111,24 @@ def test_deleted_run_cannot_be_started() -> None:
     (directory / "run.db").unlink()
     with closing(WarmEngine()) as engine, pytest.raises(RunError, match="no run in"):
         engine.train(directory)
+
+
+def test_a_warm_engine_trains_the_steps_of_a_new_one_and_keeps_its_output() -> None:
+    plan = replace(QUICK, virtual_cpus=2)  # devices that are configured after the warm-up
+    directories = [create(plan), create(plan)]
+    assert start(directories[0]).wait(120) == 0
+    with closing(WarmEngine()) as engine:
+        assert engine.wait_ready(120)
+        assert engine.describe(plan).parameters
+        engine._log.write(b"printed before the run\n")
+        engine._log.flush()
+        engine.describe(plan)  # answered after the warm-up
+        engine.train(directories[1])
+        assert engine.process.wait(120) == 0
+    losses = []
+    for directory in directories:
+        with closing(RunReader(directory)) as reader:
+            assert reader.info().status is Status.FINISHED
+            losses.append(np.concatenate([chunk.series["loss"] for chunk in reader.poll().chunks]))
+    assert np.array_equal(*losses)
+    assert b"printed before the run" in (directories[1] / LOG).read_bytes()

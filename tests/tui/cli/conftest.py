@@ -7,17 +7,18 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy.typing as npt
 import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.errors import EngineMissingError
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunReader, create
-from accel_tui.cli import main
+from accel_tui.cli import engine_ahead, main
 from tui import fake_engine
 from tui.fake_engine import FakeEngine
 from waiting import wait_until
@@ -131,11 +132,17 @@ class Engines:
         return 0
 
 
+def no_warm_engine() -> NoReturn:
+    """Stands in for :class:`accel_engine.launch.warm_engine.WarmEngine`."""
+    raise EngineMissingError("commands start their engines later, in these tests")
+
+
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Start stand-ins instead of engines."""
     stand_in = Engines()
     monkeypatch.setattr(engine_process, "start", stand_in.start)
+    monkeypatch.setattr(engine_ahead, "WarmEngine", no_warm_engine)
     monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr(
         "accel_engine.launch.start_run.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),))

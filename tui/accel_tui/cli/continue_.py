@@ -9,8 +9,9 @@ from accel_engine.plan import SPECS
 from accel_engine.run import RunSummary, find
 from accel_engine.run.listing import summarize
 from accel_engine.run.plan_changes import CHANGEABLE
-from accel_tui.cli.plan_options import PlanCommand, check_option, plan_option
-from accel_tui.cli.train import continue_run, output_options, refuse_two_outputs
+from accel_tui.cli.engine_ahead import engine_ahead
+from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
+from accel_tui.cli.train import output_options, refuse_two_outputs
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
 EPILOG = """\b
@@ -39,7 +40,11 @@ def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) 
     refuse_two_outputs(as_json, plain, detach)
     if isinstance(flags["epochs"], str):
         flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
-    return continue_run(run, flags, as_json=as_json, plain=plain, detach=detach)
+    with engine_ahead() as engine:
+        from accel_tui.cli import training_run  # slow to import: the engine starts before
+
+        directory = training_run.reopen(run, given(flags))
+        return training_run.train(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 
 def _epochs_in_total(text: str, run: RunSummary) -> int | None:

@@ -18,6 +18,9 @@ from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
 
+STARTING_INTERVAL = 0.03
+"""The same until the first step."""
+
 
 class ProgressView(Protocol):
     """Shows a run while it trains."""
@@ -79,7 +82,7 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
             for message in messages:
                 view.clear()
                 print_to_stderr(message)
-            time.sleep(INTERVAL)
+            time.sleep(INTERVAL if steps else STARTING_INTERVAL)
         if info.status is Status.LOST:
             view.lost(info, steps)
         damaged = reader.find_damaged()

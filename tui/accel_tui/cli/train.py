@@ -1,31 +1,16 @@
 """``accel-tui train``: trains a model in the foreground or in the background."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from accel_engine.devices import detect
-from accel_engine.errors import AccelError, PlanError
-from accel_engine.launch import engine_process
-from accel_engine.launch.start_run import prepare_continuation, prepare_run
-from accel_engine.plan import DEFAULTS, SPECS, Plan, isolation
-from accel_engine.plan.plan_errors import InvalidPlanError, refers_to, valid_part
-from accel_engine.plan.plan_file import PlanFile, read_plan_file
-from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run import RunReader, find
-from accel_engine.run.connection import DATABASE
+from accel_engine.plan import DEFAULTS, SPECS
 from accel_engine.user_paths import is_named_pipe
-from accel_tui.cli.follow_run import follow, view_for
-from accel_tui.cli.interrupts import Interrupts
-from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.engine_ahead import engine_ahead
+from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.plan.fitting_defaults import with_fitting_defaults
-from accel_tui.settings.user_settings import Settings, load
 
 EPILOG = """\b
 Examples:
@@ -39,9 +24,6 @@ Exit status:
   1  it failed or was lost
   2  the plan or the command is wrong
 """
-
-EXIT_SECONDS = 10.0
-"""Seconds to wait for the engine process to exit after its run has ended."""
 
 _OUTPUTS = (
     click.option(
@@ -92,111 +74,22 @@ def train(
         flags["initial_weights"] = start_from
     if resume is not None and plan_file is not None:
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
-    if resume is not None:
-        return continue_run(resume, flags, as_json=as_json, plain=plain, detach=detach)
     if plan_file and is_named_pipe(plan_file):
         print_to_stderr(f"waiting for a plan from the pipe {plan_file}")
-    directory = _prepare(load(), read_plan_file(plan_file) if plan_file else None, given(flags))
-    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
+    with engine_ahead() as engine:
+        from accel_tui.cli import training_run  # slow to import: the engine starts before
 
-
-def _prepare(settings: Settings, file: PlanFile | None, flags: Mapping[str, Any]) -> Path:
-    """Create a run with the plan of a plan file, the options over it, and the defaults of the settings that fit.
-
-    Raises:
-        InvalidPlanError: It has errors; those of the settings and of the file with their lines.
-    """
-    written = file.values if file else {}
-    chosen, devices, left_out = {**written, **flags}, None, list[PlanError]()
-    values: Mapping[str, Any] = chosen
-    if settings.plan:
-        devices = detect().devices
-        values, left_out = with_fitting_defaults(settings.plan, chosen, devices)
-
-    def located(error: PlanError) -> str:
-        if error.field in flags:
-            return str(error)
-        if file and error.field in written:
-            return file.describe(error)
-        return settings.source.at(f"plan.{error.field}", str(error)) if error.field in settings.plan else str(error)
-
-    plan, invalid = valid_part(values)
-    try:
-        if invalid:
-            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
-        directory = prepare_run(plan, devices, print_to_stderr)
-    except (PlanError, InvalidPlanError) as error:
-        lines = file.lines if file else {}
-        found = error.errors if isinstance(error, InvalidPlanError) else (error,)
-        raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
-    for misfit in left_out:
-        print_to_stderr(settings.source.at(f"plan.{misfit.field}", f"not used for this run: {misfit}"))
-    return directory
-
-
-def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
-    """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
-    if any(name in invalid for name in ("model", "data", "task", "strategy")):
-        return
-    with suppress(AccelError):
-        for error in resolve(plan, detect().devices).with_survey().plan_errors:
-            if error.field not in invalid and not refers_to(error, invalid):
-                yield error
-
-
-def continue_run(reference: str, flags: Mapping[str, Any], *, as_json: bool, plain: bool, detach: bool) -> int:
-    """Continue an ended run from its last checkpoint and show its progress.
-
-    Args:
-        reference: The run, as :func:`accel_engine.run.find` takes it.
-        flags: New values of plan fields; ``None`` for unchanged.
-        as_json: Whether to print JSON lines.
-        plain: Whether to print log lines on a terminal too.
-        detach: Whether to train in the background.
-
-    Returns:
-        The exit status.
-
-    Raises:
-        RunError: The run is live, has no checkpoint, or cannot be continued here.
-        PlanError: A changed field must not change, or all epochs are already trained.
-    """
-    directory = prepare_continuation(find(reference), given(flags), print_to_stderr)
-    return _run_engine(directory, as_json=as_json, plain=plain, detach=detach)
+        if resume is not None:
+            directory = training_run.reopen(resume, given(flags))
+        else:
+            directory = training_run.create(plan_file, given(flags))
+        return training_run.train(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
     """Raise a usage error when more than one of --json, --plain and --detach is given."""
     if sum(chosen) > 1:
         raise click.UsageError("--json, --plain and --detach exclude each other")
-
-
-def _run_engine(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
-    with closing(RunReader(directory)) as reader:
-        plan = reader.info().plan
-    if plan and (warning := isolation.warning(resolve(plan, chosen=()))):
-        print_to_stderr(f"warning: {warning}")
-    if detach:
-        engine_process.start(directory)
-        write(directory.name)
-        return 0
-    return _train_in_foreground(directory, as_json=as_json, plain=plain)
-
-
-def _train_in_foreground(directory: Path, *, as_json: bool, plain: bool) -> int:
-    """Start the engine of a run and show the run until it ends."""
-    try:
-        with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
-            reader.skip()  # the events of an earlier engine were shown before
-            engine = engine_process.start(directory)
-            status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
-            with suppress(subprocess.TimeoutExpired):
-                engine.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
-            return status
-    except BrokenPipeError:
-        again = f": accel-tui watch {directory.name}" if (directory / DATABASE).is_file() else ""
-        print_to_stderr(f"output closed; training continues in the background{again}")
-        raise
 
 
 train.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

@@ -21,6 +21,9 @@ from accel_tui.run_state.worker_follower import WorkerFollower
 POLL_SECONDS = 0.1
 """Seconds between two polls; polling an idle run takes some microseconds."""
 
+STARTING_SECONDS = 0.02
+"""The same until the first step of a live run, which the user is waiting for."""
+
 STATUS_SECONDS = 1.0
 """Seconds between two checks whether the run's engine is alive."""
 
@@ -139,7 +142,7 @@ class RunFollower:
                 if str(error) != problem:
                     problem = str(error)
                     self._on_problem(problem)
-            self._wake.wait(POLL_SECONDS)
+            self._wake.wait(STARTING_SECONDS if state.live and not state.step else POLL_SECONDS)
             self._wake.clear()
 
     def _put(self, state: RunState) -> None:

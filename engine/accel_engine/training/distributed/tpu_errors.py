@@ -6,8 +6,6 @@ import tempfile
 from pathlib import Path
 
 from accel_engine.devices.tpu_chips import find_chips, find_holders
-from accel_engine.doctor.lock_holders import describe_process, lock_holder
-from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 
 _CAUSES = (
@@ -30,6 +28,8 @@ def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), tempora
         root: Root of the file system with ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
     """
+    from accel_engine.doctor.lock_holders import describe_process  # imports the whole doctor, and is seldom needed
+
     holder = _holder(root, temporary or Path(tempfile.gettempdir())) if endpoint.local else None
     if holder is not None:
         who = describe_process(holder) if holder else "a process in another container"
@@ -42,6 +42,9 @@ def explain(endpoint: TpuEndpoint, message: str, root: Path = Path("/"), tempora
 
 def _holder(root: Path, temporary: Path) -> int | None:
     """The id of another process that holds chips of this machine; 0 for one in another container."""
+    from accel_engine.doctor.lock_holders import lock_holder  # see explain
+    from accel_engine.doctor.tpu_checks import LOCK
+
     holders = find_holders(root)
     for chip in find_chips(root):
         for part in holders.of(chip):

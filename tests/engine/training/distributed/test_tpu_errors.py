@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices.tpu_chips import GOOGLE
+from accel_engine.doctor import lock_holders
 from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training.distributed import tpu_errors
 from accel_engine.training.distributed.tpu_errors import explain
 
 HERE = TpuEndpoint.parse("local", "TPU_NAME")
@@ -61,7 +61,7 @@ def test_the_holder_of_the_lock_is_the_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr(tpu_errors, "lock_holder", lambda file: asked.append(file) or pid)
+    monkeypatch.setattr(lock_holders, "lock_holder", lambda file: asked.append(file) or pid)
     assert who in explain(HERE, "anything", tmp_path, tmp_path)
     assert asked == [tmp_path / LOCK]
 
