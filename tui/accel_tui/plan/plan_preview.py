@@ -9,7 +9,7 @@ from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word
-from accel_tui.plan import data_look, form
+from accel_tui.plan import data_look, form, memory_text
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.data_survey import DATA_FIELDS
 
@@ -86,6 +86,8 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         from accel_engine.run.disk_space import shortage  # the first frame, without a description, does not need these
         from accel_engine.run.run_paths import runs_directory
 
+        if training := memory_text.training_of(filled, description):
+            found += filter(None, [memory_text.shortage(training)])
         steps = counts.total_steps if counts else 0
         needed = estimate.estimate_disk(plan, steps, description.parameters, description.trainable)
         found += filter(None, [shortage(runs_directory(), needed)])
@@ -180,14 +182,5 @@ def _memory(filled: ResolvedPlan, description: Description | None, pending: str)
         return []
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
-    if description.problem or filled.step_counts is None:
-        return [PreviewRow("memory", "—")]
-    needed = estimate.estimate_memory(
-        filled.plan,
-        filled.step_counts.per_replica_batch,
-        description.parameters,
-        description.trainable,
-        description.activations,
-    )
-    each = " per device" if filled.step_counts.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {numbers.size(needed)}{each}, without data")]
+    training = memory_text.training_of(filled, description)
+    return [PreviewRow("memory", memory_text.memory_line(training) if training else "—")]
