@@ -33,10 +33,12 @@ PLANS: tuple[Mapping[str, Any], ...] = (
     {"model": "mlp", "data": "synthetic:32x32x3:10:1000", "batch_size": 128, "optimizer": "sgd"},
     {"model": "mlp", "data": "synthetic:64x64x3:10:3000", "batch_size": 512, "optimizer": "rmsprop", "epochs": 3},
     {"model": "mlp", "data": "synthetic:224x224x3:10:600", "steps_per_epoch": 6},
-    {"model": "mlp", "data": "synthetic:28x28x1:10:50000", "batch_size": 32, "epochs": 20},
+    {"model": "mlp", "data": "synthetic:28x28x1:10:50000", "batch_size": 32, "epochs": 20, "xla": "auto"},
+    {"model": "mlp", "data": "digits", "steps_per_epoch": 20, "xla": "on"},
     {"model": "linear", "data": "synthetic:32x32x3:10:20000", "batch_size": 128, "steps_per_epoch": 10},
     {"model": "cnn", "data": "synthetic:64x64x3:10:1000", "batch_size": 128, "steps_per_epoch": 6},
     {"model": "cnn", "data": "synthetic:32x32x3:10:4000", "batch_size": 256, "epochs": 3},
+    {"model": "cnn", "data": "synthetic:32x32x3:10:1000", "steps_per_epoch": 4, "xla": "on"},
     {"model": "fashion-cnn", "data": "synthetic:28x28x1:10:1000", "batch_size": 500, "steps_per_epoch": 4},
     {"model": "fashion-cnn", "data": "synthetic:28x28x1:10:10000", "batch_size": 1000, "epochs": 2},
     {"model": "resnet20", "data": "synthetic:32x32x3:10:1000", "steps_per_epoch": 6},
@@ -56,7 +58,9 @@ PLANS: tuple[Mapping[str, Any], ...] = (
         "precision": "mixed_bfloat16",
         "steps_per_epoch": 2,
     },
+    {"model": "resnet20", "data": "synthetic:32x32x3:10:1000", "steps_per_epoch": 3, "xla": "on"},
     {"model": "vit", "data": "synthetic:64x64x3:10:1000", "batch_size": 128, "steps_per_epoch": 3},
+    {"model": "vit", "data": "synthetic:64x64x3:10:1000", "batch_size": 128, "steps_per_epoch": 2, "xla": "on"},
     {
         "model": "vit",
         "data": "synthetic:96x96x3:10:1000",
@@ -125,7 +129,7 @@ PLANS: tuple[Mapping[str, Any], ...] = (
         "steps_per_epoch": 2,
     },
 )
-"""The fields of each plan that differ from the defaults; one epoch unless they say otherwise."""
+"""The fields of each plan that differ from the defaults; one epoch without XLA unless they say otherwise."""
 
 
 def imported_memory() -> int:
@@ -173,7 +177,7 @@ def main() -> None:
     print("| plan | more than imported, MiB | peak, MiB | estimate, MiB | peak / middle |\n|---|---|---|---|---|")
     inside, ratios = 0, []
     for fields in PLANS:
-        plan = Plan.from_mapping({"epochs": 1, **fields})
+        plan = Plan.from_mapping({"epochs": 1, "xla": "off", **fields})
         options = " ".join(f"{name}={value}" for name, value in fields.items())
         if only not in options:
             continue

@@ -4,14 +4,25 @@ The arrays of a training are computed. What a process takes besides them was mea
 range: see ``benchmarks/README.md``. Accelerators were not measured.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import flatten
 from accel_engine.memory import CACHE_SHARE
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
-from accel_engine.plan.memory_ranges import DATA, GRAPH, KEPT, LARGEST, OPERATION, STATE_COPIES, TENSORFLOW, UNTRACED
+from accel_engine.plan.memory_ranges import (
+    DATA,
+    GRAPH,
+    KEPT,
+    LARGEST,
+    OPERATION,
+    STATE_COPIES,
+    TENSORFLOW,
+    UNTRACED,
+    XLA,
+    XLA_OPERATION,
+)
 from accel_engine.plan.model_size import ModelSize, kept_bytes, largest_bytes
 from accel_engine.plan.placement import Placement
 
@@ -145,13 +156,25 @@ def _arrays(training: Training) -> list[MemoryPart]:
 def _host(training: Training, replicas: int) -> list[MemoryPart]:
     """What a process on CPUs takes besides the arrays of a step."""
     copied = _weight_bytes(training) + WEIGHT_BYTES * training.size.trainable + _state_bytes(training)
-    operations = training.size.operations
     return [
         _data(training, replicas),
         MemoryPart("copies of weights", *(round(share * copied) for share in STATE_COPIES)),
-        MemoryPart("graph and kernels", GRAPH[0] + OPERATION[0] * operations, GRAPH[1] + OPERATION[1] * operations),
+        _of_graph("graph and kernels", training, GRAPH, OPERATION),
+        *([_compiled(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
         MemoryPart("TensorFlow", *TENSORFLOW),
     ]
+
+
+def _of_graph(name: str, training: Training, base: tuple[int, int], each: tuple[int, int]) -> MemoryPart:
+    """A part that grows with the number of operations of a step."""
+    count = training.size.operations
+    return MemoryPart(name, base[0] + each[0] * count, base[1] + each[1] * count)
+
+
+def _compiled(training: Training) -> MemoryPart:
+    """XLA's part; ``auto`` tries it in long runs only."""
+    part = _of_graph("XLA", training, XLA, XLA_OPERATION)
+    return part if training.plan.xla == "on" else replace(part, low=0)
 
 
 def _data(training: Training, replicas: int) -> MemoryPart:

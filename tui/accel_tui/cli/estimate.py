@@ -12,6 +12,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, UsageError
 from accel_engine.launch.engine_process import require_installation
 from accel_engine.launch.size_query import describe_model
+from accel_engine.launch.start_run import for_a_new_run
 from accel_engine.launch.warm_engine import Description
 from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
@@ -74,9 +75,8 @@ def _plan_file(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | No
         info = reader.info()
     if not info.has_engine or info.plan is None:
         raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
-    for name, value in info.plan_values.items():
-        if name in SPECS:
-            chosen.setdefault(name, value)
+    for name, value in for_a_new_run(info.plan).to_mapping().items():
+        chosen.setdefault(name, value)
     return None
 
 

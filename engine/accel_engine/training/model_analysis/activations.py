@@ -7,7 +7,7 @@ them: what an operation of the backward pass reads of the forward pass is kept.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -49,8 +49,7 @@ def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[Laye
         outputs = call_model(model, map_structure(_placeholder, inputs), training=True)
         loss = tf.add_n([_mean_square(output) for output in flatten(outputs)])
     forward = set(graph.get_operations()) - earlier
-    tape.gradient(loss, model.trainable_variables)
-    backward = [operation for operation in graph.get_operations() if operation not in forward | earlier]
+    backward = _backward(tape.gradient(loss, model.trainable_variables), forward | earlier)
     return _by_layer(model, _kept(forward, backward)), _count([*forward, *backward])
 
 
@@ -73,7 +72,25 @@ def _mean_square(output: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(tf.square(tf.cast(output, tf.float32)))
 
 
-def _kept(forward: set[tf.Operation], backward: Sequence[tf.Operation]) -> dict[tf.Operation, dict[int, tf.Tensor]]:
+def _backward(gradients: Sequence[Any], before: set[tf.Operation]) -> set[tf.Operation]:
+    """The operations that some gradients depend on. TensorFlow prunes others, such as gradients of frozen layers.
+
+    Args:
+        gradients: Tensors, ``tf.IndexedSlices``, or ``None`` for weights without a gradient.
+        before: The operations of the forward pass.
+    """
+    tensors = tf.nest.flatten([gradient for gradient in gradients if gradient is not None], expand_composites=True)
+    needed: set[tf.Operation] = set()
+    waiting = [tensor.op for tensor in tensors]
+    while waiting:
+        operation = waiting.pop()
+        if operation not in needed and operation not in before:
+            needed.add(operation)
+            waiting += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+    return needed
+
+
+def _kept(forward: set[tf.Operation], backward: Iterable[tf.Operation]) -> dict[tf.Operation, dict[int, tf.Tensor]]:
     """The tensors of the forward pass that the backward pass reads, once each."""
     kept: dict[tf.Operation, dict[int, tf.Tensor]] = {}
     for operation in backward:
