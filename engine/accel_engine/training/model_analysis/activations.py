@@ -45,11 +45,13 @@ def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[Laye
     """
     graph = tf.compat.v1.get_default_graph()
     earlier = set(graph.get_operations())
-    with mark_layers(model), tf.GradientTape() as tape:
+    with mark_layers(model):
         outputs = call_model(model, map_structure(_placeholder, inputs), training=True)
         loss = tf.add_n([_mean_square(output) for output in flatten(outputs)])
     forward = set(graph.get_operations()) - earlier
-    backward = _backward(tape.gradient(loss, model.trainable_variables), forward | earlier)
+    # Not with a tape, which initializes TensorFlow's devices.
+    gradients = tf.gradients(loss, [variable.value for variable in model.trainable_variables])
+    backward = _backward(gradients, forward | earlier)
     return _by_layer(model, _kept(forward, backward)), _count([*forward, *backward])
 
 
