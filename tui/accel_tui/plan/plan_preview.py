@@ -9,7 +9,7 @@ from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word
-from accel_tui.plan import data_look, form, memory_text
+from accel_tui.plan import data_look, form
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.data_survey import DATA_FIELDS
 
@@ -85,6 +85,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if description:
         from accel_engine.run.disk_space import shortage  # the first frame, without a description, does not need these
         from accel_engine.run.run_paths import runs_directory
+        from accel_tui.plan import memory_text
 
         if training := memory_text.training_of(filled, description):
             found += filter(None, [memory_text.shortage(training)])
@@ -182,5 +183,7 @@ def _memory(filled: ResolvedPlan, description: Description | None, pending: str)
         return []
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
+    from accel_tui.plan import memory_text  # as above
+
     training = memory_text.training_of(filled, description)
     return [PreviewRow("memory", memory_text.memory_line(training) if training else "—")]
