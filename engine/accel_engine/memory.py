@@ -8,6 +8,9 @@ import psutil
 
 from accel_engine.errors import DataError
 
+CACHE_SHARE = 0.25
+"""Share of a device's memory, or of the host's available memory, that a cached split may take."""
+
 _ROOT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 

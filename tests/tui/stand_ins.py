@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.launch.warm_engine import Description, EngineState
 from accel_engine.plan import Plan
+from accel_engine.plan.model_size import LayerActivations
 from accel_tui.app import AccelApp
 from waiting import eventually
 
@@ -54,7 +55,15 @@ class StubEngine:
         self.state = EngineState.IMPORTING
         self.versions = {"tensorflow": "2.21.0"}
         self.problem = ""
-        self.description = Description(94_634, 94_378, 14, 8_000, (8, 8, 1), 10)
+        self.description = Description(
+            parameters=94_634,
+            trainable=94_378,
+            layers=14,
+            activations=(LayerActivations(34_000, 14_336),),
+            operations=346,
+            input_shape=(8, 8, 1),
+            classes=10,
+        )
         self.described: list[Plan] = []
         self.handed: list[Path] = []
         self.closed = False

@@ -84,7 +84,7 @@ def prepare_continuation(
     if info.status.live:
         raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
     if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
-        anew = f": train it again with {_for_a_new_run(info.plan).command()}" if info.plan else ""
+        anew = f": train it again with {for_a_new_run(info.plan).command()}" if info.plan else ""
         raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
     check_any_whole(directory / CHECKPOINTS)
     changes = changes or {}
@@ -115,7 +115,7 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[s
     return engine_process.start(directory)
 
 
-def _for_a_new_run(plan: Plan) -> Plan:
+def for_a_new_run(plan: Plan) -> Plan:
     """A plan without the fields that have no effect on its data, with which a new run would be refused."""
     dropped = {*fields_of_other_data(plan, data.find(plan.data))}
     return Plan.from_mapping(without_ignored({n: v for n, v in plan.to_mapping().items() if n not in dropped}))

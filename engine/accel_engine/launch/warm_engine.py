@@ -8,15 +8,16 @@ import contextlib
 import json
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from accel_engine.errors import RunError
 from accel_engine.launch.engine_process import spawn
 from accel_engine.plan import Plan
+from accel_engine.plan.model_size import LayerActivations, ModelSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,11 @@ class Description:
         parameters: Number of weights.
         trainable: Number of trainable weights.
         layers: Number of layers.
-        activations: Number of activations of one example.
+        activations: The activations of each layer for one example.
+        operations: Operations of a training step in TensorFlow's graph; 0 if it could not be traced.
+        is_divisible: Whether a step can be divided into micro-batches.
+        examples: Number of training examples; ``None`` if unknown.
+        data_bytes: Bytes of the training examples in memory; ``None`` if unknown.
         input_shape: Shape of one example.
         classes: Number of classes.
         preprocessing: The class of the model's preprocessing layer; empty if none was found.
@@ -37,11 +42,26 @@ class Description:
     parameters: int = 0
     trainable: int = 0
     layers: int = 0
-    activations: int = 0
+    activations: tuple[LayerActivations, ...] = ()
+    operations: int = 0
+    is_divisible: bool = True
+    examples: int | None = None
+    data_bytes: int | None = None
     input_shape: tuple[int, ...] = ()
     classes: int = 0
     preprocessing: str = ""
     problem: str = ""
+
+    @classmethod
+    def from_reply(cls, reply: Mapping[str, Any]) -> Self:
+        """Make a description from an engine's reply, in types of JSON."""
+        activations = tuple(LayerActivations(*sizes) for sizes in reply.get("activations", ()))
+        return cls(**{**reply, "activations": activations, "input_shape": tuple(reply.get("input_shape") or ())})
+
+    @property
+    def size(self) -> ModelSize:
+        """The model's size, for an estimate of its memory."""
+        return ModelSize(self.parameters, self.trainable, self.activations, self.operations, self.is_divisible)
 
 
 class EngineState(StrEnum):
@@ -111,7 +131,7 @@ class WarmEngine:
             reply = self._replies.pop(number, None)
         if reply is None:
             return Description(problem=self.problem or "the engine did not answer")
-        return Description(**{**reply, "input_shape": tuple(reply.get("input_shape") or ())})
+        return Description.from_reply(reply)
 
     def train(self, directory: Path) -> None:
         """Hand over a run to train; an engine accepts only one.

@@ -1,4 +1,4 @@
-"""Computes a plan's steps and batches, and estimates its memory, before the model is built."""
+"""Computes a plan's steps and batches, and estimates its size on the disk, before the model is built."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ OPTIMIZER_SLOTS = {
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
 
-_WEIGHT_BYTES = 4
+WEIGHT_BYTES = 4
 """Weights, gradients and slots are float32 under every precision."""
 
 TPU_BATCH_MULTIPLE = 8
@@ -164,28 +164,10 @@ def tpu_advice(counts: StepCounts, examples: int) -> str:
     return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_FULL_BATCH else ""
 
 
-def estimate_memory(plan: Plan, per_replica_batch: int, parameters: int, trainable: int, activations: int) -> int:
-    """Estimate the memory of training on each replica's device in bytes, without the dataset.
-
-    ``4 * (parameters + trainable * (1 + slots)) + activation_bytes * activations * per_replica_batch``:
-    all weights, a gradient and the optimizer's slots for each trainable weight, and the activations kept for the
-    backward pass. Micro-batches add a copy of the gradients, and only one micro-batch has activations at a time.
-    Under mixed precision an activation has 2 bytes, and there is a 16-bit copy of the weights. The workspace of
-    operations is not included, so the actual use is higher, above all with convolutions.
-
-    Args:
-        plan: The plan.
-        per_replica_batch: Examples per step on each replica.
-        parameters: Number of weights.
-        trainable: Number of trainable weights.
-        activations: Number of activations of one example.
-    """
-    mixed = plan.policy != "float32"
-    parts = plan.micro_batches or 1
-    gradients = 1 if parts == 1 else 2
-    weights = _WEIGHT_BYTES * (parameters + trainable * (gradients + OPTIMIZER_SLOTS.get(plan.optimizer, 2)))
-    copies = 2 * parameters if mixed else 0
-    return weights + copies + (2 if mixed else 4) * activations * (per_replica_batch // parts)
+def optimizer_slots(plan: Plan) -> int:
+    """Values that a plan's optimizer keeps for each trainable weight, with momentum and moving averages (EMA)."""
+    with_momentum = plan.optimizer in ("sgd", "rmsprop") and bool(plan.momentum)
+    return OPTIMIZER_SLOTS.get(plan.optimizer, 2) + with_momentum + (plan.ema_momentum is not None)
 
 
 _RUN_BYTES = 6 << 20
@@ -210,7 +192,6 @@ def estimate_disk(plan: Plan, steps: int, parameters: int = 0, trainable: int = 
         parameters: Number of weights; 0 while it is unknown.
         trainable: Number of trainable weights.
     """
-    slots = OPTIMIZER_SLOTS.get(plan.optimizer, 2) + (plan.ema_momentum is not None)
     files = plan.keep_checkpoints + (plan.restore_best == "on") + 2
-    state = _WEIGHT_BYTES * (parameters + slots * trainable)
+    state = WEIGHT_BYTES * (parameters + optimizer_slots(plan) * trainable)
     return _RUN_BYTES + _STEP_BYTES * steps + _EPOCH_BYTES * plan.epochs + files * state

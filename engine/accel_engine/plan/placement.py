@@ -14,6 +14,8 @@ from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
 
+GIB = 1 << 30
+
 DETECTED = "its chips on the PCI bus"
 """The source of the endpoint of a TPU that nothing names."""
 
@@ -27,12 +29,19 @@ class Placement:
         workers: Number of processes that share a step.
         replicas_per_device: Replicas on each device: the cores of a TPU chip.
         remote_tpu: Address or name of a TPU that is not in this machine; empty otherwise.
+        device_memory: Memory of a replica's accelerator in bytes, the smallest one; ``None`` for CPUs, or if unknown.
     """
 
     devices: tuple[str, ...]
     workers: int = 1
     replicas_per_device: int = 1
     remote_tpu: str = ""
+    device_memory: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of its devices: ``cpu``, ``gpu`` or ``tpu``."""
+        return self.devices[0].partition(":")[0] if self.devices else "tpu"
 
     @property
     def replicas(self) -> int | None:
@@ -126,7 +135,8 @@ def place(
     workers = _worker_count(entry, plan, cluster)
     if plan.xla == "on" and chosen[0].startswith("cpu") and workers * len(chosen) > 1:
         raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a mirrored step on CPUs")
-    return Placement(chosen, 1 if entry.coordinated else workers)
+    memory = _smallest_memory(devices, chosen, plan.memory_limit) if chosen[0].startswith("gpu") else None
+    return Placement(chosen, 1 if entry.coordinated else workers, device_memory=memory)
 
 
 def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> Words:
@@ -215,7 +225,15 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
     if installed.distribution and installed.distribution != "tensorflow-tpu":
         cause = f"{installed.distribution} {installed.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
-    return Placement(tuple(chip.id for chip in chips), replicas_per_device=runtime_devices(chips[0]) if chips else 1)
+    names, cores = tuple(chip.id for chip in chips), runtime_devices(chips[0]) if chips else 1
+    memory = _smallest_memory(devices, names)
+    return Placement(names, replicas_per_device=cores, device_memory=memory // cores if memory else None)
+
+
+def _smallest_memory(devices: Sequence[Device], chosen: tuple[str, ...], limit: float | None = None) -> int | None:
+    """The memory of the smallest of the chosen devices, or a limit of it in GiB; ``None`` if unknown."""
+    sizes = [device.memory for device in devices if device.id in chosen and device.memory is not None]
+    return min([*sizes, *([] if limit is None else [int(limit * GIB)])], default=None)
 
 
 def _worker_count(entry: StrategyEntry, plan: Plan, cluster: ClusterSpec | None) -> int:

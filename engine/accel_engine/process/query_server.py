@@ -64,6 +64,13 @@ def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dic
     return revalidate(directory, lambda done, of: send({"done": done, "of": of}))
 
 
+def describe_model(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Build a plan's model without training it, and describe it; loads the data if only that tells its size."""
+    from accel_engine.training.model_analysis.model_size import measure_model
+
+    return measure_model(Plan.from_mapping(request["plan"]), lambda done, of: send({"done": done, "of": of}))
+
+
 def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Load a plan's data, for a description of what only loading tells."""
     from accel_engine.data.loaded_entry import entry_of

@@ -115,33 +115,24 @@ def test_advice_on_the_batch_size_of_a_tpu(batch: int, examples: int, words: str
     assert bool(words) is bool(advice)
 
 
-def test_memory_counts_weights_gradients_slots_and_activations() -> None:
-    adam = estimate.estimate_memory(Plan(), per_replica_batch=8, parameters=110, trainable=100, activations=50)
-    assert adam == 4 * 110 + 4 * 100 * 3 + 4 * 50 * 8
-    sgd = estimate.estimate_memory(
-        Plan(optimizer="sgd"), per_replica_batch=8, parameters=110, trainable=100, activations=50
-    )
-    assert adam - sgd == 4 * 100 * 2
-
-
-def test_micro_batches_need_memory_for_one_and_accumulated_gradients() -> None:
-    parted = estimate.estimate_memory(
-        Plan(micro_batches=4), per_replica_batch=8, parameters=110, trainable=100, activations=50
-    )
-    assert parted == 4 * 110 + 4 * 100 * 4 + 4 * 50 * 2
-
-
 def test_indivisible_micro_batches_are_rejected() -> None:
     with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
         estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
 
 
-def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> None:
-    plan = Plan(precision="mixed_bfloat16", optimizer="sgd")
-    assert estimate.estimate_memory(plan, 8, parameters=110, trainable=100, activations=50) == (
-        4 * 110 + 4 * 100 + 2 * 110 + 2 * 50 * 8
-    )
-
-
 def test_every_optimizer_has_its_slots() -> None:
     assert set(estimate.OPTIMIZER_SLOTS) == set(OPTIMIZERS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "slots"),
+    [
+        ({}, 2),
+        ({"optimizer": "sgd"}, 0),
+        ({"optimizer": "sgd", "momentum": 0.9}, 1),
+        ({"optimizer": "rmsprop", "momentum": 0.9}, 2),
+        ({"optimizer": "lion", "ema_momentum": 0.99}, 2),
+    ],
+)
+def test_momentum_and_moving_averages_take_slots(changes: dict[str, object], slots: int) -> None:
+    assert estimate.optimizer_slots(Plan.from_mapping(changes)) == slots

@@ -46,6 +46,8 @@ def test_commands_are_completed_without_loading_any() -> None:
         ("train --data", "", list(data.CATALOGUE)),
         ("train --strategy", "m", [name for name in strategies.CATALOGUE if name.startswith("m")]),
         ("train", "--batch", ["--batch-size"]),
+        ("estimate", "--batch", ["--batch-size"]),
+        ("estimate", "la", ["last"]),
         ("train --restore-best", "", ["on", "off"]),
         ("train --restore-best", "--shuf", ["--shuffle"]),
         ("train --freeze", "", ["all-but-head"]),

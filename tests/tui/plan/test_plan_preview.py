@@ -10,10 +10,11 @@ from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import Installation
 from accel_engine.launch.warm_engine import Description
+from accel_engine.plan.model_size import LayerActivations
 from accel_tui.plan import form, plan_preview
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
-COUNTED = Description(1_000, 900, 4, 500, (8, 8, 1), 10)
+COUNTED = Description(1_000, 900, 4, (LayerActivations(2_000, 400),), 100, input_shape=(8, 8, 1), classes=10)
 
 
 def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:
@@ -28,8 +29,7 @@ def test_a_plan_is_put_in_figures() -> None:
     assert facts["steps"] == "23 per epoch, 69 total"
     assert facts["last batch"] == "29 examples"
     assert facts["batch"] == "64 on cpu:0"
-    # 4 * (1000 + 900 * 3) + 4 * 500 * 64 bytes
-    assert facts["memory"] == "about 139K, without data"
+    assert facts["memory"] == "553M to 849M"
 
 
 def test_a_last_batch_that_is_dropped_is_said() -> None:

@@ -397,7 +397,7 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await shows(pilot, "94,634 in 14 layers")
         engine = app.engines[0]
-        engine.description = Description(101_770, 101_770, 5, 138, (8, 8, 1), 10)
+        engine.description = Description(101_770, 101_770, 5, input_shape=(8, 8, 1), classes=10)
         await fill(pilot, "epochs", "20")
         await shows(pilot, "460 total")
         await fill(pilot, "model", "mlp")
@@ -446,7 +446,7 @@ async def test_devices_of_every_kind_are_offered() -> None:
         await shows(pilot, "gpu:3", "auto: gpu:0", "Start")
         await fill(pilot, "strategy", "mirrored")
         await pilot.press("tab", "escape")
-        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "without data")
+        await shows(pilot, "8 on each of gpu:0, gpu:1, gpu:2", "gpu:6, gpu:7", "per device")
 
 
 def with_gpus(count: int) -> Inventory:
@@ -460,7 +460,7 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
     for _ in range(3):
         FakeEngine().begin().build().end()
     async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
-        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "without data", "q Quit")
+        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "7.6M", "q Quit")
         await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
         await shows(pilot, "Start")
 

@@ -127,8 +127,8 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "custom_objects": lambda: (),
     "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
-    **dict.fromkeys(("run", "runs", "resume", "start_from"), _runs),
+    **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
 
-_ACCEPT_FILES = frozenset({"model", "data", "validation_data", "initial_weights", "custom_objects"})
+_ACCEPT_FILES = frozenset({"model", "data", "validation_data", "initial_weights", "custom_objects", "plan_or_run"})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
+    "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
@@ -50,7 +51,7 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "train", "run", "continue", "cluster", "demo"),
+    "Train": ("data", "estimate", "train", "run", "continue", "cluster", "demo"),
     "View runs": ("runs", "watch", "compare", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),

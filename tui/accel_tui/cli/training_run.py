@@ -2,25 +2,22 @@
 
 import subprocess
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from accel_engine.devices import detect
-from accel_engine.errors import AccelError, PlanError
 from accel_engine.launch.start_run import hand_over, prepare_continuation, prepare_run
 from accel_engine.launch.warm_engine import WarmEngine
-from accel_engine.plan import Plan, isolation
-from accel_engine.plan.plan_errors import InvalidPlanError, refers_to, valid_part
+from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, find
 from accel_engine.run.connection import DATABASE
+from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.plan.fitting_defaults import with_fitting_defaults
 from accel_tui.settings.user_settings import load
 
 EXIT_SECONDS = 10.0
@@ -37,43 +34,12 @@ def create(plan_file: Path | None, flags: Mapping[str, Any]) -> Path:
     Raises:
         InvalidPlanError: It has errors; those of the settings and of the file with their lines.
     """
-    settings, file = load(), read_plan_file(plan_file) if plan_file else None
-    written = file.values if file else {}
-    chosen, devices, left_out = {**written, **flags}, None, list[PlanError]()
-    values: Mapping[str, Any] = chosen
-    if settings.plan:
-        devices = detect().devices
-        values, left_out = with_fitting_defaults(settings.plan, chosen, devices)
-
-    def located(error: PlanError) -> str:
-        if error.field in flags:
-            return str(error)
-        if file and error.field in written:
-            return file.describe(error)
-        return settings.source.at(f"plan.{error.field}", str(error)) if error.field in settings.plan else str(error)
-
-    plan, invalid = valid_part(values)
-    try:
-        if invalid:
-            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
-        directory = prepare_run(plan, devices, print_to_stderr)
-    except (PlanError, InvalidPlanError) as error:
-        lines = file.lines if file else {}
-        found = error.errors if isinstance(error, InvalidPlanError) else (error,)
-        raise InvalidPlanError(sorted(found, key=lambda each: lines.get(each.field, 0)), located) from error
-    for misfit in left_out:
-        print_to_stderr(settings.source.at(f"plan.{misfit.field}", f"not used for this run: {misfit}"))
-    return directory
-
-
-def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
-    """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
-    if any(name in invalid for name in ("model", "data", "task", "strategy")):
-        return
-    with suppress(AccelError):
-        for error in resolve(plan, detect().devices).with_survey().plan_errors:
-            if error.field not in invalid and not refers_to(error, invalid):
-                yield error
+    return with_chosen_plan(
+        load(),
+        read_plan_file(plan_file) if plan_file else None,
+        flags,
+        lambda plan, devices: prepare_run(plan, devices, print_to_stderr),
+    )
 
 
 def reopen(reference: str, changes: Mapping[str, Any]) -> Path:

@@ -85,7 +85,10 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if description:
         from accel_engine.run.disk_space import shortage  # the first frame, without a description, does not need these
         from accel_engine.run.run_paths import runs_directory
+        from accel_tui.plan import memory_text
 
+        if training := memory_text.training_of(filled, description):
+            found += filter(None, [memory_text.shortage(training)])
         steps = counts.total_steps if counts else 0
         needed = estimate.estimate_disk(plan, steps, description.parameters, description.trainable)
         found += filter(None, [shortage(runs_directory(), needed)])
@@ -180,14 +183,7 @@ def _memory(filled: ResolvedPlan, description: Description | None, pending: str)
         return []
     if description is None:
         return [PreviewRow("memory", pending, pending=True)]
-    if description.problem or filled.step_counts is None:
-        return [PreviewRow("memory", "—")]
-    needed = estimate.estimate_memory(
-        filled.plan,
-        filled.step_counts.per_replica_batch,
-        description.parameters,
-        description.trainable,
-        description.activations,
-    )
-    each = " per device" if filled.step_counts.replicas > 1 else ""
-    return [PreviewRow("memory", f"about {numbers.size(needed)}{each}, without data")]
+    from accel_tui.plan import memory_text  # as above
+
+    training = memory_text.training_of(filled, description)
+    return [PreviewRow("memory", memory_text.memory_line(training) if training else "—")]

@@ -8,8 +8,9 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
+from accel_engine.keras_support.gradient_steps import why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined
-from accel_engine.keras_support.model_structure import has_custom_train_step, walk
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
@@ -18,14 +19,14 @@ from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.recipe_fit import wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.keras_names import all_layers, averages_of, replace_optimizer
+from accel_engine.private_names.keras_names import averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.custom_step_optimizers import build_optimizers
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
 from accel_engine.training.core.metric_states import metrics_of
-from accel_engine.training.core.micro_batches import is_mean, penalizes_outputs
+from accel_engine.training.core.micro_batches import is_mean
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
@@ -220,14 +221,6 @@ def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> N
         reason = f"model {plan.model} has a custom train_step"
     elif not is_mean(model.loss):
         reason = "the model's loss is not known to be a mean over examples"
-    elif not is_keras_defined(type(model).compute_loss):
-        reason = "the model computes its own loss"
-    elif any(
-        isinstance(layer, keras.layers.Masking) or getattr(layer, "mask_zero", False) for layer in all_layers(model)
-    ):
-        reason = "the model masks tokens, over whose number a loss is the mean"
-    elif any(penalizes_outputs(layer) for layer, _ in walk(model)):
-        reason = "an activity_regularizer of the model sums over the batch, so its share would shrink"
-    else:
+    elif not (reason := why_indivisible(model)):
         return
     raise PlanError("micro_batches", plan.micro_batches, f"{reason}; leave it empty")

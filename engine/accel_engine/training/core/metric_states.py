@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
+from accel_engine.keras_support.gradient_steps import call_model as call_model
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
@@ -144,13 +145,6 @@ def mean_loss(loss: tf.Tensor) -> tf.Tensor:
     """A loss as a scalar, float32: the mean of one without a reduction, as ``fit`` reports it."""
     loss = tf.cast(loss, tf.float32)
     return tf.reduce_mean(loss) if loss.shape.rank else loss
-
-
-def call_model(model: keras.Model, inputs: Structure, *, training: bool) -> Structure:
-    """Call a model as ``fit`` does: with ``training`` only if its ``call`` takes it."""
-    parameters = inspect.signature(model.call).parameters.values()
-    takes = any(each.name == "training" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    return model(inputs, training=training) if takes else model(inputs)
 
 
 def update_metrics(metrics: Sequence[keras.Metric], targets: Structure, outputs: Structure) -> None:

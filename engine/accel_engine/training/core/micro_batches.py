@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.keras_support.gradient_steps import penalizes_outputs
 from accel_engine.keras_support.losses import Loss, is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.training.model_analysis.flops import loop_name
@@ -80,11 +81,6 @@ def _is_per_example(layer: Any) -> bool:
         and is_keras_defined(getattr(layer, "activation", keras.activations.linear))
         and not penalizes_outputs(layer)
     )
-
-
-def penalizes_outputs(layer: Any) -> bool:
-    """Whether a layer has an ``activity_regularizer``, which Keras sums over a batch."""
-    return getattr(layer, "activity_regularizer", None) is not None
 
 
 def is_mean(loss: Loss) -> bool:

@@ -27,9 +27,24 @@ _MARK = re.compile(r"layer\.(\d+)\.")
 @contextmanager
 def mark_layers(model: keras.Model) -> Iterator[None]:
     """Add the operations of the model's layers under name scopes, in graphs traced inside the ``with`` block."""
-    numbers = _numbered(model)
+    numbers = number_layers(model)
     with override_calls({layer: _marking(layer.call, f"layer.{number}.") for layer, number in numbers.items()}):
         yield
+
+
+def number_layers(model: Any) -> dict[Any, int]:
+    """Number the layers of a model and of its nested models from 0, in their order."""
+    return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in walk(model)))}
+
+
+def innermost_mark(name: str) -> int | None:
+    """The number of the layer that an operation belongs to; ``None`` if it belongs to no layer.
+
+    Args:
+        name: The operation's name, in a graph that was traced inside :func:`mark_layers`.
+    """
+    marks = _MARK.findall(name)
+    return int(marks[-1]) if marks else None
 
 
 def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
@@ -39,12 +54,12 @@ def tabulate(model: keras.Model, work: FlopCount) -> LayerTable:
         model: The model, traced inside :func:`mark_layers`.
         work: The operations of that graph, of a step on all replicas.
     """
-    numbers = _numbered(model)
+    numbers = number_layers(model)
     flops = dict.fromkeys(numbers.values(), 0.0)
     rest = 0.0
     for name, operations in work.parts.items():
-        if marks := _MARK.findall(name):
-            flops[int(marks[-1])] += operations  # the last one is the innermost layer's
+        if (mark := innermost_mark(name)) is not None:
+            flops[mark] += operations
         else:
             rest += operations
     rows: list[Layer] = []
@@ -77,10 +92,6 @@ def changed_layer(model: keras.Model, trained: LayerTable | None) -> str:
     now = [type(layer).__name__ for layer, _ in walk(model)]
     pairs = zip_longest(before, now, fillvalue="missing")
     return next((f"layer {was} is now {has}" for was, has in pairs if was != has), "") if before else ""
-
-
-def _numbered(model: Any) -> dict[Any, int]:
-    return {layer: number for number, layer in enumerate(dict.fromkeys(layer for layer, _ in walk(model)))}
 
 
 def _marking(call: Callable[..., Any], mark: str) -> Callable[..., Any]:

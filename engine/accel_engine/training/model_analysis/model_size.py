@@ -1,63 +1,91 @@
-"""Computes the size of a plan's model without initializing TensorFlow's devices.
+"""Computes the size of a plan's model, without training it."""
 
-The model is built in a separate graph, where variables are declared but not created, so the process can still
-configure its devices.
-"""
-
-import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from accel_engine import data
+from accel_engine.data.data_options import Progress
+from accel_engine.data.loaded_entry import entry_of
 from accel_engine.errors import DataError
+from accel_engine.keras_support.gradient_steps import is_divisible
 from accel_engine.keras_support.model_structure import parameter_count
-from accel_engine.models.data_description import describe_entry
+from accel_engine.models.data_description import DataDescription, describe_entry
+from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
+from accel_engine.plan.memory_estimate import data_bytes
+from accel_engine.plan.model_size import LayerActivations
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.model_analysis.activations import output_sizes, trace_activations
 
 
-def measure_model(plan: Plan) -> dict[str, Any]:
+def measure_model(plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
     """Build the plan's model and return its size.
 
+    The model is built in a separate graph, where variables are declared but not created, so the process can still
+    configure TensorFlow's devices. If the data is loaded first, it cannot: builders compute with it.
+
+    Args:
+        plan: The plan.
+        progress: Reports the number of examples read; without it, data is never loaded.
+
     Returns:
-        The fields of :class:`accel_engine.launch.warm_engine.Description`.
+        The fields of :class:`accel_engine.launch.warm_engine.Description`, in types of JSON.
 
     Raises:
         AccelError: The data cannot be read, or the model does not fit it.
     """
     entry = data.survey(data.find(plan.data), plan.data_options)
     description = describe_entry(entry, plan.task)
+    if progress is not None and resolve(plan).with_data(entry).is_sized_by_data:
+        dataset = data.load(plan.data, plan.data_options, progress)
+        return _described(plan, entry_of(dataset, entry), describe_data(dataset, plan.task))
     if description is None:
         raise DataError(f"the shape of the data {plan.data} is not known before it is read")
+    with _own_graph():
+        return _described(plan, entry, description)
+
+
+@contextmanager
+def _own_graph() -> Iterator[None]:
     try:
         with tf.Graph().as_default():
-            model = build_plan_model(plan, description)
-            return {
-                "parameters": model.count_params(),
-                "trainable": parameter_count(model.trainable_weights),
-                "layers": len(model.layers),
-                "activations": _activations(model),
-                "input_shape": entry.shape,
-                "classes": entry.classes or 0,
-                "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
-            }
+            yield
     finally:
         keras.backend.clear_session(free_memory=False)
 
 
-def _activations(model: keras.Model) -> int:
-    """Values in all layers' outputs for one example, also of nested models; 0 for a subclassed model."""
-    return sum(
-        _activations(operation)
-        if isinstance(operation, keras.Model)
-        else sum(math.prod(side or 1 for side in tensor.shape[1:]) for tensor in _outputs(operation))
-        for operation in getattr(model, "operations", model.layers)
-    )
+def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescription) -> dict[str, Any]:
+    model = build_plan_model(plan, description)
+    activations, operations = _activations(model, description)
+    return {
+        "parameters": model.count_params(),
+        "trainable": parameter_count(model.trainable_weights),
+        "layers": len(model.layers),
+        "activations": [astuple(layer) for layer in activations],
+        "operations": operations,
+        "is_divisible": is_divisible(model),
+        "examples": entry.examples,
+        "data_bytes": data_bytes(entry),
+        "input_shape": entry.shape,
+        "classes": entry.classes or 0,
+        "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
+    }
 
 
-def _outputs(operation: Any) -> list[Any]:
-    outputs: list[Any] = keras.tree.flatten(getattr(operation, "output", ()))
-    return outputs
+def _activations(model: keras.Model, description: DataDescription) -> tuple[tuple[LayerActivations, ...], int]:
+    """The activations of a traced step, and its operations; of a model that cannot be traced, its layers' outputs."""
+    try:
+        if not tf.executing_eagerly():
+            return trace_activations(model, description.inputs)
+        found = []
+        tf.function(lambda: found.append(trace_activations(model, description.inputs))).get_concrete_function()
+        return found[0]
+    except Exception:  # noqa: BLE001 (the user's model may do anything, such as refuse to be called)
+        return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0

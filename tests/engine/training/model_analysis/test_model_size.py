@@ -27,16 +27,22 @@ def test_sizes_match_counts_by_hand() -> None:
 
     assert found["parameters"] == found["trainable"] == 64 * 128 + 128 + 128 * 10 + 10
     assert (found["input_shape"], found["classes"]) == ((8, 8, 1), 10)
-    assert found["activations"] == 64 + 128 + 10  # flattened, hidden, probabilities
+    # The hidden layer, the probabilities, and last the batch, which the first layer's gradient reads.
+    assert found["activations"] == [(0, 4 * 64), (4 * 128, 4 * 128), (4 * 10, 4 * 10), (4 * 64, 0)]
+    assert found["operations"] > 20
+    assert found["is_divisible"]
+    assert (found["examples"], found["data_bytes"]) == (1437, 1437 * (64 + 4))
 
 
-def test_a_subclassed_model_has_no_known_activations(tmp_path: Path) -> None:
+def test_a_subclassed_model_is_traced(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(SUBCLASSED)
 
     found = measure_model(Plan(model=f"{path}:build"))
 
-    assert (found["parameters"], found["activations"]) == (650, 0)
+    assert found["parameters"] == 650
+    assert [kept for kept, _ in found["activations"]] == [0, 4 * 10, 4 * 64]
+    assert found["operations"] > 0
 
 
 @pytest.mark.parametrize("name", ["cnn", "resnet20"])
@@ -52,5 +58,5 @@ def test_the_layers_of_an_imagenet_model_count_without_its_weights() -> None:
     found = measure_model(plan)
 
     assert found["parameters"] == 2_257_984 + 1280 * 7 + 7
-    assert found["activations"] > 100_000
+    assert sum(kept for kept, _ in found["activations"]) > 4 * 100_000
     assert found["preprocessing"] == "Rescaling"

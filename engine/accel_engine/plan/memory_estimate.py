@@ -1,0 +1,215 @@
+"""Estimates the memory of a plan's training in parts, each with a range, before it is trained; without TensorFlow.
+
+The arrays of a training are computed. What a process takes besides them was measured on CPUs, and gives each part its
+range: see ``benchmarks/README.md``. Accelerators were not measured.
+"""
+
+from dataclasses import dataclass, replace
+
+from accel_engine.data import DatasetEntry
+from accel_engine.data.structure import flatten
+from accel_engine.memory import CACHE_SHARE
+from accel_engine.plan import Plan
+from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
+from accel_engine.plan.memory_ranges import (
+    DATA,
+    GRAPH,
+    KEPT,
+    LARGEST,
+    OPERATION,
+    STATE_COPIES,
+    TENSORFLOW,
+    UNTRACED,
+    XLA,
+    XLA_OPERATION,
+)
+from accel_engine.plan.model_size import ModelSize, kept_bytes, largest_bytes
+from accel_engine.plan.placement import Placement
+
+_HALF = 2
+"""Bytes of a weight's copy, and how many times smaller an activation is, under a mixed precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training whose memory is estimated.
+
+    Attributes:
+        plan: The plan.
+        size: The size of its model.
+        per_replica_batch: Examples per step on each replica.
+        placement: Its devices and processes. Processes count if the plan starts them on this machine.
+        data: Bytes of the training examples; 0 if they are unknown.
+        memory: Bytes of each device's memory, for CPUs those that are available on the host; ``None`` if unknown.
+        rematerialise: Whether activations are recomputed in the backward pass.
+    """
+
+    plan: Plan
+    size: ModelSize
+    per_replica_batch: int
+    placement: Placement
+    data: int = 0
+    memory: int | None = None
+    rematerialise: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The kind of its devices: ``cpu``, ``gpu`` or ``tpu``."""
+        return self.placement.kind
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """A part of the memory.
+
+    Attributes:
+        name: What it is for.
+        low: Bytes that it takes at least.
+        high: Bytes that it takes at most; the same as ``low`` if it is computed exactly.
+    """
+
+    name: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """The memory of a training, of the host for CPUs, else of each device.
+
+    Attributes:
+        parts: Its parts.
+        left_out: What is not included, as it was not measured; empty if nothing is left out.
+    """
+
+    parts: tuple[MemoryPart, ...]
+    left_out: str = ""
+
+    @property
+    def low(self) -> int:
+        """Bytes of all parts at least."""
+        return sum(part.low for part in self.parts)
+
+    @property
+    def high(self) -> int:
+        """Bytes of all parts at most."""
+        return sum(part.high for part in self.parts)
+
+    def fits(self, memory: int) -> bool | None:
+        """Whether the training fits in so many bytes; ``None`` if they are inside the range."""
+        return True if self.high <= memory else False if self.low > memory else None
+
+
+def data_bytes(entry: DatasetEntry) -> int | None:
+    """The bytes of the training examples in memory; ``None`` while their number or shape is unknown."""
+    specs = flatten(entry.spec) if entry.spec is not None else []
+    if entry.examples is None or not (specs or entry.shape is not None):
+        return None
+    if not specs:
+        values = entry.value_range.dtype if entry.value_range else "float32"
+        return entry.examples * (_array_bytes(entry.shape or (), values) + _array_bytes((), "int32"))
+    return entry.examples * sum(_array_bytes(spec.shape, spec.dtype) for spec in specs)
+
+
+def estimate_memory(training: Training) -> MemoryEstimate:
+    """Estimate the memory of a training: that of the host with all processes on it for CPUs, else of each device."""
+    arrays, size = _arrays(training), training.size
+    left_out = [*([] if size.layers else ["the activations, which this model does not tell"])]
+    if training.kind != "cpu":
+        cache = [MemoryPart("cached data", training.data, training.data)] if _is_cached(training) else []
+        return MemoryEstimate((*arrays, *cache), " and ".join([*left_out, _NOT_MEASURED[training.kind]]))
+    processes, replicas = max(1, training.plan.local_workers), len(training.placement.devices)
+    host = (_times(part, processes) for part in _host(training, replicas))
+    parts = (*(_times(part, processes * replicas) for part in arrays), *host)
+    return MemoryEstimate(parts, "".join(left_out))
+
+
+_NOT_MEASURED = {
+    "gpu": "the CUDA context and the workspace of cuDNN, which were not measured",
+    "tpu": "the program and the padding of the TPU's compiler, which were not measured",
+}
+
+
+def _is_cached(training: Training) -> bool:
+    """Whether the data is cached on each device: see ``accel_engine.training.core.feed.choose_feed``."""
+    replicas = len(training.placement.devices) if training.kind == "cpu" else 1
+    is_small = training.memory is None or training.data * replicas <= CACHE_SHARE * training.memory
+    return training.data > 0 and training.kind != "tpu" and is_small
+
+
+def _arrays(training: Training) -> list[MemoryPart]:
+    """The arrays of a replica: weights, gradients, optimizer state and activations."""
+    plan, size = training.plan, training.size
+    weights, gradients = _weight_bytes(training), WEIGHT_BYTES * size.trainable * (2 if _micro_batches(plan) > 1 else 1)
+    examples, half = -(-training.per_replica_batch // _micro_batches(plan)), 1 if plan.policy == "float32" else _HALF
+    kept = examples * kept_bytes(size.layers, rematerialise=training.rematerialise) // half
+    largest = examples * largest_bytes(size.layers) // half
+    factors = zip(KEPT if size.is_traced else UNTRACED, LARGEST, strict=True)
+    return [
+        _exact("weights", weights),
+        _exact("gradients", gradients),
+        _exact("optimizer state", _state_bytes(training)),
+        MemoryPart("activations", *(round(share * kept + more * largest) for share, more in factors)),
+    ]
+
+
+def _host(training: Training, replicas: int) -> list[MemoryPart]:
+    """What a process on CPUs takes besides the arrays of a step."""
+    copied = _weight_bytes(training) + WEIGHT_BYTES * training.size.trainable + _state_bytes(training)
+    return [
+        _data(training, replicas),
+        MemoryPart("copies of weights", *(round(share * copied) for share in STATE_COPIES)),
+        _of_graph("graph and kernels", training, GRAPH, OPERATION),
+        *([_compiled(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
+        MemoryPart("TensorFlow", *TENSORFLOW),
+    ]
+
+
+def _of_graph(name: str, training: Training, base: tuple[int, int], each: tuple[int, int]) -> MemoryPart:
+    """A part that grows with the number of operations of a step."""
+    count = training.size.operations
+    return MemoryPart(name, base[0] + each[0] * count, base[1] + each[1] * count)
+
+
+def _compiled(training: Training) -> MemoryPart:
+    """XLA's part; ``auto`` tries it in long runs only."""
+    part = _of_graph("XLA", training, XLA, XLA_OPERATION)
+    return part if training.plan.xla == "on" else replace(part, low=0)
+
+
+def _data(training: Training, replicas: int) -> MemoryPart:
+    """The data in a process; lazily read data takes none."""
+    if _is_cached(training):
+        more = (replicas - 1) * training.data
+        return MemoryPart("data", *(round(copies * training.data) + more for copies in DATA))
+    most = training.data if training.memory is None else min(training.data, round(CACHE_SHARE * training.memory))
+    return MemoryPart("data", 0, most)
+
+
+def _micro_batches(plan: Plan) -> int:
+    return plan.micro_batches or 1
+
+
+def _weight_bytes(training: Training) -> int:
+    """Weights in float32, with their copy of 16 bits under a mixed precision."""
+    return (WEIGHT_BYTES + (0 if training.plan.policy == "float32" else _HALF)) * training.size.parameters
+
+
+def _state_bytes(training: Training) -> int:
+    return WEIGHT_BYTES * training.size.trainable * optimizer_slots(training.plan)
+
+
+def _exact(name: str, nbytes: int) -> MemoryPart:
+    return MemoryPart(name, nbytes, nbytes)
+
+
+def _times(part: MemoryPart, count: int) -> MemoryPart:
+    return MemoryPart(part.name, part.low * count, part.high * count)
+
+
+def _array_bytes(shape: tuple[int | None, ...], dtype: str) -> int:
+    bits = int("".join(each for each in dtype if each.isdigit()) or 8)
+    size = max(1, bits // 8)
+    for side in shape:
+        size *= side or 1
+    return size

@@ -1,0 +1,93 @@
+"""The activations that a traced step keeps, compared with those that follow from the layers by hand."""
+
+from collections.abc import Callable
+
+import keras
+import pytest
+import tensorflow as tf
+
+from accel_engine.data.structure import ArraySpec, Structure
+from accel_engine.plan.model_size import LayerActivations
+from accel_engine.training.model_analysis.activations import trace_activations
+
+IMAGE = ArraySpec((8, 8, 3), "uint8")
+
+
+def traced(build: Callable[[], keras.Model], inputs: Structure) -> tuple[tuple[LayerActivations, ...], int]:
+    with tf.Graph().as_default():
+        return trace_activations(build(), inputs)
+
+
+def kept(build: Callable[[], keras.Model], inputs: Structure) -> list[int]:
+    return [layer.kept for layer in traced(build, inputs)[0]]
+
+
+def sequential(*layers: keras.Layer, shape: tuple[int, ...] = (8, 8, 3)) -> keras.Model:
+    return keras.Sequential([keras.Input(shape), *layers])
+
+
+def test_batch_normalization_keeps_its_inputs_and_relu_its_outputs() -> None:
+    found = kept(
+        lambda: sequential(
+            keras.layers.Conv2D(4, 3, padding="same", use_bias=False),
+            keras.layers.BatchNormalization(),
+            keras.layers.ReLU(),
+            keras.layers.Flatten(),
+            keras.layers.Dense(5),
+        ),
+        IMAGE,
+    )
+    convolution, normalization, relu, flatten, dense, batch = found
+    assert convolution == relu == 4 * 8 * 8 * 4
+    assert normalization < 4 * 8 * 8  # some numbers of each channel
+    assert flatten == 0  # the same memory
+    assert dense == 4 * 5  # for the loss
+    assert batch == 4 * 8 * 8 * 3  # for the filters' gradient
+
+
+def test_a_frozen_layer_needs_no_inputs() -> None:
+    def build() -> keras.Model:
+        model = sequential(keras.layers.Dense(7), keras.layers.Dense(5), shape=(30,))
+        model.layers[0].trainable = False
+        return model
+
+    assert kept(build, ArraySpec((30,), "float32")) == [4 * 7, 4 * 5, 0]
+
+
+def test_an_attention_keeps_its_scores() -> None:
+    def build() -> keras.Model:
+        inputs = keras.Input((16, 8))
+        return keras.Model(inputs, keras.layers.MultiHeadAttention(3, 4)(inputs, inputs))
+
+    attention, _ = kept(build, ArraySpec((16, 8), "float32"))
+    scores, projections = 4 * 3 * 16 * 16, 4 * 3 * 16 * 4
+    assert scores + 3 * projections < attention < 3 * scores + 12 * projections
+
+
+@pytest.mark.parametrize("steps", [5, 20])
+def test_a_recurrent_layer_keeps_values_of_each_step(steps: int) -> None:
+    lstm, _ = kept(lambda: sequential(keras.layers.LSTM(6), shape=(steps, 4)), ArraySpec((steps, 4), "float32"))
+    # Four gates, the cell and the state before and after it, and the step's inputs: all but a few are kept.
+    assert 6 * 4 * 6 * steps < lstm < 10 * 4 * 6 * steps + 4 * 4 * steps
+
+
+def test_layers_of_nested_models_and_several_inputs_count() -> None:
+    def build() -> keras.Model:
+        first, second = keras.Input((10,), name="first"), keras.Input((20,), name="second")
+        inner = keras.Sequential([keras.Input((10,)), keras.layers.Dense(9, activation="relu")], name="inner")
+        joined = keras.layers.Concatenate()([inner(first), second])
+        return keras.Model({"first": first, "second": second}, keras.layers.Dense(3)(joined))
+
+    inputs = {"first": ArraySpec((10,), "float32"), "second": ArraySpec((20,), "float32")}
+    layers, operations = traced(build, inputs)
+    by_size = sorted(layer.kept for layer in layers)
+    assert by_size[-3:] == [4 * 9, 4 * 10, 4 * 29]  # the relu, the first inputs, and both together
+    assert sum(by_size) == 4 * (9 + 10 + 29 + 3)
+    assert operations > 20
+
+
+def test_the_output_of_each_layer_is_known() -> None:
+    layers, _ = traced(
+        lambda: sequential(keras.layers.Dense(7), keras.layers.Dense(5), shape=(30,)), ArraySpec((30,), "float32")
+    )
+    assert [layer.output for layer in layers] == [4 * 7, 4 * 5, 0]

@@ -1,0 +1,35 @@
+"""The peak memory of a real training lies within its estimated range."""
+
+import os
+
+import pytest
+
+from accel_engine.devices import detect
+from accel_engine.launch import engine_process
+from accel_engine.launch.size_query import describe_model
+from accel_engine.launch.start_run import prepare_run
+from accel_engine.plan import Plan
+from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_memory
+from accel_engine.plan.resolved_plan import check
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(model="cnn", data="synthetic:64x64x3:10:500", batch_size=128, steps_per_epoch=4, epochs=1, xla="off"),
+        Plan(model="mlp", data="synthetic:96x96x3:10:300", optimizer="sgd", steps_per_epoch=4, epochs=1, xla="off"),
+    ],
+    ids=["activations", "weights"],
+)
+def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
+    resolved = check(plan, detect().devices)
+    assert resolved.placement is not None
+    training = Training(
+        plan, describe_model(plan).size, plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
+    )
+    estimate = estimate_memory(training)
+    process = engine_process.start(prepare_run(plan))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert estimate.low <= usage.ru_maxrss * 1024 <= estimate.high, estimate.parts

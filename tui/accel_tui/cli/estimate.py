@@ -1,0 +1,164 @@
+"""``accel-tui estimate``: shows the steps, the parameters and the memory of a plan without training it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accel_engine.devices import detect
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import FieldValue, UsageError
+from accel_engine.launch.engine_process import require_installation
+from accel_engine.launch.size_query import describe_model
+from accel_engine.launch.start_run import for_a_new_run
+from accel_engine.launch.warm_engine import Description
+from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
+from accel_engine.plan.estimate import count_steps
+from accel_engine.plan.memory_advice import Change, cheapest_change
+from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
+from accel_engine.plan.plan_file import PlanFile, read_plan_file
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run import RunReader, find
+from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.output import write, write_json
+from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.table import table
+from accel_tui.plan import memory_text, plan_preview
+from accel_tui.settings.user_settings import load
+
+EPILOG = """\b
+Examples:
+  accel-tui estimate --model resnet20 --data cifar10 --batch-size 512
+  accel-tui estimate plan.toml --micro-batches 4
+  accel-tui estimate last --json | jq .parts
+
+\b
+Exit status:
+  0  the estimate is shown, whether the plan fits or not
+  1  the model cannot be built, or the data cannot be read
+  2  the plan or the command is wrong
+"""
+
+
+@click.command(cls=PlanCommand, epilog=EPILOG)
+@click.argument("plan_or_run", metavar="[PLAN.toml | RUN]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
+    """Show the steps, the parameters and the memory of a plan without training it.
+
+    The plan is read from PLAN.toml (or .json), or is that of RUN; options override it, as for
+    'accel-tui train'. The model is built without being trained, which first imports TensorFlow.
+
+    Memory is a range, from measurements on CPUs. Where a plan may not fit, the cheapest change that
+    fits is shown: micro-batches, a mixed precision (not on a CPU) or a smaller batch size.
+    """
+    chosen = given(flags)
+    resolved, description = with_chosen_plan(load(), _plan_file(plan_or_run, chosen), chosen, _describe)
+    training = memory_text.training_of(resolved, description)
+    if as_json:
+        write_json(_object(resolved, description, training))
+    else:
+        write("\n".join(_page(resolved, description, training)))
+
+
+def _plan_file(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | None:
+    """The plan file; the plan of a run, as far as no option overrides it, is added to the options."""
+    if plan_or_run is None:
+        return None
+    path = Path(plan_or_run)
+    if path.suffix in (".toml", ".json") or path.exists():
+        return read_plan_file(path)
+    directory = find(plan_or_run)
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    if not info.has_engine or info.plan is None:
+        raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
+    for name, value in for_a_new_run(info.plan).to_mapping().items():
+        chosen.setdefault(name, value)
+    return None
+
+
+def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan, Description]:
+    """Check a plan as a new run's, and have an engine describe its model.
+
+    Raises:
+        AccelError: The plan does not fit the machine, the data or the model, or TensorFlow is missing.
+    """
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+    require_installation()
+    description = describe_model(resolved.with_chosen_model().plan)
+    replicas = resolved.placement.replicas if resolved.placement else None
+    if resolved.step_counts is None and description.examples is not None and replicas is not None:
+        resolved = resolved.with_step_counts(count_steps(plan, description.examples, replicas))
+    return resolved, description
+
+
+def _page(resolved: ResolvedPlan, description: Description, training: Training | None) -> Iterator[str]:
+    rows = [row for row in plan_preview.rows(resolved, description, "unknown") if row.name != "memory"]
+    width = max(len(row.name) for row in rows)
+    yield f"{resolved.plan.title}"
+    yield ""
+    yield from (f"{row.name:<{width}}  {row.text}" for row in rows)
+    if training is None:
+        yield "\nThe memory is known once the devices are connected and the data is read."
+        return
+    found = estimate_memory(training)
+    yield ""
+    yield table(("MEMORY", "BYTES"), [*((part.name, memory_text.bytes_text(part)) for part in found.parts)])
+    yield ""
+    yield f"{memory_text.memory_line(training)}{_verdict(training)}"
+    if found.left_out:
+        yield f"Without {found.left_out}."
+
+
+def _verdict(training: Training) -> str:
+    if training.memory is None:
+        return "; the memory of the device is unknown"
+    if short := memory_text.shortage(training, labels=False):
+        return f"\n{short}"
+    return f" of {memory_text.memory_of(training)}: fits"
+
+
+def _object(resolved: ResolvedPlan, description: Description, training: Training | None) -> dict[str, Any]:
+    counts, plan = resolved.step_counts, resolved.plan
+    return {
+        "model": plan.model,
+        "data": plan.data,
+        "parameters": description.parameters,
+        "trainable": description.trainable,
+        "layers": description.layers,
+        "replicas": counts.replicas if counts else None,
+        "per_replica_batch": counts.per_replica_batch if counts else None,
+        "steps_per_epoch": (counts.steps_per_epoch or None) if counts else None,
+        "total_steps": (counts.total_steps or None) if counts else None,
+        "memory": _memory(training) if training else None,
+    }
+
+
+def _memory(training: Training) -> dict[str, Any]:
+    found = estimate_memory(training)
+    fits = None if training.memory is None else found.fits(training.memory)
+    change = None if fits or training.memory is None else cheapest_change(training)
+    return {
+        **_range(found),
+        "parts": [{"name": part.name, "low": part.low, "high": part.high} for part in found.parts],
+        "left_out": found.left_out,
+        "device": training.kind,
+        "available": training.memory,
+        "fits": fits,
+        "cheapest_change": _change(change) if change else None,
+    }
+
+
+def _range(found: MemoryEstimate) -> dict[str, int]:
+    return {"low": found.low, "high": found.high}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    options = " ".join(str(FieldValue(name, str(value))) for name, value in change.values.items())
+    return {"plan": dict(change.values), "options": options, **_range(change.estimate)}
+
+
+estimate.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]
