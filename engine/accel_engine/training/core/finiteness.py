@@ -23,10 +23,10 @@ class Finiteness:
     def __init__(self, assembly: Assembly) -> None:
         model = assembly.model
         state = model.optimizer.variables if model.optimizer is not None else ()
-        weights = [each for each in model.weights if each.trainable or _finite([each])[0]]
-        self._variables = [
-            each for each in {id(each): each for each in (*weights, *state)}.values() if each.value.dtype in _DTYPES
-        ]
+        every = {id(each): each for each in (*model.weights, *state)}.values()
+        floats = [each for each in every if each.value.dtype in _DTYPES]
+        frozen = {id(each) for each in model.weights if not each.trainable}
+        self._variables = [each for each in floats if id(each) not in frozen or _finite([each])[0]]
         self._finite = tf.function(lambda: _finite(self._variables), autograph=False)
 
     def failures(self) -> list[keras.Variable]:

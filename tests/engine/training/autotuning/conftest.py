@@ -11,7 +11,7 @@ from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile as early as possible, and wait for it, so that the step of the trial does not depend on time."""
     monkeypatch.setattr(autotuner, "SETTLED_SECONDS", 0.0)

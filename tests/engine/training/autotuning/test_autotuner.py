@@ -17,6 +17,8 @@ from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
 
 from ..conftest import RANDOM, Gym
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 PLAN = Plan(model="mlp", epochs=4, batch_size=64, last_batch="drop", validation="off")
 """88 steps, in chunks of two."""
 

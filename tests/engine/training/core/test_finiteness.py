@@ -49,3 +49,18 @@ def test_the_variables_that_are_not_finite_are_named(strategy: Any) -> None:
             assert finiteness.failures() == [variable]
             variable.assign(before)
         assert finiteness.failures() == []
+
+
+class Counting(keras.layers.Layer):
+    def build(self, _: Any) -> None:
+        self.count = self.add_weight(shape=(), dtype="int64", initializer="zeros", trainable=False)
+
+    def call(self, x: Any) -> Any:
+        return x
+
+
+def test_weights_that_are_no_floating_point_numbers_are_finite() -> None:
+    model = keras.Sequential([keras.Input((3,)), Counting(), keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+
+    assert Finiteness(cast(Assembly, SimpleNamespace(model=model))).failures() == []
