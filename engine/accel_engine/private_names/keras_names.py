@@ -202,7 +202,7 @@ def call_context_training(layer: Any) -> Any:
 
 
 def graph_of_layers(model: Any) -> Any:
-    """The functional model that runs a model, a ``Sequential`` included; ``None`` for a model with a ``call`` of its own.
+    """The functional model that runs a model, a ``Sequential`` included; ``None`` for others.
 
     Without the private names, no model is known to be functional.
     """

@@ -62,18 +62,6 @@ def allow_steps_outside_workers(strategy: tf.distribute.ParameterServerStrategy)
         strategy.extended._allow_run_without_coordinator = True
 
 
-def optimization_barrier(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
-    """The same tensors, which XLA computes all before it uses any; only in a graph that XLA compiles.
-
-    No public name gives XLA's barrier. Without the private one, XLA may merge equal computations before and after it.
-    """
-    with suppress(ImportError, AttributeError):
-        from tensorflow.compiler.tf2xla.ops.gen_xla_ops import xla_optimization_barrier
-
-        return list(xla_optimization_barrier(tensors))
-    return tensors
-
-
 WORKER_EXAMPLES = "accel_tui_training_examples"
 """Name of the registered function with which a worker reads its examples; it computes nothing."""
 

@@ -201,6 +201,7 @@ def _cache_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execu
         plan.optimizer,
         plan.gradient_norm,
         plan.cpu_kernels,
+        assembly.remat.count,
         plan.augmentation,
         len(assembly.model.trainable_variables),
         plan.strategy,

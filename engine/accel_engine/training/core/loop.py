@@ -22,6 +22,7 @@ from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
+from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.step import step_of
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
@@ -195,10 +196,12 @@ class Loop:
             return index + 1, measured.write(index, self._row(values)), rates
 
         empty = [tf.TensorArray(tf.float32, size=count), tf.TensorArray(tf.float32, size=count)]
-        # mark_layers comes last, so that it also marks the replaced kernels.
+        # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
-        with use_fast_kernels(model) if uses_kernels else nullcontext(), layer_table.mark_layers(model):
+        kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        remat = run_in_parts(self._assembly.remat, in_xla=self.mode.xla or self._assembly.on_tpu)
+        with kernels, layer_table.mark_layers(model), remat:
             _, measured, rates = tf.while_loop(lambda index, *_: index < count, take, (tf.constant(0), *empty))
         if self._constant_rate_of is not None:  # per chunk: reading it at each step would cost time
             column = tf.fill([count, 1], read_rate(self._constant_rate_of))

@@ -1,1 +1,1 @@
-"""Rematerialization (gradient checkpointing): parts of a model are computed again for their gradients, to save memory."""
+"""Rematerialization (gradient checkpointing): computes parts of a model again for their gradients, to save memory."""

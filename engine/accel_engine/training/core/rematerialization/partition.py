@@ -6,6 +6,7 @@ Deep Nets with Sublinear Memory Cost", 2016). Parts of equal size give the squar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 _BOUNDS = 64
 """How many sizes of a part are tried."""
@@ -61,7 +62,7 @@ def kept_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
     crossing = _crossing(operations)
     between = {key for cut in cuts for key in crossing[cut]}
     edges = [0, *cuts, len(operations)]
-    inside = [sum(each.kept for each in operations[first:last]) for first, last in zip(edges, edges[1:], strict=False)]
+    inside = [sum(each.kept for each in operations[first:last]) for first, last in pairwise(edges)]
     return sum(sizes[key] for key in between) + max(inside, default=0)
 
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import keras
@@ -18,7 +19,7 @@ from accel_engine.private_names.keras_names import (
     standard_inputs,
     sublayers,
 )
-from accel_engine.training.core.rematerialization.partition import Operation, choose_cuts, kept_with
+from accel_engine.training.core.rematerialization.partition import Operation, choose_cuts
 from accel_engine.training.core.rematerialization.recomputation import Part, run_part
 
 _DOMINATES = 0.5
@@ -47,12 +48,14 @@ class ModelParts:
     Attributes:
         graphs: Functional models, each in several parts.
         layers: Layers that are parts themselves.
-        kept: Estimated share of the activations that are still kept; ``None`` where it is unknown.
+        activations: Estimated values that training keeps for one example without these parts; ``None`` if unknown.
+        kept: Estimated values that it keeps with them; ``None`` if unknown.
     """
 
     graphs: tuple[GraphParts, ...] = ()
     layers: tuple[keras.Layer, ...] = ()
-    kept: float | None = field(default=None, compare=False)
+    activations: int | None = None
+    kept: int | None = None
 
     @property
     def count(self) -> int:
@@ -71,15 +74,12 @@ def divide(model: keras.Model) -> ModelParts:
     for node, operation in zip(nodes, operations, strict=True):
         inner = node.operation
         if operation.kept > _DOMINATES * total and isinstance(inner, keras.Model) and (parts := divide(inner)).count:
-            share = operation.kept / total
-            return ModelParts(parts.graphs, parts.layers, None if parts.kept is None else 1 - share * (1 - parts.kept))
+            kept = None if parts.kept is None else total - operation.kept + parts.kept
+            return ModelParts(parts.graphs, parts.layers, total, kept)
     partition = choose_cuts(operations)
     edges = [0, *partition.cuts]  # not the last part, whose gradient comes first
-    ranges = [
-        run for first, last in zip(edges, edges[1:], strict=False) for run in _divisible(nodes, range(first, last))
-    ]
-    kept = partition.kept / total if total else None
-    return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), kept)
+    ranges = [run for first, last in pairwise(edges) for run in _divisible(nodes, range(first, last))]
+    return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), total, partition.kept)
 
 
 def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]) -> ModelParts:
@@ -99,12 +99,7 @@ def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]
         inside = [index for index, node in enumerate(nodes) if id(node.operation) in chosen and index not in taken]
         ranges += _consecutive(inside)
     layers = dict.fromkeys(layer for group in groups for layer in group if id(layer) not in in_graph)
-    operations = [_operation(node) for node in nodes]
-    total = sum(each.kept for each in operations)
-    cuts = sorted({edge for pair in ranges for edge in pair} - {0, len(nodes)})
-    kept = kept_with(operations, cuts) / total if total and not layers else None
-    graphs = (GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else ()
-    return ModelParts(graphs, tuple(layers), kept)
+    return ModelParts((GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else (), tuple(layers))
 
 
 @contextmanager
@@ -121,7 +116,7 @@ def run_in_parts(parts: ModelParts, *, in_xla: bool) -> Iterator[None]:
         yield
 
 
-def _graph_call(graph: GraphParts, in_xla: bool) -> Callable[..., Any]:  # noqa: FBT001
+def _graph_call(graph: GraphParts, in_xla: bool) -> Callable[..., Any]:
     """A ``call`` for a functional model."""
     functional, nodes = graph.functional, graph_nodes(graph.functional)
     starts = dict(graph.ranges)
@@ -150,7 +145,7 @@ def _run_nodes(
     functional: Any,
     tensors: dict[int, Any],
     training: Any,
-    in_xla: bool,  # noqa: FBT001
+    in_xla: bool,
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
     own = nodes[chosen.start : chosen.stop]
@@ -171,7 +166,7 @@ def _run_nodes(
     tensors.update(zip(given, outputs, strict=True))
 
 
-def _layer_call(layer: keras.Layer, in_xla: bool) -> Callable[..., Any]:  # noqa: FBT001
+def _layer_call(layer: keras.Layer, in_xla: bool) -> Callable[..., Any]:
     """A ``call`` for a layer that is a part: it recomputes the layer's own ``call``."""
     own_call = layer.call
 

@@ -23,7 +23,6 @@ from accel_engine.private_names.keras_names import (
     unautocast_value,
     unseeded_state,
 )
-from accel_engine.private_names.tensorflow_names import optimization_barrier
 from accel_engine.training.model_analysis.flops import RECOMPUTED
 
 PartFunction = Callable[[list[tf.Tensor]], list[tf.Tensor]]
@@ -101,7 +100,6 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], *, in_xla: bool) -> list[
     run = _Run(part, tensors, call_context_training(part.layers[0]) if part.layers else None, in_xla)
     first = draws.next_number if draws else 0
 
-    @tf.custom_gradient
     def computed(*values: tf.Tensor) -> Any:
         def gradient(*upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
             with recomputing(draws, first):
@@ -109,10 +107,10 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], *, in_xla: bool) -> list[
 
         return run.compute(values), gradient
 
-    return run.finish(computed(*run.values))
+    return run.finish(tf.custom_gradient(computed)(*run.values))
 
 
-class _Scope(keras.StatelessScope):
+class _Scope(keras.StatelessScope):  # type: ignore[misc]
     """Keeps assigned values and added losses to itself.
 
     Attributes:
@@ -137,7 +135,7 @@ class _Run:
         values: All that it depends on: inputs, their masks, and its layers' variables.
     """
 
-    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, in_xla: bool) -> None:  # noqa: FBT001
+    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, in_xla: bool) -> None:
         self._part = part
         self._training = training
         self._in_xla = in_xla
@@ -181,7 +179,7 @@ class _Run:
         self, values: Sequence[tf.Tensor], upstream: Sequence[tf.Tensor], variables: Sequence[tf.Variable]
     ) -> Any:
         """Compute the part again, and return the gradients of its values, and of variables that it reads otherwise."""
-        gated, upstream = self._gate(values, upstream)
+        gated = self._gate(values, upstream)
         sources = [index for index in range(len(values)) if self._has_gradient(index, values[index])]
         with tf.GradientTape() as tape:
             tape.watch([gated[index] for index in sources])
@@ -201,22 +199,28 @@ class _Run:
         return (inputs, found[len(sources) :]) if variables else inputs
 
     def _has_gradient(self, index: int, value: tf.Tensor) -> bool:
-        first = self._count + len(self._masked)  # of the variables
-        return value.dtype.is_floating and (index < first or bool(self._variables[index - first].trainable))
+        variable = self._variable(index)
+        return value.dtype.is_floating and (variable is None or bool(variable.trainable))
 
-    def _gate(
-        self, values: Sequence[tf.Tensor], upstream: Sequence[tf.Tensor]
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    def _variable(self, index: int) -> keras.Variable | None:
+        """The variable of a value; ``None`` for inputs and masks."""
+        first = self._count + len(self._masked)
+        return self._variables[index - first] if index >= first else None
+
+    def _gate(self, values: Sequence[tf.Tensor], upstream: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The same values, but not before the gradients of the outputs are known.
 
         Otherwise TensorFlow or XLA would merge the recomputation with the first computation, as both are the same.
-        XLA ignores control dependencies, and its barrier has no kernel outside of XLA.
         """
-        if self._in_xla:
-            every = optimization_barrier([*values, *upstream])
-            return every[: len(values)], every[len(values) :]
-        with tf.control_dependencies(list(upstream)):
-            return [tf.identity(value) for value in values], list(upstream)
+        if not self._in_xla:
+            with tf.control_dependencies(list(upstream)):
+                return [tf.identity(value) for value in values]
+        known = _unfoldable_truth(upstream)
+        frozen = [(variable := self._variable(index)) is None or not variable.trainable for index in range(len(values))]
+        return [
+            tf.where(known, value, tf.zeros_like(value)) if gates else value
+            for value, gates in zip(values, frozen, strict=True)
+        ]
 
     def _replay(self, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The outputs and losses of the recomputation, called by Keras as the first computation was."""
@@ -239,7 +243,17 @@ class _Run:
             return self._part.compute(tensors), scope
 
 
-class _Replay(keras.Layer):
+def _unfoldable_truth(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    """``True``, computed from some tensors in a way that XLA does not fold, as ``tf.recompute_grad`` does it.
+
+    XLA ignores control dependencies, and on CPUs removes its ``OptimizationBarrier`` before it merges equal operations.
+    """
+    firsts = [tf.reshape(each, [-1])[:1] for each in tensors if each.dtype.is_floating]
+    truth = tf.cast(tf.reduce_max(tf.concat([tf.cast(each, tf.float32) for each in firsts], 0)), tf.bool)
+    return truth == truth
+
+
+class _Replay(keras.Layer):  # type: ignore[misc]
     """Calls a function within the call of a layer: with its ``training`` for inner layers, and its casts of weights."""
 
     def __init__(self, function: Callable[[], None], caller: keras.Layer | None) -> None:
