@@ -48,8 +48,9 @@ def choose_cuts(operations: Sequence[Operation]) -> Partition:
     """
     best = Partition((), sum(each.kept for each in operations))
     crossing = _crossing(operations)
-    candidates = _candidates(crossing)
-    for cuts in {_greedy(operations, crossing, candidates, bound) for bound in _bounds(operations)}:
+    bounds = _bounds(operations)
+    tried = {_greedy(operations, crossing, each, bound) for each in _candidates(crossing) for bound in bounds}
+    for cuts in sorted(tried):
         kept = kept_with(operations, cuts)
         if (kept, len(cuts)) < (best.kept, len(best.cuts)):
             best = Partition(cuts, kept)
@@ -78,14 +79,13 @@ def _crossing(operations: Sequence[Operation]) -> list[dict[int, int]]:
     return found
 
 
-def _candidates(crossing: list[dict[int, int]]) -> list[int]:
-    """Where to cut: where a single tensor crosses; in a model with long shortcuts, where the fewest values do."""
-    single = [index for index, tensors in enumerate(crossing) if index and len(tensors) == 1]
-    if len(single) * 8 >= len(crossing):
-        return single
+def _candidates(crossing: list[dict[int, int]]) -> list[list[int]]:
+    """Where to cut: where a single tensor crosses; or, for long shortcuts and masks, where no fewer values do nearby."""
     sizes = [sum(tensors.values()) for tensors in crossing]
     inner = range(1, len(sizes))
-    return [index for index in inner if sizes[index] <= min(sizes[index - 1 : index + 2] if index > 1 else sizes[1:3])]
+    single = [index for index in inner if len(crossing[index]) == 1]
+    low = [index for index in inner if sizes[index] <= min(sizes[max(1, index - 1) : index + 2])]
+    return [single, low]
 
 
 def _bounds(operations: Sequence[Operation]) -> list[int]:

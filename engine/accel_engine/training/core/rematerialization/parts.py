@@ -224,10 +224,10 @@ def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
 
 
 def _is_usable(node: Any) -> bool:
-    """Whether a node can be in a part: its values have gradients, and those of its weights are not sparse."""
+    """Whether a node can be in a part: its outputs have gradients, and those of its weights are not sparse."""
     dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(node.operation))
-    symbols = (*node.outputs, *node.input_tensors)
-    return dense and all(keras.backend.is_float_dtype(symbol.dtype) and not symbol.sparse for symbol in symbols)
+    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in node.outputs)
+    return dense and differentiable and not any(symbol.sparse for symbol in (*node.outputs, *node.input_tensors))
 
 
 def _leaves(operation: Any) -> Iterator[Any]:
