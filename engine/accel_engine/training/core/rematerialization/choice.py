@@ -5,11 +5,13 @@ from fnmatch import fnmatchcase
 import keras
 
 from accel_engine.errors import FieldValue, PlanError
+from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import estimate_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
 from accel_engine.training.core.rematerialization.parts import ModelParts, divide, divide_by_layers
 
@@ -51,7 +53,7 @@ def choose_parts(
     known = device_memory is not None or devices[0].startswith("CPU")
     if plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
         return ModelParts(), []
-    parts = divide(model)
+    parts = divide(model) if _is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
     there = (
         available_memory() // (len(devices) * max(1, plan.local_workers)) if device_memory is None else device_memory
@@ -69,6 +71,12 @@ def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelPa
     batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
     trainable = parameter_count(model.trainable_weights)
     return estimate_memory(resolved.plan, batch, model.count_params(), trainable, parts.activations)
+
+
+def _is_all_keras(model: keras.Model) -> bool:
+    """Whether all layers are Keras' own, which can be computed again: others might fail a run that needs no memory."""
+    own = [layer for layer in all_layers(model) if not is_keras_defined(layer)]
+    return not own and not any(isinstance(layer, keras.layers.Lambda) for layer in all_layers(model))
 
 
 def _described(parts: ModelParts) -> str:

@@ -80,7 +80,7 @@ def _crossing(operations: Sequence[Operation]) -> list[dict[int, int]]:
 
 
 def _candidates(crossing: list[dict[int, int]]) -> list[list[int]]:
-    """Where to cut: where a single tensor crosses; or, for long shortcuts and masks, where no fewer values do nearby."""
+    """Where to cut: where one tensor crosses; or, for long shortcuts and masks, where no fewer values do nearby."""
     sizes = [sum(tensors.values()) for tensors in crossing]
     inner = range(1, len(sizes))
     single = [index for index in inner if len(crossing[index]) == 1]

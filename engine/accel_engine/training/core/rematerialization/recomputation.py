@@ -23,6 +23,7 @@ from accel_engine.private_names.keras_names import (
     unautocast_value,
     unseeded_state,
 )
+from accel_engine.training.core.rematerialization.repeatability import unrepeatable
 from accel_engine.training.model_analysis.flops import RECOMPUTED
 
 PartFunction = Callable[[list[tf.Tensor]], list[tf.Tensor]]
@@ -83,6 +84,11 @@ class Part:
     compute: PartFunction
     layers: tuple[keras.Layer, ...]
     caller: keras.Layer | None = None
+
+    @property
+    def name(self) -> str:
+        """Names the part in messages."""
+        return f"the part with layer {self.layers[0].name}" if self.layers else "a part without layers"
 
 
 def run_part(part: Part, tensors: Sequence[tf.Tensor], *, in_xla: bool) -> list[tf.Tensor]:
@@ -151,7 +157,14 @@ class _Run:
 
     def compute(self, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The first computation: the outputs, then the losses that layers added."""
+        graph = tf.compat.v1.get_default_graph()
+        before = len(graph.get_operations())
         outputs, scope = self._call(values)
+        if kind := next(unrepeatable(graph.get_operations()[before:]), None):
+            raise ModelError(
+                f"rematerialization: {self._part.name} computes {kind}, which cannot be repeated: use keras.random and "
+                "keras.Variable, --remat off, or --remat-layers with other layers"
+            )
         self._output_masks = [mask_of(output) for output in outputs]
         self._scope = scope
         return [*outputs, *scope.losses]
@@ -163,8 +176,8 @@ class _Run:
         for key, variable in self._scope.assigned.items():
             if key not in known:
                 raise ModelError(
-                    f"rematerialization: {self._part.layers[0].name} changes the variable {variable.path}, which is "
-                    "none of its layers': use --remat off, or --remat-layers with other layers"
+                    f"rematerialization: {self._part.name} changes the variable {variable.path}, which is none of its "
+                    "layers': use --remat off, or --remat-layers with other layers"
                 )
             variable.assign(self._scope.get_current_value(variable))
         outputs = list(computed[: len(self._output_masks)])

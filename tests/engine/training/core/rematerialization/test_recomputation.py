@@ -24,7 +24,7 @@ class Draws:
 def recorded(draws: Draws) -> Iterator[list[int]]:
     """Number the uses of Keras' dropout as they are traced."""
     numbers: list[int] = []
-    from keras.src.backend.tensorflow import random  # noqa: PLC0415
+    from keras.src.backend.tensorflow import random
 
     dropout = random.dropout
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.events import ModelBuilt, Outcome, Warned
+from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint
@@ -20,6 +20,7 @@ from ...conftest import Gym, Trained
 
 MODELS = """
 import keras
+import tensorflow as tf
 from keras import layers, ops
 
 def _block(x, filters):
@@ -123,6 +124,15 @@ def own(input_shape, classes):
     inputs = keras.Input(input_shape)
     return Own(inputs, layers.Dense(classes, activation="softmax")(layers.Flatten()(inputs)))
 
+class TensorFlowNoise(layers.Layer):
+    def call(self, x):
+        return x + tf.random.normal([8])
+
+def unrepeatable(input_shape, classes):
+    x = inputs = keras.Input(input_shape)
+    x = TensorFlowNoise()(layers.Dense(8)(layers.Flatten()(x)))
+    return keras.Model(inputs, layers.Dense(classes, activation="softmax")(x))
+
 class Stray(layers.Layer):
     def __init__(self, other):
         super().__init__()
@@ -212,9 +222,7 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("dense", {"ema_momentum": 0.9, "global_clip_norm": 1.0, "schedule": "cosine"}),
     ],
 )
-def test_losses_and_states_are_those_without_it(
-    gym: Gym, models: str, model: str, changes: dict[str, Any]
-) -> None:
+def test_losses_and_states_are_those_without_it(gym: Gym, models: str, model: str, changes: dict[str, Any]) -> None:
     plan = PLAN.replace(model=f"{models}:{model}", **changes)
 
     plain, remat = gym.train(plan.replace(remat="off")), gym.train(plan.replace(remat="on"))
@@ -257,7 +265,7 @@ def test_the_operations_of_a_step_count_once(gym: Gym, models: str) -> None:
 
     plain, remat = (gym.train(plan.replace(remat=mode)) for mode in ("off", "on"))
 
-    from accel_engine.run import diagnostics  # noqa: PLC0415
+    from accel_engine.run import diagnostics
 
     before, after = (diagnostics.read(each.directory).layers for each in (plain, remat))
     assert before is not None
@@ -281,14 +289,14 @@ def test_layers_can_be_chosen(gym: Gym, models: str, layers: tuple[str, ...], co
     [
         ({"model": "own"}, "custom train_step"),
         ({"model": "residual", "remat_layers": ("con",)}, "no layer is named 'con'"),
-        ({"model": "stray"}, "changes the variable"),
+        ({"model": "stray", "remat_layers": ("stray",)}, "changes the variable"),
+        ({"model": "unrepeatable", "remat_layers": ("*",)}, "RandomStandardNormal, which cannot be repeated"),
     ],
 )
 def test_what_cannot_be_recomputed_is_refused(gym: Gym, models: str, changes: dict[str, Any], why: str) -> None:
     model = changes.pop("model")
-    layers = ("stray",) if model == "stray" else changes.get("remat_layers", ())
 
-    ended = gym.train(PLAN.replace(model=f"{models}:{model}", remat="on", remat_layers=layers)).ended
+    ended = gym.train(PLAN.replace(model=f"{models}:{model}", remat="on", **changes)).ended
 
     assert ended.outcome is Outcome.FAILED
     assert why in ended.reason
