@@ -23,6 +23,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
 from accel_engine.training.core.rematerialization.parts import run_in_parts
+from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import step_of
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
@@ -200,7 +201,8 @@ class Loop:
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
         kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
-        remat = run_in_parts(self._assembly.remat, in_xla=self.mode.xla or self._assembly.on_tpu)
+        tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
+        remat = run_in_parts(self._assembly.remat, tracing)
         with kernels, layer_table.mark_layers(model), remat:
             _, measured, rates = tf.while_loop(lambda index, *_: index < count, take, (tf.constant(0), *empty))
         if self._constant_rate_of is not None:  # per chunk: reading it at each step would cost time

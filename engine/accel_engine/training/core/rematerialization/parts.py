@@ -20,7 +20,7 @@ from accel_engine.private_names.keras_names import (
     sublayers,
 )
 from accel_engine.training.core.rematerialization.partition import Operation, choose_cuts
-from accel_engine.training.core.rematerialization.recomputation import Part, run_part
+from accel_engine.training.core.rematerialization.recomputation import Part, Tracing, run_part
 
 _DOMINATES = 0.5
 """Share of a model from which one of its layers is divided itself."""
@@ -103,20 +103,20 @@ def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]
 
 
 @contextmanager
-def run_in_parts(parts: ModelParts, *, in_xla: bool) -> Iterator[None]:
+def run_in_parts(parts: ModelParts, tracing: Tracing) -> Iterator[None]:
     """Recompute the parts of a model in the steps that are traced inside the ``with`` block.
 
     Args:
         parts: The parts.
-        in_xla: Whether XLA compiles the steps.
+        tracing: How the steps are traced.
     """
-    calls: dict[Any, Callable[..., Any]] = {graph.model: _graph_call(graph, in_xla) for graph in parts.graphs}
-    calls |= {layer: _layer_call(layer, in_xla) for layer in parts.layers}
+    calls: dict[Any, Callable[..., Any]] = {graph.model: _graph_call(graph, tracing) for graph in parts.graphs}
+    calls |= {layer: _layer_call(layer, tracing) for layer in parts.layers}
     with override_calls(calls):
         yield
 
 
-def _graph_call(graph: GraphParts, in_xla: bool) -> Callable[..., Any]:
+def _graph_call(graph: GraphParts, tracing: Tracing) -> Callable[..., Any]:
     """A ``call`` for a functional model."""
     functional, nodes = graph.functional, graph_nodes(graph.functional)
     starts = dict(graph.ranges)
@@ -129,7 +129,7 @@ def _graph_call(graph: GraphParts, in_xla: bool) -> Callable[..., Any]:
         index = 0
         while index < len(nodes):
             if (last := starts.get(index)) is not None:
-                _run_nodes(nodes, range(index, last), functional, tensors, training, in_xla)
+                _run_nodes(nodes, range(index, last), functional, tensors, training, tracing)
             else:
                 run_node(nodes[index], tensors, training)
             index = index + 1 if last is None else last
@@ -145,7 +145,7 @@ def _run_nodes(
     functional: Any,
     tensors: dict[int, Any],
     training: Any,
-    in_xla: bool,
+    tracing: Tracing,
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
     own = nodes[chosen.start : chosen.stop]
@@ -162,11 +162,11 @@ def _run_nodes(
         return [inner[key] for key in given]
 
     layers = dict.fromkeys(node.operation for node in own if isinstance(node.operation, keras.Layer))
-    outputs = run_part(Part(compute, tuple(layers)), [tensors[key] for key in needed], in_xla=in_xla)
+    outputs = run_part(Part(compute, tuple(layers)), [tensors[key] for key in needed], tracing)
     tensors.update(zip(given, outputs, strict=True))
 
 
-def _layer_call(layer: keras.Layer, in_xla: bool) -> Callable[..., Any]:
+def _layer_call(layer: keras.Layer, tracing: Tracing) -> Callable[..., Any]:
     """A ``call`` for a layer that is a part: it recomputes the layer's own ``call``."""
     own_call = layer.call
 
@@ -178,7 +178,7 @@ def _layer_call(layer: keras.Layer, in_xla: bool) -> Callable[..., Any]:
             result[:] = [own_call(*again, **named)]
             return _tensors(result[0])
 
-        outputs = run_part(Part(compute, (layer,), caller=layer), _tensors((arguments, options)), in_xla=in_xla)
+        outputs = run_part(Part(compute, (layer,), caller=layer), _tensors((arguments, options)), tracing)
         return _filled(result[0], outputs)
 
     return call

@@ -21,7 +21,6 @@ from accel_engine.private_names.keras_names import (
     mask_of,
     set_mask,
     unautocast_value,
-    unseeded_state,
 )
 from accel_engine.training.core.rematerialization.repeatability import unrepeatable
 from accel_engine.training.model_analysis.flops import RECOMPUTED
@@ -91,19 +90,33 @@ class Part:
         return f"the part with layer {self.layers[0].name}" if self.layers else "a part without layers"
 
 
-def run_part(part: Part, tensors: Sequence[tf.Tensor], *, in_xla: bool) -> list[tf.Tensor]:
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """How steps are traced.
+
+    Attributes:
+        in_xla: Whether XLA compiles them.
+        unseeded: The state of Keras' global random generator, for layers without a seed. Keras has one for each thread,
+            so that this is not looked up where a replica is traced.
+    """
+
+    in_xla: bool = False
+    unseeded: tuple[keras.Variable, ...] = ()
+
+
+def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:
     """Run a part whose gradient will compute it again; inside the ``call`` of a Keras model, in a graph.
 
     Args:
         part: The part.
         tensors: Its inputs, with their masks.
-        in_xla: Whether XLA compiles the graph.
+        tracing: How the step is traced.
 
     Raises:
         ModelError: It changes a variable that none of its layers has.
     """
     draws = _DRAWS.get()
-    run = _Run(part, tensors, call_context_training(part.layers[0]) if part.layers else None, in_xla)
+    run = _Run(part, tensors, call_context_training(part.layers[0]) if part.layers else None, tracing)
     first = draws.next_number if draws else 0
 
     def computed(*values: tf.Tensor) -> Any:
@@ -141,14 +154,14 @@ class _Run:
         values: All that it depends on: inputs, their masks, and its layers' variables.
     """
 
-    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, in_xla: bool) -> None:
+    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, tracing: Tracing) -> None:
         self._part = part
         self._training = training
-        self._in_xla = in_xla
+        self._in_xla = tracing.in_xla
         masks = [mask_of(tensor) for tensor in tensors]
         self._masked = [index for index, mask in enumerate(masks) if mask is not None]
         self._count = len(tensors)
-        every = [*(variable for layer in part.layers for variable in layer.variables), *unseeded_state()]
+        every = [*(variable for layer in part.layers for variable in layer.variables), *tracing.unseeded]
         self._variables = list({id(variable): variable for variable in every}.values())
         self.values = [*tensors, *(masks[index] for index in self._masked)]
         self.values += [unautocast_value(variable) for variable in self._variables]

@@ -11,9 +11,8 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from accel_engine.private_names.keras_names import unseeded_state
 from accel_engine.training.core.rematerialization.parts import divide_by_layers, run_in_parts
-from accel_engine.training.core.rematerialization.recomputation import numbering_draws
+from accel_engine.training.core.rematerialization.recomputation import Tracing, numbering_draws
 
 
 class Draws:
@@ -46,12 +45,11 @@ def sequence() -> keras.Model:
 
 def gradients(model: keras.Model, names: list[list[str]], inputs: Any, *, in_xla: bool = False) -> list[Any]:
     """The loss and the gradients with groups of layers as parts."""
-    unseeded_state()  # as an assembly does, so that tracing creates no variable, which would make it trace twice
     parts = divide_by_layers(model, [[model.get_layer(name) for name in group] for group in names])
 
     @tf.function(autograph=False, jit_compile=in_xla)
     def step() -> Any:
-        with run_in_parts(parts, in_xla=in_xla), tf.GradientTape() as tape:
+        with run_in_parts(parts, Tracing(in_xla)), tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(model(inputs, training=True))) + tf.add_n([*model.losses, 0.0])
         return [loss, *tape.gradient(loss, model.trainable_variables)]
 

@@ -83,7 +83,7 @@ class Block(layers.Layer):
             part.build(shape)
 
     def call(self, x):
-        self.add_loss(1e-3 * ops.mean(ops.square(x)))
+        self.add_loss(1e-3 * ops.mean(ops.square(ops.cast(x, "float32"))))
         return x + self.last(self.dropout(ops.tanh(self.normalization(self.first(x)))))
 
 class Subclassed(keras.Model):
@@ -208,7 +208,7 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("recurrent", {}),
         ("subclassed", {}),
         ("nested", {}),
-        ("residual", {"precision": "mixed_bfloat16"}),
+        ("attention", {"precision": "mixed_bfloat16"}),
         ("subclassed", {"precision": "mixed_bfloat16"}),
         ("dense", {"precision": "mixed_float16", "force": "on"}),
         ("residual", {"strategy": "mirrored", "virtual_cpus": 2}),
@@ -228,7 +228,7 @@ def test_losses_and_states_are_those_without_it(gym: Gym, models: str, model: st
     plain, remat = gym.train(plan.replace(remat="off")), gym.train(plan.replace(remat="on"))
 
     assert any("rematerialization:" in note.message for note in remat.all(Warned)), "it has an effect"
-    tolerances = {"float32": 1e-5 if plan.xla == "on" else 1e-6, "mixed_bfloat16": 0.0, "mixed_float16": 1e-3}
+    tolerances = {"float32": 1e-5 if plan.xla == "on" else 1e-6, "mixed_bfloat16": 1e-2, "mixed_float16": 1e-3}
     assert_same(plain, remat, tolerances[plan.precision])
 
 
