@@ -35,6 +35,8 @@ OTHERS: dict[str, Any] = {
     "cpu_kernels": "off",
     "batch_size": 32,
     "micro_batches": 2,
+    "remat": "on",
+    "remat_layers": ("block1_*",),
     "epochs": 11,
     "steps_per_epoch": 5,
     "optimizer": "sgd",
