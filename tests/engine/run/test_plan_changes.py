@@ -108,6 +108,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "warmup": {"schedule": "linear"},
     "final_rate": {"schedule": "linear"},
     "unfreeze_epoch": {"freeze": ("conv*",)},
+    "remat_layers": {"remat": "on"},
     "rate_drops": {"schedule": "steps"},
     "rate_drop_factor": {"schedule": "steps"},
     "min_delta": {"patience": 2},
