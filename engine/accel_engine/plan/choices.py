@@ -2,6 +2,7 @@
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
+REMAT_MODES = ("auto", "on", "off")
 OPTIMIZERS = (
     "auto",
     "adam",

@@ -25,6 +25,8 @@ REASONS: dict[str, str] = {
     "batch_size": "fits most memories; raise it to keep a GPU or TPU busy",
     "steps_per_epoch": "each epoch uses every training example once",
     "micro_batches": "the batch is not split unless memory or the strategy asks",
+    "remat": "it takes more time, so only where memory would not suffice",
+    "remat_layers": "parts that save the most memory",
     "last_batch": "no example is left out",
     "shuffle": "batches in the order of the data often train worse",
     "seed": "the same plan starts from the same weights and order",

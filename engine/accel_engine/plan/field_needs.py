@@ -79,6 +79,7 @@ NEEDS: Mapping[str, Need] = {
     "rate_drops": _DROPS,
     "rate_drop_factor": _DROPS,
     "unfreeze_epoch": Need(lambda plan: bool(plan.freeze), "frozen layers", (FieldValue("freeze", "all-but-head"),)),
+    "remat_layers": _choice("remat", "rematerialization", "on"),
     "validation_every": _choice("validation", "validation during training", "epoch"),
     "validation_steps": _choice("validation", "validation", "epoch", "end"),
     "patience": Need(

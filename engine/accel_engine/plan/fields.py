@@ -12,6 +12,7 @@ from accel_engine.plan.choices import (
     PRECISIONS,
     RATE_SCALINGS,
     REDUCTIONS,
+    REMAT_MODES,
     SCHEDULES,
     VALIDATIONS,
     XLA_MODES,
@@ -87,6 +88,19 @@ class PlanFields:
         minimum=1,
         optional=True,
         example="4",
+    )
+    remat: str = _field(
+        "auto",
+        "Recompute activations for the gradients, to save memory (rematerialization)",
+        str,
+        choices=REMAT_MODES,
+    )
+    remat_layers: tuple[str, ...] = _field(
+        (),
+        "Layers to recompute: names, with * for any text; default: chosen by size",
+        tuple,
+        optional=True,
+        example="block1_*,block2_*",
     )
     last_batch: str = _field("keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES)
     shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))

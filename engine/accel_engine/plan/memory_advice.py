@@ -1,7 +1,7 @@
 """Finds the cheapest change of a plan with which its training fits in memory; without TensorFlow.
 
 Changes are tried in the order of what they cost. Micro-batches compute the same gradients, but batch normalization
-sees one of them at a time. Rematerialisation computes the same with more work. A mixed precision rounds more. A
+sees one of them at a time. Rematerialization computes the same with more work. A mixed precision rounds more. A
 smaller batch size is another training. Each is also tried with those before it.
 """
 
@@ -57,27 +57,26 @@ class Change:
         )
 
 
-def cheapest_change(training: Training, *, can_rematerialise: bool = False) -> Change | None:
+def cheapest_change(training: Training) -> Change | None:
     """Find the cheapest change with which a training fits in its memory for certain, by the estimate.
 
     Args:
         training: A training that may not fit, with its memory.
-        can_rematerialise: Whether its model can be cut into segments.
 
     Returns:
         The change; ``None`` if none is known, or if the memory is unknown.
     """
-    starts = list(_starts(training, can_rematerialise=can_rematerialise))
+    starts = list(_starts(training))
     found = (_first_that_fits(start, _micro_batch_counts(start.training), _in_micro_batches) for start in starts)
     smaller = (_first_that_fits(start, _smaller_batches(start.training), _with_batch) for start in starts)
     return next((change for change in chain(found, smaller) if change is not None), None)
 
 
-def _starts(training: Training, *, can_rematerialise: bool) -> Iterator[Change]:
-    """The training with neither, one or both of rematerialisation and a mixed precision."""
+def _starts(training: Training) -> Iterator[Change]:
+    """The training with neither, one or both of rematerialization and a mixed precision."""
     starts = [Change(training)]
-    if can_rematerialise and not training.rematerialise:
-        starts.append(Change(replace(training, rematerialise=True), {"remat": "on"}))
+    if training.size.layers and training.plan.remat == "auto" and training.plan.strategy != "parameter-server":
+        starts.append(Change(training).with_field("remat", "on"))
     mixed = _MIXED.get(training.kind)
     if mixed and training.plan.policy == "float32":
         starts += [start.with_field("precision", mixed) for start in starts]

@@ -41,7 +41,6 @@ class Training:
         placement: Its devices and processes. Processes count if the plan starts them on this machine.
         data: Bytes of the training examples; 0 if they are unknown.
         memory: Bytes of each device's memory, for CPUs those that are available on the host; ``None`` if unknown.
-        rematerialise: Whether activations are recomputed in the backward pass.
     """
 
     plan: Plan
@@ -50,7 +49,11 @@ class Training:
     placement: Placement
     data: int = 0
     memory: int | None = None
-    rematerialise: bool = False
+
+    @property
+    def remat(self) -> bool:
+        """Whether activations are recomputed in the backward pass."""
+        return self.plan.remat == "on"
 
     @property
     def kind(self) -> str:
@@ -142,7 +145,7 @@ def _arrays(training: Training) -> list[MemoryPart]:
     plan, size = training.plan, training.size
     weights, gradients = _weight_bytes(training), WEIGHT_BYTES * size.trainable * (2 if _micro_batches(plan) > 1 else 1)
     examples, half = -(-training.per_replica_batch // _micro_batches(plan)), 1 if plan.policy == "float32" else _HALF
-    kept = examples * kept_bytes(size.layers, rematerialise=training.rematerialise) // half
+    kept = examples * kept_bytes(size.layers, remat=training.remat) // half
     largest = examples * largest_bytes(size.layers) // half
     factors = zip(KEPT if size.is_traced else UNTRACED, LARGEST, strict=True)
     return [

@@ -41,18 +41,18 @@ class ModelSize:
         return self.operations > 0
 
 
-def kept_bytes(layers: Sequence[LayerActivations], *, rematerialise: bool) -> int:
+def kept_bytes(layers: Sequence[LayerActivations], *, remat: bool) -> int:
     """The bytes of activations that one example needs at the same time, in float32.
 
-    With rematerialisation the model is cut into about ``sqrt(layers)`` segments (Chen et al., "Training Deep Nets with
+    With rematerialization the model is cut into about ``sqrt(layers)`` segments (Chen et al., "Training Deep Nets with
     Sublinear Memory Cost", 2016). The output of each segment is kept, and the activations of one segment at a time,
     the largest of which counts.
 
     Args:
         layers: The activations of each layer.
-        rematerialise: Whether segments are recomputed in the backward pass.
+        remat: Whether segments are recomputed in the backward pass.
     """
-    if not rematerialise or not layers:
+    if not remat or not layers:
         return sum(layer.kept for layer in layers)
     length = max(1, round(len(layers) ** 0.5))
     segments = [layers[first : first + length] for first in range(0, len(layers), length)]

@@ -1,6 +1,6 @@
 """Private names of Keras. Does not import TensorFlow, as scripts may use another backend."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -112,6 +112,27 @@ def unseeded_state() -> tuple[keras.Variable, ...]:
     return ()
 
 
+def unseeded_generator() -> Any:
+    """The global random generator of this thread, which layers without a seed use; ``None`` where inaccessible."""
+    with suppress(ImportError):
+        from keras.src.random.seed_generator import global_seed_generator
+
+        return global_seed_generator()
+    return None
+
+
+def use_unseeded_generator(generator: Any) -> None:
+    """Let this thread use the global random generator of another thread, see :func:`unseeded_generator`.
+
+    Each thread has one of its own. Without the private name, a step that is traced here has other random numbers.
+    """
+    with suppress(ImportError):
+        from keras.src.backend.common.global_state import set_global_attribute
+        from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
+
+        set_global_attribute(GLOBAL_SEED_GENERATOR, generator)
+
+
 @contextmanager
 def replaced_get_file(function: Callable[..., Any]) -> Iterator[None]:
     """Let ``keras.applications`` call a function for a file of weights, with ``get_file`` before its arguments.
@@ -190,3 +211,100 @@ def mask_of(outputs: Any) -> Any:
     Keras' own losses read it. Without the private name, masked tokens count in diagnostics.
     """
     return getattr(outputs, "_keras_mask", None)
+
+
+def set_mask(tensor: Any, mask: Any) -> None:
+    """Give a tensor the mask that :func:`mask_of` reads."""
+    tensor._keras_mask = mask
+
+
+def unautocast_value(variable: keras.Variable) -> Any:
+    """The value of a variable in its own dtype, also inside the call of a layer with mixed precision.
+
+    The public ``value`` is cast there. Without the private name, weights of layers in float32 are rounded.
+    """
+    with suppress(ImportError):
+        from keras.src.backend import AutocastScope
+
+        with AutocastScope(None):
+            return keras.ops.convert_to_tensor(variable.value)
+    return keras.ops.convert_to_tensor(variable.value)
+
+
+def call_context_training(layer: Any) -> Any:
+    """The argument ``training`` that layers without one of their own inherit from the layers that call them.
+
+    Without the private name, it is that of a training step.
+    """
+    get = getattr(layer, "_get_call_context", None)
+    if get is None:
+        return True
+    context = get()
+    get_value = getattr(context, "get_value", None)
+    return get_value("training") if get_value else getattr(context, "training", True)
+
+
+def graph_of_layers(model: Any) -> Any:
+    """The functional model that runs a model, a ``Sequential`` included; ``None`` for others.
+
+    Without the private names, no model is known to be functional.
+    """
+    with suppress(ImportError):
+        from keras.src.models.functional import Functional
+
+        if isinstance(model, keras.Sequential) and type(model).call is keras.Sequential.call:
+            return getattr(model, "_functional", None)
+        if isinstance(model, Functional) and type(model).call is Functional.call and hasattr(model, "_nodes_by_depth"):
+            return model
+    return None
+
+
+def graph_nodes(functional: Any) -> list[Any]:
+    """The nodes of a functional model in the order in which Keras runs them, without its inputs.
+
+    A node is one use of a layer or operation. No public name gives them.
+    """
+    by_depth = functional._nodes_by_depth
+    nodes = (node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth])
+    return [node for node in nodes if node.operation and not node.is_input]
+
+
+def standard_inputs(functional: Any, inputs: Any, mask: Any) -> list[Any]:
+    """The inputs of a functional model as a list of tensors with their masks, as its ``call`` makes them."""
+    tensors: list[Any] = functional._standardize_inputs(inputs)
+    for tensor, own in zip(tensors, keras.tree.flatten(mask) if mask is not None else (), strict=False):
+        if own is not None:
+            set_mask(tensor, own)
+    return tensors
+
+
+def run_node(node: Any, tensors: dict[int, Any], training: Any) -> None:
+    """Run a node of a functional model as its ``call`` does, and add the outputs.
+
+    Args:
+        node: The node.
+        tensors: The tensors so far, by the id of the symbolic tensor.
+        training: The argument of the model's ``call``.
+    """
+    arguments, keywords = node.arguments.fill_in(tensors)
+    if training is not None and getattr(node.operation, "_call_has_training_arg", False):
+        keywords["training"] = training
+    outputs = node.operation(*arguments, **keywords)
+    for symbol, tensor in zip(node.outputs, keras.tree.flatten(outputs), strict=False):
+        tensors[id(symbol)] = tensor
+
+
+def sublayers(layer: Any) -> list[Any]:
+    """The layers that a layer holds itself, without those inside them; without the private name, a model's only."""
+    if flatten := getattr(layer, "_flatten_layers", None):
+        return list(flatten(include_self=False, recursive=False))
+    return list(getattr(layer, "layers", ()))
+
+
+def layer_of_loss(layers: Iterable[Any], loss: Any) -> Any:
+    """The layer that added a loss inside a ``keras.StatelessScope``; without the private name, the first one.
+
+    Then a model adds its losses up in another order.
+    """
+    every = [each for layer in layers for each in all_layers(layer) if not isinstance(each, keras.Model)]
+    return next((layer for layer in every if id(loss) in getattr(layer, "_loss_ids", ())), every[0])

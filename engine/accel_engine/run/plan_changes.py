@@ -34,6 +34,8 @@ CHANGEABLE = frozenset(
         "xla",
         "cpu_kernels",
         "micro_batches",
+        "remat",
+        "remat_layers",
         "name",
         "strategy",
         "devices",

@@ -12,12 +12,12 @@ from accel_engine.plan.placement import Placement
 
 MIB = 1 << 20
 SIZE = ModelSize(1000, 1000, (LayerActivations(MIB, MIB),) * 100, operations=10)
-GPU = Training(Plan(batch_size=64), SIZE, 64, Placement(("gpu:0",)))
+GPU = Training(Plan(batch_size=64, remat="off"), SIZE, 64, Placement(("gpu:0",)))
 CPU = replace(GPU, placement=Placement(("cpu:0",)))
 
 
-def advice(training: Training, memory: int, **options: Any) -> str:
-    change = cheapest_change(replace(training, memory=memory), **options)
+def advice(training: Training, memory: int) -> str:
+    change = cheapest_change(replace(training, memory=memory))
     if change is None:
         return ""
     assert change.estimate.high <= memory
@@ -34,12 +34,15 @@ def test_the_fewest_micro_batches_that_fit_come_first() -> None:
     assert advice(GPU, high(GPU, micro_batches=8)) == "--micro-batches 8"
 
 
-def test_rematerialisation_comes_before_a_mixed_precision_and_with_it_micro_batches() -> None:
+def test_rematerialization_comes_before_a_mixed_precision_and_with_it_micro_batches() -> None:
     tight = high(GPU, micro_batches=8) - 1
-    assert advice(GPU, tight, can_rematerialise=True) == "--remat on, --micro-batches 2"
+    free = replace(GPU, plan=Plan(batch_size=64))
+    assert advice(free, tight) == "--remat on, --micro-batches 2"
     assert advice(GPU, tight) == "--precision mixed_float16, --micro-batches 8"
     alone = replace(GPU, size=replace(SIZE, is_divisible=False))
-    assert advice(alone, high(alone) - 1, can_rematerialise=True) == "--remat on"
+    assert advice(replace(alone, plan=Plan(batch_size=64)), high(alone) - 1) == "--remat on"
+    distributed = replace(alone, plan=Plan(batch_size=64, strategy="parameter-server"))
+    assert "remat" not in advice(distributed, high(alone) - 1)
     assert advice(alone, high(alone) - 1) == "--precision mixed_float16"
 
 
@@ -62,7 +65,7 @@ def test_a_smaller_batch_is_the_last_resort_and_the_largest_that_fits() -> None:
 
 
 def test_replicas_share_a_smaller_batch() -> None:
-    alone = replace(CPU, size=replace(SIZE, is_divisible=False), plan=Plan(batch_size=128))
+    alone = replace(CPU, size=replace(SIZE, is_divisible=False), plan=Plan(batch_size=128, remat="off"))
     alone = replace(alone, placement=Placement(("cpu:0", "cpu:1")))
     assert advice(alone, high(replace(alone, per_replica_batch=32))) == "--batch-size 64"
 

@@ -62,9 +62,9 @@ def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> 
     assert found["weights"] == both((4 + 2) * 110)
 
 
-def test_rematerialisation_keeps_fewer_activations() -> None:
+def test_rematerialization_keeps_fewer_activations() -> None:
     deep = replace(SIZE, layers=(LayerActivations(100, 100),) * 100)
-    low, _ = parts(size=deep, rematerialise=True)["activations"]
+    low, _ = parts(Plan(remat="on"), size=deep)["activations"]
     assert low == round(KEPT[0] * 8 * 2000 + LARGEST[0] * 8 * 100)
     assert low < parts(size=deep)["activations"][0]
 

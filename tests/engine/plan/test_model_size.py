@@ -4,21 +4,21 @@ LAYERS = tuple(LayerActivations(kept, output) for kept, output in [(10, 4), (0, 
 
 
 def test_all_kept_activations_are_needed_at_the_same_time() -> None:
-    assert kept_bytes(LAYERS, rematerialise=False) == 65
+    assert kept_bytes(LAYERS, remat=False) == 65
 
 
-def test_rematerialisation_keeps_the_outputs_of_segments_and_the_largest_segment() -> None:
+def test_rematerialization_keeps_the_outputs_of_segments_and_the_largest_segment() -> None:
     # Six layers in segments of two: outputs 6, 7 and 50; the second segment keeps 30 + 20.
-    assert kept_bytes(LAYERS, rematerialise=True) == 6 + 7 + 50 + 50
+    assert kept_bytes(LAYERS, remat=True) == 6 + 7 + 50 + 50
 
 
-def test_a_deep_model_needs_less_with_rematerialisation() -> None:
+def test_a_deep_model_needs_less_with_rematerialization() -> None:
     deep = (LayerActivations(100, 100),) * 100
-    assert kept_bytes(deep, rematerialise=True) == 10 * 100 + 10 * 100 < kept_bytes(deep, rematerialise=False)
+    assert kept_bytes(deep, remat=True) == 10 * 100 + 10 * 100 < kept_bytes(deep, remat=False)
 
 
 def test_no_layers_need_nothing() -> None:
-    assert kept_bytes((), rematerialise=False) == kept_bytes((), rematerialise=True) == largest_bytes(()) == 0
+    assert kept_bytes((), remat=False) == kept_bytes((), remat=True) == largest_bytes(()) == 0
 
 
 def test_the_largest_activation_is_kept_or_an_output() -> None:

@@ -37,6 +37,8 @@ def changed(tmp_path: Path) -> Plan:
         cpu_kernels="off",
         batch_size=128,
         micro_batches=4,
+        remat="on",
+        remat_layers=("block1_*", "block2_*"),
         epochs=3,
         steps_per_epoch=7,
         optimizer="sgd",

@@ -20,7 +20,7 @@ ALWAYS = {
     "optimizer", "learning_rate", "seed", "validation", "gradient_norm", "tensorboard",
     "loss", "label_smoothing", "metrics", "monitor", "weight_decay", "ema_momentum", "clip_norm", "global_clip_norm",
     "clip_value", "schedule", "augmentation", "initial_weights", "freeze", "validation_every", "patience",
-    "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints",
+    "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints", "remat",
 }  # fmt: skip
 CPUS = {"devices", "virtual_cpus", "cpu_kernels"}
 MEMORY = {"memory_growth", "memory_limit"}
@@ -104,6 +104,8 @@ def test_what_is_left_means_as_much_as_before() -> None:
         *((Plan(schedule=name), {"warmup", "final_rate"}, {"rate_drops"}) for name in DECAYING),
         (Plan(schedule="steps"), {"warmup", "rate_drops", "rate_drop_factor"}, {"final_rate"}),
         (Plan(freeze=("all-but-head",)), {"unfreeze_epoch"}, set()),
+        (Plan(remat="on"), {"remat_layers"}, set()),
+        (Plan(), set(), {"remat_layers"}),
         (Plan(), set(), {"unfreeze_epoch", "min_delta", "monitor_mode", "custom_objects", "unsafe_load"}),
         (Plan(patience=3), {"min_delta"}, set()),
         (Plan(restore_best="on"), {"min_delta"}, set()),

@@ -70,6 +70,6 @@ def shortage(training: Training, *, labels: bool = True) -> str:
 
 def _cure(change: Change | None, labels: bool) -> str:
     if change is None:
-        return "no change of the batch, its micro-batches or the precision is known to fit"
+        return "no change of the batch, its micro-batches, rematerialization or the precision is known to fit"
     words = word(change.words) if labels else join_words(change.words)
     return f"{words} fits ({bytes_text(change.estimate)})"

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import Loop
 from accel_engine.training.reporting.error_explanation import print_traceback
@@ -23,6 +24,7 @@ class LoopCompilation:
 
     def __init__(self, make_loop: Callable[[], Loop], segment: Segment, *, background: bool) -> None:
         self._make_loop, self._segment = make_loop, segment
+        self._generator = unseeded_generator()
         self._loop: Loop | None = None
         self.seconds = 0.0
         # The process may end while XLA compiles, which nothing can interrupt.
@@ -43,6 +45,7 @@ class LoopCompilation:
 
     def _compile(self) -> None:
         began = time.perf_counter()
+        use_unseeded_generator(self._generator)
         try:
             loop = self._make_loop()
             loop.compile(self._segment)

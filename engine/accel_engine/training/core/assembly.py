@@ -30,6 +30,8 @@ from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.recipe.freezing import Freezing
+from accel_engine.training.core.rematerialization.choice import choose_parts
+from accel_engine.training.core.rematerialization.parts import ModelParts
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task
@@ -56,6 +58,7 @@ class Assembly:
         scaling: How raw examples are scaled before the model.
         augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
         freezing: The frozen layers of the model.
+        remat: The parts of the model that are computed again for their gradients; none without rematerialization.
         devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
         names: Names of the recorded series.
         information: Notes for the user.
@@ -77,6 +80,7 @@ class Assembly:
     scaling: Scaling
     augmentation: Augmentation | None
     freezing: Freezing
+    remat: ModelParts
     devices: tuple[str, ...]
     names: SeriesNames
     information: tuple[str, ...]
@@ -254,6 +258,7 @@ def assemble(
         augmentation = choose_augmentation(
             plan, dataset, compiled.task, compiled.scaling.factor, custom_step=custom_step
         )
+    remat, remat_notes = choose_parts(resolved, model, devices, device_memory, custom_step=custom_step)
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
     slow = [f"measured at validation only, not to slow every step: {', '.join(left_out)}"] if left_out else []
@@ -278,9 +283,10 @@ def assemble(
         scaling=compiled.scaling,
         augmentation=augmentation,
         freezing=compiled.freezing,
+        remat=remat,
         devices=devices,
         names=names,
-        information=(*dataset.notes, *compiled.information, *slow),
+        information=(*dataset.notes, *compiled.information, *remat_notes, *slow),
         notes=(*dataset.warnings, *notes, *compiled.notes),
         unseeded=unseeded,
         model_modified=modified,

@@ -32,6 +32,8 @@ from accel_engine.training.core.chunk_size import (
 from accel_engine.training.core.compiled_chunk import ChunkProgram, CompiledChunk, UnpreparedDraws, compiles_chunks
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
+from accel_engine.training.core.rematerialization.parts import run_in_parts
+from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import step_of
 from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
@@ -258,8 +260,10 @@ class Loop:
         """Use the kernels and the names of layers with which steps are traced."""
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
-        # mark_layers comes last, so that it also marks the replaced kernels.
-        with use_fast_kernels(model) if uses_kernels else nullcontext(), layer_table.mark_layers(model):
+        kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
+        # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
+        with kernels, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
             yield
 
     def _row(self, values: Any) -> tf.Tensor:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
 
 from accel_engine.private_names.keras_names import replaced_draws
+from accel_engine.training.core.rematerialization.recomputation import NumberedDraws, numbering_draws
 
 _DRAWS = ("uniform", "normal", "truncated_normal", "randint", "dropout")
 """The functions of Keras whose random numbers do not depend on the data."""
@@ -47,16 +48,9 @@ class Draw:
 @contextmanager
 def recorded_draws() -> Iterator[list[Draw]]:
     """List the draws of a step that is traced inside the ``with`` block."""
-    draws: list[Draw] = []
-
-    def record(draw: Callable[[], tf.Tensor]) -> tf.Tensor:
-        with tf.name_scope(_SCOPE):
-            numbers = draw()
-        draws.append(Draw(draw, tf.TensorSpec(numbers.shape, numbers.dtype)))
-        return numbers
-
-    with _handled(record):
-        yield draws
+    recorder = _Recorder()
+    with _handled(recorder):
+        yield recorder.draws
 
 
 @contextmanager
@@ -64,29 +58,6 @@ def given_draws(numbers: Sequence[tf.Tensor]) -> Iterator[None]:
     """Give a step that is traced inside the ``with`` block the numbers of its draws, in their order."""
     with _handled(_Given(numbers)):
         yield
-
-
-@contextmanager
-def repeated_draws(position: int) -> Iterator[None]:
-    """Give the draws inside the ``with`` block the numbers of the draws from a :func:`position` on.
-
-    For a part of a step that is computed again in the backward pass.
-    """
-    given = getattr(_current, "handler", None)
-    if not isinstance(given, _Given):
-        yield
-        return
-    before, given.position = given.position, position
-    try:
-        yield
-    finally:
-        given.position = before
-
-
-def position() -> int:
-    """How many draws the step has made so far; 0 where none are given."""
-    given = getattr(_current, "handler", None)
-    return given.position if isinstance(given, _Given) else 0
 
 
 def has_other_draws(graph: tf.Graph) -> bool:
@@ -100,22 +71,44 @@ def has_other_draws(graph: tf.Graph) -> bool:
     return any(_RANDOM_OPERATION.search(node.op) for node in nodes)
 
 
+class _Handler(NumberedDraws, Protocol):
+    """Returns the numbers of each draw, from a function that draws them."""
+
+    def __call__(self, draw: Callable[[], tf.Tensor]) -> tf.Tensor: ...
+
+
+class _Recorder:
+    """Draws the numbers, and lists each draw once: a part of the model that is computed again draws them again."""
+
+    def __init__(self) -> None:
+        self.draws: list[Draw] = []
+        self.next_number = 0
+
+    def __call__(self, draw: Callable[[], tf.Tensor]) -> tf.Tensor:
+        with tf.name_scope(_SCOPE):
+            numbers = draw()
+        if self.next_number == len(self.draws):
+            self.draws.append(Draw(draw, tf.TensorSpec(numbers.shape, numbers.dtype)))
+        self.next_number += 1
+        return numbers
+
+
 class _Given:
     """Returns given numbers, one after the other."""
 
     def __init__(self, numbers: Sequence[tf.Tensor]) -> None:
         self._numbers = numbers
-        self.position = 0
+        self.next_number = 0
 
-    def __call__(self, _: Callable[[], tf.Tensor]) -> tf.Tensor:
-        numbers = self._numbers[self.position]
-        self.position += 1
+    def __call__(self, draw: Callable[[], tf.Tensor]) -> tf.Tensor:  # noqa: ARG002 (they were drawn before)
+        numbers = self._numbers[self.next_number]
+        self.next_number += 1
         return numbers
 
 
 @contextmanager
-def _handled(handler: Callable[[Callable[[], tf.Tensor]], tf.Tensor]) -> Iterator[None]:
-    """Let a handler return the numbers of each draw in the current graph, from a function that draws them.
+def _handled(handler: _Handler) -> Iterator[None]:
+    """Let a handler return the numbers of each draw in the current graph.
 
     Draws in other threads and in graphs inside this one, such as loops, stay as they are.
     """
@@ -138,7 +131,7 @@ def _handled(handler: Callable[[Callable[[], tf.Tensor]], tf.Tensor]) -> Iterato
 
     _current.handler = handler
     try:
-        with replaced_draws(replace, _DRAWS):
+        with replaced_draws(replace, _DRAWS), numbering_draws(handler):
             yield
     finally:
         _current.handler = before
@@ -180,9 +173,7 @@ def _known_sides(shape: Any) -> list[int | None] | None:
     return [side if side is None else int(side) for side in sides]
 
 
-def _dropped(
-    arguments: dict[str, Any], dropout: Callable[..., Any], handler: Callable[[Callable[[], tf.Tensor]], tf.Tensor]
-) -> Any:
+def _dropped(arguments: dict[str, Any], dropout: Callable[..., Any], handler: _Handler) -> Any:
     """Inputs with dropout, as Keras computes it, but for where the mask comes from."""
     inputs, rate = arguments["inputs"], arguments["rate"]
     if rate in (0, 1):

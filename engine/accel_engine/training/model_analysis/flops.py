@@ -53,6 +53,10 @@ UNCOUNTED = "not.of.the.model"
 """Name scope of operations that are no part of the model, such as those of an augmentation."""
 
 
+RECOMPUTED = "recomputed.part"
+"""Name scope of operations that repeat others, by rematerialization: a model's operations count once."""
+
+
 class _Uncountable(Exception):  # noqa: N818 (an answer, not an error)
     """The operations cannot be counted; why."""
 
@@ -104,7 +108,7 @@ def _count_graph(
     for operation, used in _needed(graph, outputs).items():
         kind = operation.type
         name = f"{within}{operation.name}"
-        if UNCOUNTED in name:
+        if UNCOUNTED in name or operation.name.startswith(f"{RECOMPUTED}/"):
             continue
         if measure := _COUNTERS.get(kind):
             total[name] += measure(operation)

@@ -39,6 +39,8 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
         parts = 2 * (plan.micro_batches or 1)
         if plan.batch_size % parts == 0:
             advice.insert(0, f"--micro-batches {parts}, which takes less memory for the same batch")
+        if plan.remat != "on":
+            advice.insert(0, "--remat on, which computes parts of the model again instead of keeping them")
         if plan.policy == "float32":
             advice.append("--precision mixed_bfloat16")
         advice.append("a smaller model")

@@ -23,11 +23,12 @@ PLAN = Plan(model="mlp", epochs=4, batch_size=64, last_batch="drop", validation=
 """88 steps, in chunks of two."""
 
 
+@pytest.mark.parametrize("model", ["build", "unseeded"])
 def test_the_steps_of_a_trial_are_those_of_the_run(
-    gym: Gym, measured: Callable[[float], None], random_model: str
+    gym: Gym, measured: Callable[[float], None], random_model: str, model: str
 ) -> None:
     measured(90.0)
-    plan = PLAN.replace(model=random_model)
+    plan = PLAN.replace(model=random_model.replace(":build", f":{model}"))
 
     tried = gym.train(plan)
 

@@ -36,6 +36,7 @@ def test_out_of_memory_comes_with_suggestions() -> None:
 
     assert reason == "out of memory"
     assert "--micro-batches 2" in hint
+    assert "--remat on" in hint
     assert "(32 instead of 64)" in hint
     assert "mixed_bfloat16" in hint
 

@@ -1,0 +1,108 @@
+"""Decides which parts of a plan's model are computed again for their gradients."""
+
+from fnmatch import fnmatchcase
+
+import keras
+
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.keras_support.losses import is_keras_defined
+from accel_engine.keras_support.model_structure import parameter_count, walk
+from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
+from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import all_layers
+from accel_engine.text import suggestion
+from accel_engine.training.core.rematerialization.parts import ModelParts, divide, divide_by_layers
+
+WORTHWHILE = 0.7
+"""Share of the activations that may still be kept, for ``auto`` to use rematerialization: it costs a forward pass."""
+
+_GIB = 1 << 30
+
+_HALF_BYTES = 2
+"""Bytes of an activation, and of a weight's copy, under a mixed precision."""
+
+
+def choose_parts(
+    resolved: ResolvedPlan,
+    model: keras.Model,
+    devices: tuple[str, ...],
+    device_memory: int | None,
+    *,
+    custom_step: bool,
+) -> tuple[ModelParts, list[str]]:
+    """The parts of a model that are computed again, and notes for the user.
+
+    Args:
+        resolved: The plan, with its steps.
+        model: Built and compiled.
+        devices: TensorFlow's names of the logical devices to train on.
+        device_memory: Memory of each in bytes; ``None`` for host memory, or where it is unknown, 0 for a TPU.
+        custom_step: Whether the model has a custom ``train_step``.
+
+    Raises:
+        PlanError: The model cannot be trained so, or has no such layers.
+    """
+    plan = resolved.plan
+    if plan.remat == "on":
+        if custom_step:
+            reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
+            raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
+        parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
+        if not parts.count:
+            return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
+        return parts, [_described(parts)]
+    known = device_memory is not None or devices[0].startswith("CPU")
+    if plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
+        return ModelParts(), []
+    parts = divide(model) if _is_all_keras(model) else ModelParts()
+    needed = _estimated_memory(resolved, model, parts)
+    there = (
+        available_memory() // (len(devices) * max(1, plan.local_workers)) if device_memory is None else device_memory
+    )
+    if needed is None or needed <= there:
+        return ModelParts(), []
+    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {there / _GIB:.1f} GiB; --remat off turns it off"
+    return parts, [f"{_described(parts)}: {why}"]
+
+
+def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelParts) -> int | None:
+    """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
+    if not parts.count or parts.kept is None or not parts.activations or parts.kept > WORTHWHILE * parts.activations:
+        return None
+    batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+    trainable = parameter_count(model.trainable_weights)
+    plan, mixed = resolved.plan, resolved.plan.policy != "float32"
+    count = plan.micro_batches or 1
+    arrays = model.count_params() + trainable * ((1 if count == 1 else 2) + optimizer_slots(plan))
+    copies = _HALF_BYTES * model.count_params() if mixed else 0
+    activation = _HALF_BYTES if mixed else WEIGHT_BYTES
+    return int(WEIGHT_BYTES * arrays + copies + activation * parts.activations * (batch // count))
+
+
+def _is_all_keras(model: keras.Model) -> bool:
+    """Whether all layers are Keras' own, which can be computed again: others might fail a run that needs no memory."""
+    own = [layer for layer in all_layers(model) if not is_keras_defined(layer)]
+    return not own and not any(isinstance(layer, keras.layers.Lambda) for layer in all_layers(model))
+
+
+def _described(parts: ModelParts) -> str:
+    several = "part of the model is" if parts.count == 1 else "parts of the model are"
+    return f"rematerialization: {parts.count} {several} computed again for the gradients"
+
+
+def _chosen_layers(model: keras.Model, plan: Plan) -> list[list[keras.Layer]]:
+    """The layers that each of a plan's names or patterns stands for.
+
+    Raises:
+        PlanError: A name matches no layer.
+    """
+    layers = list(dict.fromkeys(layer for layer, _ in walk(model)))
+    groups = [[layer for layer in layers if fnmatchcase(layer.name, name)] for name in plan.remat_layers]
+    for name, group in zip(plan.remat_layers, groups, strict=True):
+        if not group:
+            names = [layer.name for layer in layers]
+            reason = f"no layer is named {name!r}; {suggestion(name, names)}"
+            raise PlanError("remat_layers", plan.remat_layers, reason)
+    return groups
