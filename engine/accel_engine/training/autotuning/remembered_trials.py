@@ -76,6 +76,8 @@ def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execut
         plan.gradient_norm,
         plan.cpu_kernels,
         plan.augmentation,
+        plan.remat,
+        plan.remat_layers,
         len(assembly.model.trainable_variables),
         plan.strategy,
         assembly.devices,
