@@ -194,6 +194,7 @@ def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
         "checkpoint_saved",
         "learning_rate_changed",
         "micro_batches_tried",
+        "threads_chosen",
         "xla_tried",
         "work_counted",
         "command_answered",

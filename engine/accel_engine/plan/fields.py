@@ -306,7 +306,7 @@ class PlanFields:
     )
     threads: int | None = _field(
         None,
-        "Threads per operation on a CPU; auto: TensorFlow's number, or one that was faster",
+        "Threads per operation on a CPU; auto: TensorFlow's own, or the fastest known",
         int,
         minimum=1,
         maximum=1024,

@@ -1,6 +1,7 @@
 """Remembers how fast runs of a kind were with each number of threads per operation, on this machine."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -96,7 +97,7 @@ def forget_rate(key: str, threads: int) -> None:
 
 def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
-    plan, model = resolved.plan.to_mapping(), resolved.model
+    plan, model = resolved.plan.changed(), resolved.model
     key: list[object] = [
         {name: value for name, value in plan.items() if name not in _WITHOUT_EFFECT},
         model.modified if isinstance(model, UserModel) else None,
@@ -113,8 +114,8 @@ def _load(key: str) -> dict[int, RememberedRate]:
     values, rates = load(_FILE, key), {}
     for count, value in values.items() if isinstance(values, dict) else ():
         with suppress(TypeError, ValueError):
-            remembered = RememberedRate(**value)
-            if 0 <= clock.now() - remembered.measured_at < MAX_AGE_SECONDS and remembered.rate > 0 and int(count) > 0:
+            remembered, age = RememberedRate(**value), clock.now() - value["measured_at"]
+            if 0 <= age < MAX_AGE_SECONDS and 0 < remembered.rate < math.inf and int(count) > 0:
                 rates[int(count)] = remembered
     return rates
 

@@ -56,6 +56,6 @@ def choose(planned: int | None, of_user: int | None, default: int, rates: Mappin
         return ThreadChoice(of_user, default, ThreadSource.ENVIRONMENT)
     if default in rates:
         best = max(rates, key=rates.__getitem__)
-        if best != default and rates[best] >= WORTHWHILE * rates[default]:
+        if best != default and rates[best] / rates[default] >= WORTHWHILE:
             return ThreadChoice(best, default, ThreadSource.EARLIER_RUNS, rates[best], rates[default])
     return ThreadChoice(default, default, ThreadSource.TENSORFLOW)
