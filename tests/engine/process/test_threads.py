@@ -81,6 +81,19 @@ def test_the_environments_is_preferred_to_that_of_earlier_runs(
     assert chosen(events) == [(999, "environment")]
 
 
+def test_a_negative_number_fails_the_run_with_a_reason(
+    plan: Plan, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "-1")
+    directory = run.create(plan)
+    engines.append(start(directory))
+
+    assert engines[0].wait(120) == 1
+
+    assert last(directory).outcome is Outcome.FAILED
+    assert "must be at least 1" in last(directory).reason
+
+
 def remember(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let earlier runs of a plan have been faster with 998 threads than with TensorFlow's own number."""
     for name, value in ENVIRONMENT.items():  # as in the engine, as they are part of what a rate depends on

@@ -8,6 +8,7 @@ import os
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
+from accel_engine.errors import UsageError
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 """The environment variable with which a user sets the number; 0 stands for TensorFlow's own."""
@@ -23,14 +24,23 @@ def set_threads(count: int) -> None:
 
 
 def threads_of_user() -> int | None:
-    """The number that the user has set in the environment; ``None`` if it is not set."""
+    """The number that the user has set in the environment; ``None`` if it is not set.
+
+    Raises:
+        UsageError: It is negative, with which TensorFlow aborts the process.
+    """
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
         return None
     try:
-        return max(int(text), 0) or processors()
+        count = int(text)
     except ValueError:
         return processors()  # as TensorFlow does
+    if count < 0:
+        raise UsageError(
+            f"{VARIABLE} = {count} in the environment: must be at least 1, or 0 for TensorFlow's own number"
+        )
+    return count or processors()
 
 
 def threads_in_use() -> int:

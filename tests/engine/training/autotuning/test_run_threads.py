@@ -15,7 +15,7 @@ from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.autotuning.thread_choice import ThreadSource
 from accel_engine.training.autotuning.trial import Trial, TrialSpeeds
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
-from accel_engine.training.core.operation_threads import VARIABLE, threads_in_use, threads_of_user
+from accel_engine.training.core.operation_threads import VARIABLE
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 from ..conftest import MACHINE, Gym
@@ -147,15 +147,6 @@ def test_the_environment_is_preferred_to_earlier_runs(monkeypatch: pytest.Monkey
     (event,) = run.events(ThreadsChosen)
     assert isinstance(event, ThreadsChosen)
     assert (event.source, event.rate) == ("environment", 0)
-
-
-@pytest.mark.parametrize(("text", "count"), [("", None), ("3", 3), ("0", 2), ("-1", 2), ("many", 2)])
-def test_the_variable_is_read_as_tensorflow_does(monkeypatch: pytest.MonkeyPatch, text: str, count: int | None) -> None:
-    monkeypatch.setattr("accel_engine.training.core.operation_threads.processors", lambda: 2)
-    monkeypatch.setenv(VARIABLE, text)
-
-    assert threads_of_user() == count
-    assert threads_in_use() == (count or 2), "these tests set no number in TensorFlow"
 
 
 def test_runs_on_a_gpu_and_of_several_processes_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
