@@ -1,8 +1,8 @@
 """The number of threads per operation of a run on a CPU: chosen at its start, and remembered with the run's rate.
 
 With micro-batches, which each core computes by itself, one thread made a convolutional network 1.2 to 1.3 times as
-fast; without, it made ``resnet20`` slower (``benchmarks/README.md``). TensorFlow cannot change the number while it runs, so no run
-tries another one: rates come from runs that a user starts with another number.
+fast; without, it made ``resnet20`` slower (``benchmarks/README.md``). TensorFlow cannot change the number while it
+runs, so no run tries another one: rates come from runs that a user starts with another number.
 """
 
 from accel_engine.devices.device_types import Inventory
