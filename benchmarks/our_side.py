@@ -47,9 +47,8 @@ class Ours:
             split="none",
         )
         self.directory = run.create(plan)
-        self._engine = engine_process.start(
-            self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads)} if threads else None
-        )
+        # 0 is TensorFlow's own number, also where earlier runs were faster with another one.
+        self._engine = engine_process.start(self.directory, {"TF_NUM_INTRAOP_THREADS": str(threads or 0)})
         self._reader = run.RunReader(self.directory)
         watching = (sys.executable, "-m", "accel_tui", "watch", self.directory)
         self._dashboard = Terminal(watching) if dashboard else None

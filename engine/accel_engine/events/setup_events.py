@@ -199,6 +199,25 @@ class MicroBatchesTried(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadsChosen(Event):
+    """The engine trains on a CPU with another number of threads per operation than TensorFlow's own.
+
+    Attributes:
+        threads: The number.
+        default: TensorFlow's own: the number of processors.
+        source: ``plan``, ``environment`` (``TF_NUM_INTRAOP_THREADS``) or ``earlier runs``, which were faster with it.
+        rate: Steps per second of an earlier run with ``threads``; 0 for another source.
+        default_rate: The same with ``default``.
+    """
+
+    threads: int
+    default: int
+    source: str
+    rate: float = 0.0
+    default_rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkCounted(Event):
     """The FLOPs of a step, or the devices' peak, became known; repeated when more is known.
 

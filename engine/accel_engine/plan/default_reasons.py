@@ -75,6 +75,7 @@ REASONS: dict[str, str] = {
     "force": "float16 is far slower than float32 on CPUs",
     "xla": "it is not always faster, and compiling takes time",
     "cpu_kernels": "faster than Keras' own on the CPUs where they are used",
+    "threads": "TensorFlow's own, unless earlier runs were faster with another",
     "reduction": "TensorFlow chooses for the devices",
     "local_workers": "no further processes",
     "isolate_workers": "TensorFlow's ports let anyone who can connect run code",

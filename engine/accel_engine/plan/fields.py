@@ -318,6 +318,15 @@ class PlanFields:
         str,
         choices=("auto", "off"),
     )
+    threads: int | None = _field(
+        None,
+        "Threads per operation on a CPU; auto: TensorFlow's own, or the fastest known",
+        int,
+        minimum=1,
+        maximum=1024,
+        optional=True,
+        example="1",
+    )
     reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS)
     local_workers: int = _field(0, "Number of worker processes on this machine", int, minimum=0, maximum=64)
     isolate_workers: str = _field(

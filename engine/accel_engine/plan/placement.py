@@ -128,6 +128,7 @@ def place(
     else:
         chosen = _own_gpus(plan, _choose_devices(entry, plan, devices), cluster)
         _check_precision(plan, chosen)
+        _check_threads(plan, chosen)
     if plan.reduction == "nccl" and not chosen[0].startswith("gpu"):
         raise PlanError("reduction", plan.reduction, "requires GPUs, but none is used")
     if plan.xla == "on" and (entry.coordinated or entry.name == "central-storage"):
@@ -193,6 +194,13 @@ def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
         )
 
 
+def _check_threads(plan: Plan, chosen: tuple[str, ...]) -> None:
+    """Raise for a number of threads that would not be those of the steps."""
+    if plan.threads is not None and not chosen[0].startswith("cpu"):
+        trains = f"has no effect on {', '.join(chosen)}, only where a CPU trains: use auto, or train on "
+        raise PlanError("threads", plan.threads, trains, FieldValue("devices", "cpu:0"))
+
+
 def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) -> tuple[str, ...]:
     """The GPUs of this process, one share of the local workers'; all workers share the CPU."""
     count = plan.local_workers
@@ -212,6 +220,7 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
     for field, invalid, allowed in (
         ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
         ("xla", plan.xla == "off", "must be auto or on: a TPU requires XLA"),
+        ("threads", plan.threads is not None, "must be auto: a TPU trains, not the CPU"),
         ("precision", plan.precision == "mixed_float16", "must be auto, mixed_bfloat16 or float32 on a TPU"),
     ):
         if invalid:

@@ -33,6 +33,7 @@ CHANGEABLE = frozenset(
         "force",
         "xla",
         "cpu_kernels",
+        "threads",
         "micro_batches",
         "remat",
         "remat_layers",

@@ -6,13 +6,14 @@ from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.autotuning.candidates import plan_mode
+from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import Loop
+from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
 from accel_engine.training.evaluation.validation import Validation
@@ -36,6 +37,7 @@ class Epochs:
         mailbox: Receives this process's commands.
         sync: Synchronizes the workers, if there are several.
         hardware: The devices' product names.
+        threads: Remembers the rate of the run; ``None`` on a TPU.
     """
 
     def __init__(
@@ -49,12 +51,13 @@ class Epochs:
         mailbox: CommandMailbox,
         sync: WorkerSync | None,
         hardware: tuple[str, ...],
+        threads: RunThreads | None,
     ) -> None:
         self._assembly, self._batches, self._validation = assembly, batches, validation
         self._saver, self._progress, self._reporter = saver, progress, reporter
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
-        self._hardware = hardware
+        self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
         self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
         self._recorder = StepRecorder(reporter)
@@ -130,10 +133,18 @@ class Epochs:
                             self._do_what_is_due(None)
                     if self._meter:
                         self._meter.update_peak(self._recorder.seconds, self._recorder.rate)
-                    if self._autotuner:
-                        self._autotuner.observe(chunk, segment)
+                    self._observe(chunk, segment)
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
+
+    def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
+        """Take note of the rate of a chunk."""
+        if self._autotuner is None:
+            return
+        self._autotuner.observe(chunk, segment)
+        is_full = segment.examples == self._assembly.step_counts.global_batch
+        if self._threads and is_full and self._autotuner.has_chosen:
+            self._threads.observe(chunk, self._loop.mode)
 
     def _loop_for(self, segment: Segment) -> Loop:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop

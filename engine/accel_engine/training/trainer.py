@@ -14,6 +14,7 @@ from accel_engine.run import diagnostics
 from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
+from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -59,6 +60,7 @@ class Trainer:
     _epochs: Epochs | None = None
     _saver: RunSaver | None = None
     _sync: WorkerSync | None = None
+    _threads: RunThreads | None = None
 
     allocated_memory: AllocatedMemory | None = None
     """Reads the allocated memory of the run's devices, once they are known."""
@@ -160,6 +162,7 @@ class Trainer:
             self._mailbox,
             self._sync,
             report.hardware,
+            self._threads,
         )
         return epochs, saver
 
@@ -216,7 +219,9 @@ class Trainer:
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
             self._resolved = device_visibility.place_on_visible(self._resolved, self._inventory)
-            return device_visibility.configure(self._resolved, self._inventory)
+            self._threads = RunThreads(self._resolved, self._inventory, self._reporter)
+            self._threads.report()
+            return device_visibility.configure(self._resolved, self._inventory, self._threads.choice.setting)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):

@@ -33,6 +33,7 @@ OTHERS: dict[str, Any] = {
     "force": "on",
     "xla": "on",
     "cpu_kernels": "off",
+    "threads": 1,
     "batch_size": 32,
     "micro_batches": 2,
     "remat": "on",

@@ -188,6 +188,7 @@ def test_an_invalid_endpoint_is_rejected_with_its_source() -> None:
         ({"devices": ("tpu:0",)}, "devices"),
         ({"xla": "off"}, "xla"),
         ({"precision": "mixed_float16"}, "precision"),
+        ({"threads": 1}, "threads"),
         ({"reduction": "ring"}, "reduction"),
         ({"local_workers": 2}, "local_workers"),
     ],
@@ -242,6 +243,19 @@ def test_float16_is_allowed_on_a_gpu() -> None:
     assert resolve_placement(Plan(precision="mixed_float16"), (CPU, *GPUS), {}).devices == ("gpu:0",)
     with pytest.raises(PlanError, match="far slower"):
         resolve_placement(Plan(precision="mixed_float16", devices=("cpu:0",)), (CPU, *GPUS), {})
+
+
+def test_threads_are_those_of_a_cpu_that_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(threads=1)
+    for cpu in (plan, plan.replace(strategy="multi-worker", local_workers=2), plan.replace(devices=("cpu:0",))):
+        assert resolve_placement(cpu, (CPU,), {}).devices == ("cpu:0",)
+    assert resolve_placement(plan.replace(devices=("cpu:0",)), (CPU, *GPUS), {}).devices == ("cpu:0",)
+    for gpu in (plan, plan.replace(strategy="parameter-server", local_workers=2)):
+        with pytest.raises(
+            PlanError, match=r"has no effect on gpu:0, .* use auto, or train on --devices cpu:0"
+        ) as caught:
+            resolve_placement(gpu, (CPU, *GPUS), {})
+        assert caught.value.field == "threads"
 
 
 def test_coordinators_do_not_check_the_precision(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         device_visibility,
         "configure",
-        lambda resolved, _: tuple(f"CPU:{index}" for index in range(resolved.plan.virtual_cpus)),
+        lambda resolved, *_: tuple(f"CPU:{index}" for index in range(resolved.plan.virtual_cpus)),
     )
 
 

@@ -19,7 +19,7 @@ from accel_tui.plan.demo_stages import WINDOW
 from tui.cli.conftest import Engine
 from tui.fake_engine import FakeEngine
 
-ACTS = 5
+ACTS = 6
 
 
 class Engines:
@@ -83,13 +83,14 @@ def engines(monkeypatch):
 def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
     result = run_command("demo --seconds 2")
     assert (result.status, result.err) == (0, "")
-    assert result.lines[0].startswith("Training mlp on synthetic images, batch size 256, in 5 configurations")
+    assert result.lines[0].startswith("Training mlp on synthetic images, batch size 256, in 6 configurations")
     assert "No GPU or TPU was found" in result.out
     assert max(map(len, result.lines)) <= 80
     assert engines.environments[0]["TF_NUM_INTRAOP_THREADS"] == "1"
-    assert not any(engines.environments[1:])
+    assert engines.environments[1] == {"TF_NUM_INTRAOP_THREADS": "0"}  # all, whatever was faster in earlier runs
+    assert not any(engines.environments[2:])
     bars = [line for line in result.lines if "\u2588" in line]
-    assert [line.split()[-1] for line in bars] == ["1.00x", "2.00x", "3.00x", "4.00x", "5.00x"]
+    assert [line.split()[-1] for line in bars] == ["1.00x", "2.00x", "3.00x", "4.00x", "5.00x", "6.00x"]
     assert "mean of the last 100: 0.500 for all configurations." in " ".join(result.out.split())
     runs = run.list_runs()
     assert len(runs) == ACTS
@@ -99,15 +100,23 @@ def test_every_way_is_trained_and_shown_as_a_bar(run_command, engines):
 
 def test_as_json(run_command):
     found = [json.loads(line) for line in run_command("demo --seconds 2 --json").lines]
-    assert [each["act"] for each in found] == ["one thread", "all 2 cores", "XLA", "bfloat16", "CPU in two, mirrored"]
-    assert [each["speedup"] for each in found] == pytest.approx([1, 2, 3, 4, 5], rel=1e-3)
+    assert [each["act"] for each in found] == [
+        "one thread",
+        "all 2 cores",
+        "one thread per operation",
+        "XLA",
+        "bfloat16",
+        "CPU in two, mirrored",
+    ]
+    assert found[2]["plan"]["threads"] == 1
+    assert [each["speedup"] for each in found] == pytest.approx([1, 2, 3, 4, 5, 6], rel=1e-3)
     assert {each["accuracy"] for each in found} == {0.5}
     assert {each["run"] for each in found} == {each.id for each in run.list_runs()}
 
 
 def test_a_way_that_fails_says_why_and_the_others_go_on(run_command, engines):
     def act(engine):
-        if len(engines.environments) == 3:
+        if len(engines.environments) == 4:
             engine.begin()
             engine.end(Outcome.FAILED, "XLA cannot compile it")
         else:
@@ -116,8 +125,8 @@ def test_a_way_that_fails_says_why_and_the_others_go_on(run_command, engines):
     engines.act = act
     result = run_command("demo --seconds 2")
     assert result.status == 0
-    assert "3/5 XLA: failed: XLA cannot compile it" in result.lines
-    assert sum("\u2588" in line for line in result.lines) == 4
+    assert "4/6 XLA: failed: XLA cannot compile it" in result.lines
+    assert sum("\u2588" in line for line in result.lines) == 5
 
 
 def test_nothing_is_shown_that_was_not_measured(run_command, engines):
@@ -143,7 +152,8 @@ def test_an_interrupt_shows_what_is_done_and_leaves_no_engine(run_command, engin
     result = run_command("demo --seconds 2")
     assert result.status == 130
     assert [line.split()[-1] for line in result.lines if "\u2588" in line] == ["1.00x", "2.00x"]
-    assert "Not measured: XLA, bfloat16, CPU in two, mirrored (interrupted)." in result.lines
+    missing = "one thread per operation, XLA, bfloat16, CPU in two, mirrored"
+    assert f"Not measured: {missing} (interrupted)." in " ".join(result.out.split())
     assert engines.running == 0
 
 
@@ -152,7 +162,8 @@ def test_no_further_way_is_begun_when_the_time_is_over(run_command, monkeypatch)
     result = run_command("demo --seconds 1")
     assert result.status == 0
     said = " ".join(result.out.split())
-    assert "Not measured: all 2 cores, XLA, bfloat16, CPU in two, mirrored (1 s were too short)." in said
+    missing = "all 2 cores, one thread per operation, XLA, bfloat16, CPU in two, mirrored"
+    assert f"Not measured: {missing} (1 s were too short)." in said
 
 
 def test_without_tensorflow_it_says_what_to_install(run_command, monkeypatch):

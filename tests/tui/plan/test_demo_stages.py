@@ -16,7 +16,7 @@ TPU = Device("tpu:0", "tpu", "TPU v5e")
 @pytest.mark.parametrize(
     ("devices", "titles"),
     [
-        ((CPU,), ["one thread", "all 4 cores", "XLA", "bfloat16", "CPU in two, mirrored"]),
+        ((CPU,), ["one thread", "all 4 cores", "one thread per operation", "XLA", "bfloat16", "CPU in two, mirrored"]),
         ((Device("cpu:0", "cpu", "A small one", cores=1),), ["CPU", "XLA", "bfloat16"]),
         ((CPU, GPUS[0]), ["CPU", "one GPU", "one GPU, XLA", "one GPU, mixed precision"]),
         (
@@ -32,7 +32,7 @@ def test_what_is_shown_is_what_the_machine_has(devices: tuple[Device, ...], titl
 
 
 def test_the_acts_differ_in_how_they_train_and_not_in_what() -> None:
-    how = {"name", "strategy", "devices", "virtual_cpus", "precision", "xla"}
+    how = {"name", "strategy", "devices", "virtual_cpus", "precision", "xla", "threads"}
     for devices in ((CPU,), (CPU, *GPUS)):
         plans = [stage.plan for stage in stages(devices)]
         assert (

@@ -22,7 +22,7 @@ ALWAYS = {
     "clip_value", "schedule", "augmentation", "initial_weights", "freeze", "validation_every", "patience",
     "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints", "remat",
 }  # fmt: skip
-CPUS = {"devices", "virtual_cpus", "cpu_kernels"}
+CPUS = {"devices", "virtual_cpus", "cpu_kernels", "threads"}
 MEMORY = {"memory_growth", "memory_limit"}
 
 

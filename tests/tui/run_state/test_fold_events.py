@@ -24,6 +24,7 @@ from accel_engine.events import (
     PhaseChanged,
     RunEnded,
     RunStarted,
+    ThreadsChosen,
     Validated,
     Warned,
     WorkCounted,
@@ -279,6 +280,27 @@ def test_what_trying_xla_has_shown_is_kept_until_the_next_engine() -> None:
 
     assert state.xla is tried
     assert "XLA on: 1.43k steps/s with it, 650 without" in format_event(tried, state)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"threads": 1, "source": "earlier runs", "rate": 128.0, "default_rate": 99.0},
+            "1 thread per operation: 128 steps/s in an earlier run, 99.0 with 2",
+        ),
+        ({"threads": 3, "source": "plan"}, "3 threads per operation"),
+        ({"threads": 3, "source": "environment"}, "3 threads per operation (TF_NUM_INTRAOP_THREADS)"),
+    ],
+)
+def test_the_number_of_threads_is_kept_until_the_next_engine(values: dict[str, Any], words: str) -> None:
+    chosen = ThreadsChosen(time=5.0, default=2, **values)
+
+    state = apply_update(RunState(), Update(events=(chosen,)))
+
+    assert state.threads is chosen
+    assert format_event(chosen, state) == words
+    assert after(started(), state=state).threads is None
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,8 @@ def format_event(event: Event, state: RunState) -> str:
         case events.LearningRateChanged():
             schedule = f", then {event.schedule}" if event.schedule else ""
             return f"learning rate {numbers.learning_rate(event.learning_rate)} from step {event.step:,}{schedule}"
+        case events.ThreadsChosen():
+            return f"{numbers.counted(event.threads, 'thread')} per operation{_rates(event)}"
         case events.XlaTried():
             source, mode = _source(event), "on" if event.xla else "off"
             if not event.compiled:
@@ -107,6 +109,14 @@ def format_epoch(epoch: int, state: RunState) -> str:
         state: The run's state.
     """
     return f"epoch {epoch:,}/{state.epochs:,}" if state.epochs else f"epoch {epoch:,}"
+
+
+def _rates(event: events.ThreadsChosen) -> str:
+    """Why the engine has this number of threads per operation, unless the plan says it."""
+    if event.rate:
+        rate, default_rate = (numbers.compact(each) for each in (event.rate, event.default_rate))
+        return f": {rate} steps/s in an earlier run, {default_rate} with {event.default:,}"
+    return " (TF_NUM_INTRAOP_THREADS)" if event.source == "environment" else ""
 
 
 def _source(event: events.XlaTried | events.MicroBatchesTried) -> str:

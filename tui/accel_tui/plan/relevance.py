@@ -172,7 +172,7 @@ _RULES: Mapping[str, Rule] = {
     "force": lambda resolved, devices: (
         resolved.plan.precision == "mixed_float16" and _kind(resolved, devices) in ("cpu", "")
     ),
-    "cpu_kernels": lambda resolved, devices: _kind(resolved, devices) in ("cpu", ""),
+    **dict.fromkeys(("cpu_kernels", "threads"), lambda resolved, devices: _kind(resolved, devices) in ("cpu", "")),
     "memory_growth": _on_gpus("memory_growth"),
     "memory_limit": _on_gpus("memory_limit"),
     "reduction": lambda resolved, _: len(resolved.strategy.reductions) > 1,
@@ -206,7 +206,7 @@ _PURPOSES: Mapping[str, str] = {
     "tpu": "needs the strategy tpu",
     "devices": "not with a TPU, which is used as a whole",
     "force": "needs the precision mixed_float16 on a CPU",
-    **dict.fromkeys(("virtual_cpus", "cpu_kernels"), "of CPUs"),
+    **dict.fromkeys(("virtual_cpus", "cpu_kernels", "threads"), "of CPUs"),
     **dict.fromkeys(("memory_growth", "memory_limit"), "of GPUs"),
 }
 """What the fields with rules are for."""

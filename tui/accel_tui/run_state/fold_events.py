@@ -39,6 +39,7 @@ _LATEST: dict[type[Event], str] = {
     events.EpochEnded: "epoch",
     events.Validated: "validated",
     events.CheckpointSaved: "checkpoint",
+    events.ThreadsChosen: "threads",
     events.XlaTried: "xla",
     events.MicroBatchesTried: "micro_batches",
     events.WorkCounted: "work",
@@ -101,6 +102,7 @@ def _after_start(state: RunState, event: RunStarted) -> RunState:
         step=event.first_step,  # also where the earlier steps were not read
         started=event,
         ended=None,
+        threads=None,
         xla=None,
         micro_batches=None,
         work=None,

@@ -43,6 +43,7 @@ class RunState:
             :data:`~accel_engine.run.steps.THROUGHPUT`.
         validation: Points of step and value by metric.
         epoch: The last completed epoch.
+        threads: The number of threads per operation; ``None`` if it is TensorFlow's own.
         xla: The XLA trial; ``None`` if there was none.
         micro_batches: The trial of micro-batches; ``None`` if there was none.
         work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
@@ -80,6 +81,7 @@ class RunState:
     visible_series: Mapping[str, Curve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: events.EpochEnded | None = None
+    threads: events.ThreadsChosen | None = None
     xla: events.XlaTried | None = None
     micro_batches: events.MicroBatchesTried | None = None
     work: events.WorkCounted | None = None

@@ -73,6 +73,11 @@ class AutoTuner:
         wanted = self._trial.on_alternative if self._trial else self._uses_alternative
         return other if other is not None and wanted and other.is_traced_for(segment) else self._default
 
+    @property
+    def has_chosen(self) -> bool:
+        """Whether the run is in the mode that it will keep, as far as is known."""
+        return not self._is_open or (self._trial is None and self._watch.is_settled)
+
     def observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of a chunk of a segment, after which another loop may continue."""
         if not self._is_open or segment.examples != self._assembly.step_counts.global_batch:

@@ -51,6 +51,11 @@ class RateWatch:
         return self._expected > 0
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the rate was measured, and undisturbed."""
+        return self.has_expectation and self._settled
+
+    @property
     def must_look_again(self) -> bool:
         """Whether another trial is due."""
         return self._since >= self._pause and (self._has_changed or not self._settled)

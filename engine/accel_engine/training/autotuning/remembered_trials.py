@@ -14,6 +14,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.training.autotuning.trial import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
+from accel_engine.training.core.operation_threads import threads_in_use
 from accel_engine.training.tuning_cache import load, save
 from accel_engine.version import __version__
 
@@ -83,6 +84,6 @@ def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execut
         assembly.devices,
         hardware,
     ]
-    key += [processors(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
+    key += [processors(), threads_in_use(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
     key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(key)

@@ -17,6 +17,7 @@ from accel_engine.errors import PlanError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import device_descriptions
+from accel_engine.training.core.operation_threads import set_threads
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -37,15 +38,22 @@ def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPl
     return resolved.with_devices(usable)
 
 
-def configure(resolved: ResolvedPlan, inventory: Inventory) -> tuple[str, ...]:
+def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None = None) -> tuple[str, ...]:
     """Make the devices of a placed plan visible to TensorFlow and hide the others.
 
     GPU memory grows on demand, unless the plan sets a limit, which is allocated at once.
+
+    Args:
+        resolved: The plan.
+        inventory: The machine's devices.
+        threads: Threads per operation on the CPU; ``None`` for those of the environment, or else TensorFlow's own.
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
     """
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
+    if threads is not None:
+        set_threads(threads)
     physical, visible = tf.config.list_physical_devices("GPU"), _visible(inventory)
     gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")

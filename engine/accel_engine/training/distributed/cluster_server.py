@@ -62,7 +62,7 @@ class ClusterServer:
         """
         self._reporter.enter_phase(Phase.BUILDING)
         resolved = device_visibility.place_on_visible(self._resolved, self._inventory)
-        names = device_visibility.configure(resolved, self._inventory)
+        names = device_visibility.configure(resolved, self._inventory, resolved.plan.threads)
         self._data_source = WorkerDataSource(self._examples, self._cluster.name)
         spec = {"chief": [self._cluster.coordinator], "worker": self._cluster.workers, "ps": self._cluster.servers}
         self._server = tf.distribute.Server(

@@ -86,13 +86,15 @@ def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]
         assert not gym.train(PLAN).only(XlaTried).remembered
 
 
-def test_batch_processor_and_version_are_part_of_the_key(
+def test_batch_threads_processor_and_version_are_part_of_the_key(
     gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured(300.0)
     gym.train(PLAN)
 
     assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
+    monkeypatch.setattr(remembered_trials, "threads_in_use", lambda: 1000)
+    assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(remembered_trials, "processors", lambda: 1000)
     assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))

@@ -71,6 +71,16 @@ def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
     assert not told.growth
 
 
+@pytest.mark.parametrize("threads", [None, 3])
+def test_threads_are_set_only_if_they_are_given(
+    told: Told, monkeypatch: pytest.MonkeyPatch, threads: int | None
+) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(tf.config.threading, "set_intra_op_parallelism_threads", given.append)
+    configure(place(resolve(Plan(devices=("gpu:1",))), INVENTORY), INVENTORY, threads)
+    assert given == ([] if threads is None else [threads])
+
+
 @pytest.mark.parametrize("shown", ["2,1", "GPU-cccc,GPU-bbbb"])
 def test_gpus_are_matched_under_cuda_visible_devices(told: Told, monkeypatch: pytest.MonkeyPatch, shown: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)

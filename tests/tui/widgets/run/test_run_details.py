@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, Validated, WorkCounted
+from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, ThreadsChosen, Validated, WorkCounted
 from accel_engine.run.annotations import Annotations
 from accel_engine.run.status import RunInfo, Status
 from accel_tui.cli.event_text import format_event
@@ -51,6 +51,17 @@ def test_what_trying_micro_batches_has_shown(taken: int, words: str) -> None:
     told = RunDetails().build(RunState(built=model_built(), micro_batches=tried)).plain
 
     assert words in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [((128.0, 99.0), "threads 1 per operation: 128 steps/s, 99.0 with 2"), ((0.0, 0.0), "threads 1 per operation")],
+)
+def test_the_number_of_threads_if_it_is_not_tensorflows_own(rates: tuple[float, float], words: str) -> None:
+    chosen = ThreadsChosen(time=2.0, threads=1, default=2, source="plan", rate=rates[0], default_rate=rates[1])
+
+    assert lines_of(RunState(threads=chosen)) == words
+    assert "threads" not in lines_of(RunState(built=model_built()))
 
 
 def test_what_a_script_does_not_tell_of_its_model_is_unknown() -> None:

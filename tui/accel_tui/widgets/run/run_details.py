@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from textual.content import Content
 
-from accel_engine.events import DevicesFound, ModelBuilt, Outcome, WorkCounted, XlaTried
+from accel_engine.events import DevicesFound, ModelBuilt, Outcome, ThreadsChosen, WorkCounted, XlaTried
 from accel_engine.run import RunInfo
 from accel_engine.run.meta import ImportSource
 from accel_engine.run.series_names import VALIDATION_PREFIX
@@ -28,6 +28,7 @@ _rare_inputs = attrgetter(
     "info",
     "built",
     "parts",
+    "threads",
     "xla",
     "micro_batches",
     "work",
@@ -77,6 +78,8 @@ class RunDetails(RunText):
             facts.append(("learning rate", rate))
         if state.devices:
             facts += _devices(state, state.devices)
+        if state.threads:
+            facts.append(("threads", _threads(state.threads)))
         if met := state.workers_met:
             facts += [("workers", worker_locations(met)), ("all-reduce", reduction_name(met))]
         if saved := state.checkpoint:
@@ -216,6 +219,14 @@ def _micro_batches(state: RunState) -> str:
         return f"off: {whole} steps/s, {split} with {tried.tried}"
     asked = state.info.plan_values.get("micro_batches") if state.info else None
     return str(asked or "")
+
+
+def _threads(chosen: ThreadsChosen) -> str:
+    """Threads per operation, and the rates for which they were chosen."""
+    if not chosen.rate:
+        return f"{chosen.threads:,} per operation"
+    rate, default_rate = (numbers.compact(each) for each in (chosen.rate, chosen.default_rate))
+    return f"{chosen.threads:,} per operation: {rate} steps/s, {default_rate} with {chosen.default:,}"
 
 
 def _work(work: WorkCounted, *, has_ended: bool) -> list[tuple[str, str]]:

@@ -1,0 +1,124 @@
+"""Remembers how fast runs of a kind were with each number of threads per operation, on this machine."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+import keras
+import tensorflow as tf
+
+from accel_engine import clock
+from accel_engine.devices.device_types import Inventory
+from accel_engine.devices.host_probe import processors
+from accel_engine.models import UserModel
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.training.autotuning.remembered_trials import MAX_AGE_SECONDS
+from accel_engine.training.autotuning.thread_choice import WORTHWHILE
+from accel_engine.training.tuning_cache import load, save
+from accel_engine.version import __version__
+
+_FILE = "threads.json"
+
+_WITHOUT_EFFECT = frozenset(
+    {
+        "name",
+        "threads",
+        "seed",
+        "epochs",
+        "steps_per_epoch",
+        "shuffle",
+        "learning_rate",
+        "rate_scaling",
+        "weight_decay",
+        "momentum",
+        "warmup",
+        "final_rate",
+        "rate_drops",
+        "rate_drop_factor",
+        "monitor",
+        "monitor_mode",
+        "validation",
+        "validation_every",
+        "validation_steps",
+        "patience",
+        "min_delta",
+        "restore_best",
+        "time_limit",
+        "checkpoint_every",
+        "keep_checkpoints",
+        "tensorboard",
+        "initial_weights",
+        "unsafe_load",
+        "force",
+    }
+)
+"""Fields of a plan on which the rate of its training steps hardly depends."""
+
+_VARIABLES = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "TF_XLA_FLAGS", "XLA_FLAGS")
+"""Variables of the environment on which it depends."""
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedRate:
+    """The rate of an earlier run.
+
+    Attributes:
+        rate: Steps per second.
+        measured_at: When, in seconds since the Unix epoch.
+    """
+
+    rate: float
+    measured_at: float
+
+
+def load_rates(key: str) -> dict[int, float]:
+    """Steps per second of earlier runs by number of threads; without those that are too old or damaged."""
+    return {count: remembered.rate for count, remembered in _load(key).items()}
+
+
+def save_rate(key: str, threads: int, rate: float) -> None:
+    """Remember the rate of a run.
+
+    One that is clearly lower than that of an earlier run is not: other programs may slow a run down, but never make it
+    faster.
+    """
+    rates = _load(key)
+    if threads not in rates or rates[threads].rate < WORTHWHILE * rate:
+        _save(key, {**rates, threads: RememberedRate(rate, clock.now())})
+
+
+def forget_rate(key: str, threads: int) -> None:
+    """Forget the rate of runs with a number of threads."""
+    _save(key, {count: rate for count, rate in _load(key).items() if count != threads})
+
+
+def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
+    """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
+    plan, model = resolved.plan.changed(), resolved.model
+    key: list[object] = [
+        {name: value for name, value in plan.items() if name not in _WITHOUT_EFFECT},
+        model.modified if isinstance(model, UserModel) else None,
+        [device.name for device in inventory.of_kind("cpu")],
+        processors(),
+    ]
+    key += [__version__, tf.__version__, keras.__version__]
+    key += [os.environ.get(name) for name in _VARIABLES]
+    return json.dumps(key)
+
+
+def _load(key: str) -> dict[int, RememberedRate]:
+    """The remembered rates by number of threads."""
+    values, rates = load(_FILE, key), {}
+    for count, value in values.items() if isinstance(values, dict) else ():
+        with suppress(TypeError, ValueError):
+            remembered, age = RememberedRate(**value), clock.now() - value["measured_at"]
+            if 0 <= age < MAX_AGE_SECONDS and 0 < remembered.rate < math.inf and int(count) > 0:
+                rates[int(count)] = remembered
+    return rates
+
+
+def _save(key: str, rates: Mapping[int, RememberedRate]) -> None:
+    save(_FILE, key, {str(count): asdict(rate) for count, rate in rates.items()})

@@ -1,0 +1,84 @@
+"""The number of threads per operation of a run on a CPU: chosen at its start, and remembered with the run's rate.
+
+With micro-batches, which each core computes by itself, one thread made a convolutional network 1.2 to 1.3 times as
+fast; without, it made ``resnet20`` slower (``benchmarks/README.md``). TensorFlow cannot change the number while it
+runs, so no run tries another one: rates come from runs that a user starts with another number.
+"""
+
+from accel_engine.devices.device_types import Inventory
+from accel_engine.devices.host_probe import processors
+from accel_engine.events import ThreadsChosen, Warned
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.training.autotuning.remembered_rates import forget_rate, load_rates, rates_key, save_rate
+from accel_engine.training.autotuning.settled_rate import SettledRate
+from accel_engine.training.autotuning.thread_choice import WORTHWHILE, ThreadSource, choose
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode
+from accel_engine.training.core.operation_threads import threads_of_user
+from accel_engine.training.reporting.run_reporter import RunReporter
+
+
+class RunThreads:
+    """Chooses the number of threads, and remembers how fast the run is with it.
+
+    Runs of several processes and on other devices than CPUs use the plan's or the environment's number, and are not
+    remembered.
+
+    Args:
+        resolved: The plan, with its devices.
+        inventory: The machine's devices.
+        reporter: Writes events.
+
+    Attributes:
+        choice: The number and where it comes from.
+    """
+
+    def __init__(self, resolved: ResolvedPlan, inventory: Inventory, reporter: RunReporter) -> None:
+        self._reporter = reporter
+        devices = resolved.placement.devices if resolved.placement else ()
+        self._on_cpu = all(name.startswith("cpu") for name in devices)
+        self._key = rates_key(resolved, inventory) if self._on_cpu and resolved.cluster is None else ""
+        rates = load_rates(self._key) if self._key else {}
+        self.choice = choose(resolved.plan.threads, threads_of_user(), processors(), rates)
+        self._rate = SettledRate()
+        self._saved = 0.0
+
+    def report(self) -> None:
+        """Write an event if the number is not TensorFlow's own."""
+        choice = self.choice
+        if self._on_cpu and choice.count != choice.default:
+            self._reporter.emit(
+                ThreadsChosen,
+                threads=choice.count,
+                default=choice.default,
+                source=choice.source.value,
+                rate=choice.rate,
+                default_rate=choice.default_rate,
+            )
+
+    def observe(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
+        """Take note of a chunk of full batches in the mode that the run has chosen, and remember a settled rate.
+
+        It is remembered again if it is clearly higher later: what slowed the run down before has ended.
+        """
+        if not self._key:
+            return
+        self._rate.add(chunk, mode)
+        rate = self._rate.value
+        if rate is None or rate < WORTHWHILE * self._saved:
+            return
+        if self.choice.source is ThreadSource.EARLIER_RUNS and rate < self.choice.default_rate:
+            self._forget(rate)
+        else:
+            self._saved = rate
+            save_rate(self._key, self.choice.count, rate)
+
+    def _forget(self, rate: float) -> None:
+        """Forget the choice, as the run is slower than an earlier one with TensorFlow's own number."""
+        choice = self.choice
+        forget_rate(self._key, choice.count)
+        self._key = ""
+        message = (
+            f"--threads {choice.count} is no longer chosen by itself: {rate:.3g} steps/s, "
+            f"but {choice.default_rate:.3g} in an earlier run with {choice.default}"
+        )
+        self._reporter.emit(Warned, message=message, severity="information")

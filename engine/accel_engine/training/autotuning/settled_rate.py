@@ -1,0 +1,44 @@
+"""Measures the rate of a run once it has settled."""
+
+import statistics
+from collections import deque
+
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode
+
+WINDOW_SECONDS = 1.0
+"""Steps of this many seconds give a rate."""
+
+WINDOWS = 3
+"""How many rates in succession must agree."""
+
+AGREEMENT = 1.1
+"""How much they may differ, as a ratio."""
+
+
+class SettledRate:
+    """Finds steps per second in one execution mode, without the first chunk, a warm-up."""
+
+    def __init__(self) -> None:
+        self._mode: ExecutionMode | None = None
+        self._rates: deque[float] = deque(maxlen=WINDOWS)
+        self._steps, self._seconds = 0, 0.0
+
+    def add(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
+        """Add a chunk of full batches; begins anew if its mode differs from the last chunk's."""
+        if mode != self._mode:
+            self._mode = mode
+            self._rates.clear()
+            self._steps, self._seconds = 0, 0.0
+            return
+        self._steps += chunk.count
+        self._seconds += chunk.seconds
+        if self._seconds >= WINDOW_SECONDS:
+            self._rates.append(self._steps / self._seconds)
+            self._steps, self._seconds = 0, 0.0
+
+    @property
+    def value(self) -> float | None:
+        """The median of the latest windows; ``None`` while there are too few or they disagree."""
+        if len(self._rates) < WINDOWS or max(self._rates) > AGREEMENT * min(self._rates):
+            return None
+        return statistics.median(self._rates)
