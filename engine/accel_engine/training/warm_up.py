@@ -5,6 +5,10 @@ optimizes a graph for the first time. A session of its own leaves TensorFlow's e
 still configure its devices.
 """
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import keras
 import tensorflow as tf
 
@@ -14,6 +18,9 @@ from accel_engine.models.build import build
 from accel_engine.models.loaded_data import describe_data
 
 EXAMPLES = 64
+
+_OWN_THREADS = "TF_OVERRIDE_GLOBAL_THREADPOOL"
+"""The environment variable with which each of TensorFlow's devices has its own threads for operations."""
 
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp")
 """The operations with which Keras' optimizers update variables."""
@@ -28,12 +35,22 @@ def warm_up() -> None:
         return
     graph = tf.Graph()
     try:
-        with graph.as_default(), tf.compat.v1.Session(graph=graph) as session:
+        with graph.as_default(), _threads_of_its_own(), tf.compat.v1.Session(graph=graph) as session:
             loss = _train()
             session.run(tf.compat.v1.global_variables_initializer())
             session.run([loss, *(operation for operation in graph.get_operations() if operation.type in UPDATES)])
     finally:
         keras.backend.clear_session(free_memory=False)
+
+
+@contextmanager
+def _threads_of_its_own() -> Iterator[None]:
+    """Give the devices of a session threads of their own; otherwise it would fix their number for the whole process."""
+    os.environ[_OWN_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_OWN_THREADS]
 
 
 def _train() -> tf.Tensor:

@@ -92,11 +92,14 @@ def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]
     functional = graph_of_layers(model)
     nodes = graph_nodes(functional) if functional is not None else []
     in_graph = {id(node.operation) for node in nodes}
+    # Not the layers with the model's outputs: from a softmax, Keras' losses take the logits.
+    results = {id(symbol) for symbol in functional.outputs} if functional is not None else set()
+    usable = [index for index, node in enumerate(nodes) if not any(id(symbol) in results for symbol in node.outputs)]
     ranges: list[tuple[int, int]] = []
     for group in groups:
         chosen = {id(layer) for layer in group}
         taken = {index for first, last in ranges for index in range(first, last)}
-        inside = [index for index, node in enumerate(nodes) if id(node.operation) in chosen and index not in taken]
+        inside = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
         ranges += _consecutive(inside)
     layers = dict.fromkeys(layer for group in groups for layer in group if id(layer) not in in_graph)
     return ModelParts((GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else (), tuple(layers))

