@@ -175,7 +175,6 @@ def _events() -> list[events.Event]:
         events.WorkersMet(time=at + 1, workers=(events.Worker("worker 0", "a:1", "h", "k7m2"),), reduction="ring"),
         events.PartStarted(time=at + 1, part=1, name="fit", step=0, epoch=0),
         events.PhaseChanged(time=at + 1, phase=Phase.TRAINING),
-        events.ThreadsChosen(time=at + 1, threads=1, default=2, source="earlier runs", rate=128.0, default_rate=99.0),
         events.XlaTried(time=at + 2, step=50, xla=True, plain=10.0, compiled=20.0, remembered=False),
         events.MicroBatchesTried(
             time=at + 2, step=60, micro_batches=2, tried=2, whole=10.0, split=20.0, remembered=False
@@ -202,6 +201,7 @@ def _events() -> list[events.Event]:
         ),
         events.CommandAnswered(time=at + 600, command="pause", who="ann", obeyed=True, answer="paused", step=500),
         events.Warned(time=at + 600, message="a warning"),
+        events.ThreadsChosen(time=at + 600, threads=1, default=2, source="earlier runs", rate=128.0, default_rate=99.0),
         events.PartEnded(time=at + 700, part=1, name="fit", outcome=Outcome.FINISHED, step=500, epoch=5, seconds=700.0),
     ]
 

@@ -94,6 +94,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         (HOSTILE,),
         (f"--{HOSTILE}",),
     ),
+    "estimate": ((HOSTILE,), ("RUN",), ("--data", HOSTILE), ("--model", HOSTILE)),
     "continue": ((HOSTILE,), ("RUN",), ("RUN", "--epochs", HOSTILE)),
     "cluster": (
         ("--workers", f"{HOSTILE}:1"),

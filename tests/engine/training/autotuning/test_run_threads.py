@@ -181,6 +181,7 @@ TRIED = Plan(model="mlp", epochs=4, batch_size=64, validation="off")
 """92 steps, of which the last one of an epoch has a smaller batch."""
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_run_remembers_its_rate_in_the_mode_that_it_has_chosen(
     gym: Gym, measured: Callable[[float], None], observed: list[tuple[ExecutionMode, int]]
 ) -> None:
@@ -194,6 +195,7 @@ def test_a_run_remembers_its_rate_in_the_mode_that_it_has_chosen(
     assert rate > 0
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_run_whose_trial_is_disturbed_remembers_nothing(
     gym: Gym,
     measured: Callable[[float], None],

@@ -1,5 +1,6 @@
 """A plan with rematerialization trains exactly as without it, states of random layers included."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,16 @@ def state_of(trained: Trained) -> dict[str, np.ndarray]:
     return {name: value for name, value in found.items() if value.dtype.kind in "fiu"}
 
 
+MORE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("nested", {}),
+    ("subclassed", {"strategy": "mirrored", "virtual_cpus": 2}),
+    ("dense", {"strategy": "mirrored", "virtual_cpus": 2, "precision": "mixed_float16", "force": "on"}),
+    ("subclassed", {"xla": "on"}),
+    ("attention", {"micro_batches": 2, "last_batch": "drop", "xla": "on"}),
+)
+"""What ``GALLERY=all`` tries, too."""
+
+
 def parts_of(plan: Plan) -> int:
     return assemble(resolve(plan), ("CPU:0",), None).remat.count
 
@@ -215,19 +226,15 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("attention", {}),
         ("recurrent", {}),
         ("subclassed", {}),
-        ("nested", {}),
         ("attention", {"precision": "mixed_bfloat16"}),
         ("subclassed", {"precision": "mixed_bfloat16"}),
         ("dense", {"precision": "mixed_float16", "force": "on"}),
         ("dense", {"strategy": "mirrored", "virtual_cpus": 2}),
-        ("subclassed", {"strategy": "mirrored", "virtual_cpus": 2}),
-        ("dense", {"strategy": "mirrored", "virtual_cpus": 2, "precision": "mixed_float16", "force": "on"}),
         ("dense", {"xla": "on"}),
         ("attention", {"xla": "on"}),
-        ("subclassed", {"xla": "on"}),
         ("dense", {"micro_batches": 2, "last_batch": "drop"}),
-        ("attention", {"micro_batches": 2, "last_batch": "drop", "xla": "on"}),
         ("dense", {"ema_momentum": 0.9, "global_clip_norm": 1.0, "schedule": "cosine"}),
+        *(MORE if os.environ.get("GALLERY") == "all" else ()),
     ],
 )
 def test_losses_and_states_are_those_without_it(gym: Gym, models: str, model: str, changes: dict[str, Any]) -> None:
