@@ -103,13 +103,10 @@ def replace_optimizer(model: Any, optimizer: keras.Optimizer) -> None:
 def unseeded_state() -> tuple[keras.Variable, ...]:
     """The state of the global random generator, which this creates if no layer has used it yet.
 
-    Layers without a seed use it. Without the private name it is not saved, and a continued run has other randomness.
+    Without the private name it is not saved, and a continued run has other randomness.
     """
-    with suppress(ImportError):
-        from keras.src.random.seed_generator import global_seed_generator
-
-        return (global_seed_generator().state,)
-    return ()
+    generator = unseeded_generator()
+    return () if generator is None else (generator.state,)
 
 
 def unseeded_generator() -> Any:

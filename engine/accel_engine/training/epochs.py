@@ -138,12 +138,11 @@ class Epochs:
                         break  # continue with the loop chosen
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
-        """Take note of the rate of a chunk."""
-        if self._autotuner is None:
+        """Take note of the rate of a chunk, if its batches are full."""
+        if self._autotuner is None or segment.examples != self._assembly.step_counts.global_batch:
             return
         self._autotuner.observe(chunk, segment)
-        is_full = segment.examples == self._assembly.step_counts.global_batch
-        if self._threads and is_full and self._autotuner.has_chosen:
+        if self._threads and self._autotuner.has_chosen:
             self._threads.observe(chunk, self._loop.mode)
 
     def _loop_for(self, segment: Segment) -> Loop:

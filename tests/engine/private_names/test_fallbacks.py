@@ -4,6 +4,7 @@ import inspect
 import sys
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import keras
 import pytest
@@ -77,6 +78,42 @@ def test_state_of_random_layers_without_a_seed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delattr(seed_generator, "global_seed_generator")
 
     assert keras_names.unseeded_state() == ()
+    assert keras_names.unseeded_generator() is None
+
+
+def test_a_thread_uses_the_random_generator_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, seen = keras_names.unseeded_generator(), []
+
+    def look(generator: Any) -> None:
+        keras_names.use_unseeded_generator(generator)
+        seen.append(keras_names.unseeded_generator())
+
+    def in_thread() -> Any:
+        thread = threading.Thread(target=look, args=(own,))
+        thread.start()
+        thread.join()
+        return seen[-1]
+
+    assert in_thread() is own
+
+    with monkeypatch.context() as without:
+        without.delattr(seed_generator, "GLOBAL_SEED_GENERATOR")
+        keras_names.use_unseeded_generator(None)
+
+    assert keras_names.unseeded_generator() is own
+
+
+def test_draws_are_replaced_within_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    def replaced() -> bool:
+        with keras_names.replaced_draws(lambda *_: lambda *_, **__: tf.fill([1], 7.0), ("uniform", "missing")):
+            return float(keras.random.uniform([1])[0]) == 7.0
+
+    assert replaced()
+    assert 0 <= float(keras.random.uniform([1])[0]) < 1
+
+    monkeypatch.setitem(sys.modules, "keras.src.backend.tensorflow", None)
+
+    assert not replaced()
 
 
 def test_descriptions_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:

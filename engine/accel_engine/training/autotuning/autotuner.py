@@ -79,8 +79,8 @@ class AutoTuner:
         return not self._is_open or (self._trial is None and self._watch.is_settled)
 
     def observe(self, chunk: ChunkResult, segment: Segment) -> None:
-        """Take note of a chunk of a segment, after which another loop may continue."""
-        if not self._is_open or segment.examples != self._assembly.step_counts.global_batch:
+        """Take note of a chunk of a segment of full batches, after which another loop may continue."""
+        if not self._is_open:
             return
         if self._trial is not None:
             self._trial.add(chunk)

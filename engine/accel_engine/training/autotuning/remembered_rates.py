@@ -15,7 +15,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.remembered_trials import MAX_AGE_SECONDS
+from accel_engine.training.autotuning.remembered_trials import is_recent
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
 from accel_engine.training.tuning_cache import load, save
 from accel_engine.version import __version__
@@ -114,8 +114,8 @@ def _load(key: str) -> dict[int, RememberedRate]:
     values, rates = load(_FILE, key), {}
     for count, value in values.items() if isinstance(values, dict) else ():
         with suppress(TypeError, ValueError):
-            remembered, age = RememberedRate(**value), clock.now() - value["measured_at"]
-            if 0 <= age < MAX_AGE_SECONDS and 0 < remembered.rate < math.inf and int(count) > 0:
+            remembered = RememberedRate(**value)
+            if is_recent(remembered.measured_at) and 0 < remembered.rate < math.inf and int(count) > 0:
                 rates[int(count)] = remembered
     return rates
 

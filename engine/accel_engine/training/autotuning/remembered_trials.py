@@ -46,11 +46,16 @@ class RememberedTrial:
         return TrialSpeeds(self.default, self.alternative)
 
 
+def is_recent(measured_at: float) -> bool:
+    """Whether a measurement, made at a time in seconds since the Unix epoch, still counts."""
+    return 0 <= clock.now() - measured_at < MAX_AGE_SECONDS
+
+
 def load_trial(key: str) -> RememberedTrial | None:
     """The trial of an earlier run; ``None`` if there is none or it is too old."""
     with suppress(TypeError):
         trial = RememberedTrial(**load(_FILE, key))
-        if 0 <= clock.now() - trial.measured_at < MAX_AGE_SECONDS and trial.default > 0:
+        if is_recent(trial.measured_at) and trial.default > 0:
             return trial
     return None
 
