@@ -45,6 +45,10 @@ class RememberedTrial:
         """The rates."""
         return TrialSpeeds(self.default, self.alternative)
 
+    def pays(self, steps_left: float) -> bool:
+        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
+        return steps_left / self.default * (1 - 1 / self.speeds.gain) > self.compile_seconds
+
 
 def is_recent(measured_at: float) -> bool:
     """Whether a measurement, made at a time in seconds since the Unix epoch, still counts."""
