@@ -17,7 +17,7 @@ from typing import Any, Self
 from accel_engine.errors import RunError
 from accel_engine.launch.engine_process import spawn
 from accel_engine.plan import Plan
-from accel_engine.plan.model_size import LayerActivations, ModelSize
+from accel_engine.plan.model_size import ModelSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,9 @@ class Description:
         parameters: Number of weights.
         trainable: Number of trainable weights.
         layers: Number of layers.
-        activations: The activations of each layer for one example.
+        saved: Bytes of the saved activations, see :class:`~accel_engine.plan.model_size.ModelSize`; 0 if unknown.
+        largest: Bytes of the largest activation.
+        remat_share: Share of the saved activations with rematerialization; ``None`` if unknown.
         operations: Operations of a training step in TensorFlow's graph; 0 if it could not be traced.
         is_divisible: Whether a step can be divided into micro-batches.
         examples: Number of training examples; ``None`` if unknown.
@@ -42,7 +44,9 @@ class Description:
     parameters: int = 0
     trainable: int = 0
     layers: int = 0
-    activations: tuple[LayerActivations, ...] = ()
+    saved: int = 0
+    largest: int = 0
+    remat_share: float | None = None
     operations: int = 0
     is_divisible: bool = True
     examples: int | None = None
@@ -55,13 +59,20 @@ class Description:
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Self:
         """Make a description from an engine's reply, in types of JSON."""
-        activations = tuple(LayerActivations(*sizes) for sizes in reply.get("activations", ()))
-        return cls(**{**reply, "activations": activations, "input_shape": tuple(reply.get("input_shape") or ())})
+        return cls(**{**reply, "input_shape": tuple(reply.get("input_shape") or ())})
 
     @property
     def size(self) -> ModelSize:
         """The model's size, for an estimate of its memory."""
-        return ModelSize(self.parameters, self.trainable, self.activations, self.operations, self.is_divisible)
+        return ModelSize(
+            parameters=self.parameters,
+            trainable=self.trainable,
+            saved=self.saved,
+            largest=self.largest,
+            remat_share=self.remat_share,
+            operations=self.operations,
+            is_divisible=self.is_divisible,
+        )
 
 
 class EngineState(StrEnum):

@@ -75,7 +75,11 @@ def cheapest_change(training: Training) -> Change | None:
 def _starts(training: Training) -> Iterator[Change]:
     """The training with neither, one or both of rematerialization and a mixed precision."""
     starts = [Change(training)]
-    if training.size.layers and training.plan.remat == "auto" and training.plan.strategy != "parameter-server":
+    if (
+        training.size.remat_share is not None
+        and training.plan.remat == "auto"
+        and training.plan.strategy != "parameter-server"
+    ):
         starts.append(Change(training).with_field("remat", "on"))
     mixed = _MIXED.get(training.kind)
     if mixed and training.plan.policy == "float32":

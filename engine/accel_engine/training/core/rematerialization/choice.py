@@ -9,19 +9,22 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
+from accel_engine.plan.array_bytes import (
+    FLOAT32_BYTES,
+    activation_bytes,
+    gradient_bytes,
+    slot_bytes,
+    weight_bytes,
+)
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
 from accel_engine.training.core.rematerialization.parts import ModelParts, divide, divide_by_layers
 
 WORTHWHILE = 0.7
-"""Share of the activations that may still be kept, for ``auto`` to use rematerialization: it costs a forward pass."""
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 _GIB = 1 << 30
-
-_HALF_BYTES = 2
-"""Bytes of an activation, and of a weight's copy, under a mixed precision."""
 
 
 def choose_parts(
@@ -69,16 +72,17 @@ def choose_parts(
 
 def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelParts) -> int | None:
     """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
-    if not parts.count or parts.kept is None or not parts.activations or parts.kept > WORTHWHILE * parts.activations:
+    share = parts.saved_share
+    if parts.activations is None or share is None or share > WORTHWHILE:
         return None
-    batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+    plan, batch = resolved.plan, resolved.step_counts.per_replica_batch if resolved.step_counts else 1
     trainable = parameter_count(model.trainable_weights)
-    plan, mixed = resolved.plan, resolved.plan.policy != "float32"
-    count = plan.micro_batches or 1
-    arrays = model.count_params() + trainable * ((1 if count == 1 else 2) + optimizer_slots(plan))
-    copies = _HALF_BYTES * model.count_params() if mixed else 0
-    activation = _HALF_BYTES if mixed else WEIGHT_BYTES
-    return int(WEIGHT_BYTES * arrays + copies + activation * parts.activations * (batch // count))
+    return (
+        weight_bytes(plan, model.count_params())
+        + gradient_bytes(plan, trainable)
+        + slot_bytes(plan, trainable)
+        + activation_bytes(plan, FLOAT32_BYTES * parts.activations, batch)
+    )
 
 
 def _is_all_keras(model: keras.Model) -> bool:

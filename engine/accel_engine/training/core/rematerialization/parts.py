@@ -48,19 +48,27 @@ class ModelParts:
     Attributes:
         graphs: Functional models, each in several parts.
         layers: Layers that are parts themselves.
-        activations: Estimated values that training keeps for one example without these parts; ``None`` if unknown.
-        kept: Estimated values that it keeps with them; ``None`` if unknown.
+        activations: Estimated number of values that training saves for one example without these parts; ``None`` if
+            unknown.
+        saved: Estimated number of values that it saves with them; ``None`` if unknown.
     """
 
     graphs: tuple[GraphParts, ...] = ()
     layers: tuple[keras.Layer, ...] = ()
     activations: int | None = None
-    kept: int | None = None
+    saved: int | None = None
 
     @property
     def count(self) -> int:
         """Number of parts."""
         return len(self.layers) + sum(len(graph.ranges) for graph in self.graphs)
+
+    @property
+    def saved_share(self) -> float | None:
+        """Share of the activations that are still saved; ``None`` if unknown."""
+        if not self.count:
+            return 1.0
+        return self.saved / self.activations if self.saved is not None and self.activations else None
 
 
 def divide(model: keras.Model) -> ModelParts:
@@ -70,16 +78,16 @@ def divide(model: keras.Model) -> ModelParts:
         return _divide_layers(model)
     nodes = graph_nodes(functional)
     operations = [_operation(node) for node in nodes]
-    total = sum(each.kept for each in operations)
+    total = sum(each.saved for each in operations)
     for node, operation in zip(nodes, operations, strict=True):
         inner = node.operation
-        if operation.kept > _DOMINATES * total and isinstance(inner, keras.Model) and (parts := divide(inner)).count:
-            kept = None if parts.kept is None else total - operation.kept + parts.kept
-            return ModelParts(parts.graphs, parts.layers, total, kept)
+        if operation.saved > _DOMINATES * total and isinstance(inner, keras.Model) and (parts := divide(inner)).count:
+            saved = None if parts.saved is None else total - operation.saved + parts.saved
+            return ModelParts(parts.graphs, parts.layers, total, saved)
     partition = choose_cuts(operations)
     edges = [0, *partition.cuts]  # not the last part, whose gradient comes first
     ranges = [run for first, last in pairwise(edges) for run in _divisible(nodes, range(first, last))]
-    return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), total, partition.kept)
+    return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), total, partition.saved)
 
 
 def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]) -> ModelParts:
@@ -200,14 +208,14 @@ def _filled(structure: Any, tensors: Sequence[tf.Tensor]) -> Any:
 
 def _operation(node: Any) -> Operation:
     outputs = {id(symbol): _size(symbol) for symbol in node.outputs}
-    return Operation(frozenset(id(symbol) for symbol in node.input_tensors), outputs, _kept(node))
+    return Operation(frozenset(id(symbol) for symbol in node.input_tensors), outputs, _saved(node))
 
 
-def _kept(node: Any) -> int:
-    """Values that the gradient of a node keeps for one example; estimated where layers are inside a layer."""
+def _saved(node: Any) -> int:
+    """Values that a node saves for its gradient, of one example; estimated where layers are inside a layer."""
     inner = graph_of_layers(node.operation) if isinstance(node.operation, keras.Model) else None
     if inner is not None:
-        return sum(_kept(each) for each in graph_nodes(inner))
+        return sum(_saved(each) for each in graph_nodes(inner))
     largest = max((_size(symbol) for symbol in (*node.outputs, *node.input_tensors)), default=0)
     inside = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
     return inside * largest if inside > 1 else sum(_size(symbol) for symbol in node.outputs)

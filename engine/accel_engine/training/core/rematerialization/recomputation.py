@@ -1,4 +1,4 @@
-"""Runs a part of a model without keeping its activations: its gradient computes them again.
+"""Runs a part of a model without saving its activations: its gradient computes them again.
 
 ``keras.RematScope`` does not work inside ``tf.function``, and ``tf.recompute_grad`` draws other dropout masks and
 updates moving averages twice. Here the part is a pure function. Its variables are inputs, random states included, so
@@ -130,7 +130,7 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list
 
 
 class _Scope(keras.StatelessScope):  # type: ignore[misc]
-    """Keeps assigned values and added losses to itself.
+    """Holds assigned values and added losses.
 
     Attributes:
         assigned: The variables that were assigned to, by id.
