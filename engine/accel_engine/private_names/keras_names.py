@@ -211,7 +211,7 @@ def mask_of(outputs: Any) -> Any:
 
 
 def set_mask(tensor: Any, mask: Any) -> None:
-    """Give a tensor the mask that :func:`mask_of` reads."""
+    """Give a tensor the mask that :func:`mask_of` and Keras' layers read."""
     tensor._keras_mask = mask
 
 
@@ -234,11 +234,7 @@ def call_context_training(layer: Any) -> Any:
     Without the private name, it is that of a training step.
     """
     get = getattr(layer, "_get_call_context", None)
-    if get is None:
-        return True
-    context = get()
-    get_value = getattr(context, "get_value", None)
-    return get_value("training") if get_value else getattr(context, "training", True)
+    return True if get is None else getattr(get(), "training", None)
 
 
 def graph_of_layers(model: Any) -> Any:
@@ -249,15 +245,16 @@ def graph_of_layers(model: Any) -> Any:
     with suppress(ImportError):
         from keras.src.models.functional import Functional
 
-        if isinstance(model, keras.Sequential) and type(model).call is keras.Sequential.call:
-            return getattr(model, "_functional", None)
-        if isinstance(model, Functional) and type(model).call is Functional.call and hasattr(model, "_nodes_by_depth"):
-            return model
+        is_sequential = isinstance(model, keras.Sequential) and type(model).call is keras.Sequential.call
+        functional = getattr(model, "_functional", None) if is_sequential else model
+        is_own = isinstance(functional, Functional) and type(functional).call is Functional.call
+        if is_own and hasattr(functional, "_nodes_by_depth") and hasattr(functional, "_standardize_inputs"):
+            return functional
     return None
 
 
 def graph_nodes(functional: Any) -> list[Any]:
-    """The nodes of a functional model in the order in which Keras runs them, without its inputs.
+    """The nodes of a :func:`graph_of_layers` in the order in which Keras runs them, without its inputs.
 
     A node is one use of a layer or operation. No public name gives them.
     """
@@ -267,7 +264,7 @@ def graph_nodes(functional: Any) -> list[Any]:
 
 
 def standard_inputs(functional: Any, inputs: Any, mask: Any) -> list[Any]:
-    """The inputs of a functional model as a list of tensors with their masks, as its ``call`` makes them."""
+    """The inputs of a :func:`graph_of_layers` as a list of tensors with their masks, as its ``call`` makes them."""
     tensors: list[Any] = functional._standardize_inputs(inputs)
     for tensor, own in zip(tensors, keras.tree.flatten(mask) if mask is not None else (), strict=False):
         if own is not None:
