@@ -95,18 +95,12 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={dumped} --xla_dump_hlo_as_text"
         os.environ["XLA_FLAGS"] = flags.strip()
     from accel_engine.plan import Plan
-    from accel_engine.plan.resolved_plan import resolve
-    from accel_engine.training.core.assembly import assemble
-    from accel_engine.training.core.epoch_order import epoch_orders
-    from accel_engine.training.core.feed import Segment
-    from accel_engine.training.core.loop import ExecutionMode, Loop
+    from accel_engine.training.core.loop import ExecutionMode
+    from engine_loop import make_loop
 
     model, data, batch = WORKS[work]
     plan = Plan(model=model, data=data, batch_size=batch, validation="off", xla=xla, remat=remat, last_batch="drop")
-    assembly = assemble(resolve(plan), ("CPU:0",), None)
-    order = next(epoch_orders(assembly.step_counts, len(assembly.dataset.train), seed=0, epoch=0))
-    loop = Loop(assembly, ExecutionMode(xla == "on"))
-    segment = Segment(order, len(order), batch)
+    loop, segment, assembly = make_loop(plan, ExecutionMode(xla == "on"))
     before = peak()
     loop.trace(segment)
     next(loop.run(segment, 0, 1))
