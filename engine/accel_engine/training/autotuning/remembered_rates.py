@@ -15,9 +15,8 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.remembered_trials import is_recent
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
-from accel_engine.training.tuning_cache import load, save
+from accel_engine.training.tuning_cache import is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "threads.json"
