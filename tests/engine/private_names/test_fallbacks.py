@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_names, python_names, tensorflow_names
+from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names
 from accel_engine.training.core.rematerialization.parts import divide
 
 
@@ -229,20 +229,20 @@ def test_training_of_the_layers_that_call(monkeypatch: pytest.MonkeyPatch) -> No
 def test_graphs_of_layers(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     sequential = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
     model = keras.Model(inputs := keras.Input((2,)), sequential(inputs))
-    assert keras_names.graph_of_layers(model) is model
-    assert len(keras_names.graph_nodes(keras_names.graph_of_layers(sequential))) == 2
-    assert keras_names.graph_of_layers(keras.layers.Dense(1)) is None
+    assert keras_graph_names.graph_of_layers(model) is model
+    assert len(keras_graph_names.graph_nodes(keras_graph_names.graph_of_layers(sequential))) == 2
+    assert keras_graph_names.graph_of_layers(keras.layers.Dense(1)) is None
 
-    functional = type(keras_names.graph_of_layers(sequential))
+    functional = type(keras_graph_names.graph_of_layers(sequential))
     if name == "_standardize_inputs":
         monkeypatch.delattr(functional, name)
     elif name == "_nodes_by_depth":
-        for each in (model, keras_names.graph_of_layers(sequential)):
+        for each in (model, keras_graph_names.graph_of_layers(sequential)):
             monkeypatch.delattr(each, name)
     else:
         monkeypatch.setitem(sys.modules, name, None)
 
-    assert keras_names.graph_of_layers(model) is keras_names.graph_of_layers(sequential) is None
+    assert keras_graph_names.graph_of_layers(model) is keras_graph_names.graph_of_layers(sequential) is None
     assert divide(sequential).count == 0, "its layers have none inside"
 
 

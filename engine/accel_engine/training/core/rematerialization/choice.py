@@ -47,26 +47,34 @@ def choose_parts(
     Raises:
         PlanError: The model cannot be trained so, or has no such layers.
     """
-    plan = resolved.plan
-    if plan.remat == "on":
-        if custom_step:
-            reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
-            raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
-        parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
-        if not parts.count:
-            return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
-        return parts, [_described(parts)]
+    if resolved.plan.remat == "on":
+        return _planned_parts(resolved.plan, model, custom_step=custom_step)
     known = device_memory is not None or devices[0].startswith("CPU")
-    if plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
+    if resolved.plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
         return ModelParts(), []
+    if device_memory is None:
+        device_memory = available_memory() // (len(devices) * max(1, resolved.plan.local_workers))
+    return _parts_if_needed(resolved, model, device_memory)
+
+
+def _planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple[ModelParts, list[str]]:
+    """The parts of a plan with ``--remat on``, and notes for the user."""
+    if custom_step:
+        reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
+        raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
+    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
+    if not parts.count:
+        return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
+    return parts, [_described(parts)]
+
+
+def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
+    """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
     parts = divide(model) if _is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
-    there = (
-        available_memory() // (len(devices) * max(1, plan.local_workers)) if device_memory is None else device_memory
-    )
-    if needed is None or needed <= there:
+    if needed is None or needed <= memory:
         return ModelParts(), []
-    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {there / _GIB:.1f} GiB; --remat off turns it off"
+    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {memory / _GIB:.1f} GiB; --remat off turns it off"
     return parts, [f"{_described(parts)}: {why}"]
 
 

@@ -11,14 +11,8 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls, parameter_count
-from accel_engine.private_names.keras_names import (
-    all_layers,
-    graph_nodes,
-    graph_of_layers,
-    run_node,
-    standard_inputs,
-    sublayers,
-)
+from accel_engine.private_names.keras_graph_names import graph_nodes, graph_of_layers, run_node, standard_inputs
+from accel_engine.private_names.keras_names import all_layers, sublayers
 from accel_engine.training.core.rematerialization.partition import Operation, choose_cuts
 from accel_engine.training.core.rematerialization.recomputation import Part, Tracing, run_part
 

@@ -53,7 +53,7 @@ def numbering_draws(draws: NumberedDraws) -> Iterator[None]:
 
 
 @contextmanager
-def recomputing(draws: NumberedDraws | None, first: int) -> Iterator[None]:
+def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
     """Surrounds every recomputation while it is traced: it takes the draws of its first computation again.
 
     Args:
@@ -121,7 +121,7 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list
 
     def computed(*values: tf.Tensor) -> Any:
         def gradient(*upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
-            with recomputing(draws, first):
+            with _with_same_draws(draws, first):
                 return run.gradients(values, upstream, variables)
 
         return run.compute(values), gradient
