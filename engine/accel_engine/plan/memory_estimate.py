@@ -117,7 +117,7 @@ def data_bytes(entry: DatasetEntry) -> int | None:
 def estimate_memory(training: Training) -> MemoryEstimate:
     """Estimate the memory of a training: that of the host with all processes on it for CPUs, else of each device."""
     arrays, size = _arrays(training), training.size
-    left_out = [*([] if size.saved else ["the activations, which this model does not tell"])]
+    left_out = [] if size.saved else ["the activations, which are unknown for this model"]
     if training.kind != "cpu":
         cache = [MemoryPart("cached data", training.data, training.data)] if _is_cached(training) else []
         return MemoryEstimate((*arrays, *cache), " and ".join([*left_out, _NOT_MEASURED[training.kind]]))
@@ -169,7 +169,7 @@ def _host(training: Training, replicas: int) -> list[MemoryPart]:
         _data(training, replicas),
         MemoryPart("copies of weights", *(round(share * copied) for share in STATE_COPIES)),
         _of_graph("graph and kernels", training, GRAPH, OPERATION),
-        *([_compiled(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
+        *([_xla(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
         MemoryPart("TensorFlow", *TENSORFLOW),
     ]
 
@@ -180,7 +180,7 @@ def _of_graph(name: str, training: Training, base: tuple[int, int], each: tuple[
     return MemoryPart(name, base[0] + each[0] * count, base[1] + each[1] * count)
 
 
-def _compiled(training: Training) -> MemoryPart:
+def _xla(training: Training) -> MemoryPart:
     """XLA's part; ``auto`` tries it in long runs only."""
     part = _of_graph("XLA", training, XLA, XLA_OPERATION)
     return part if training.plan.xla == "on" else replace(part, low=0)

@@ -11,7 +11,7 @@ from accel_engine import data
 from accel_engine.data.data_options import Progress
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.errors import DataError
-from accel_engine.keras_support.gradient_steps import is_divisible
+from accel_engine.keras_support.divisibility import is_divisible
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.models.loaded_data import describe_data

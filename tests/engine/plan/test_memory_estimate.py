@@ -123,7 +123,7 @@ def test_what_was_not_measured_of_an_accelerator_is_said() -> None:
     assert estimate.left_out == "the CUDA context and the workspace of cuDNN, which were not measured"
     assert estimate_memory(Training(Plan(), SIZE, 8, ON_CPU)).left_out == ""
     unknown = estimate_memory(Training(Plan(), replace(SIZE, saved=0, operations=0), 8, ON_CPU))
-    assert unknown.left_out == "the activations, which this model does not tell"
+    assert unknown.left_out == "the activations, which are unknown for this model"
 
 
 def test_a_training_fits_for_certain_not_at_all_or_perhaps() -> None:

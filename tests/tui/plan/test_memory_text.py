@@ -27,7 +27,7 @@ def test_several_accelerators_have_it_each() -> None:
     assert "per device" not in memory_text.memory_line(replace(two, placement=Placement(("cpu:0", "cpu:1"))))
 
 
-def test_a_shortage_names_the_cure_in_the_words_of_the_form_or_the_command_line() -> None:
+def test_a_shortage_names_the_cheapest_change_in_the_words_of_the_form_or_the_command_line() -> None:
     short = replace(TRAINING, memory=GIB)
     assert memory_text.shortage(short) == (
         "1.0G to 1.5G does not fit in the 1.0G of gpu:0: micro-batches set to 2 fits (512M to 742M)"

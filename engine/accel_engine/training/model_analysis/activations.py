@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Structure, flatten, map_structure
-from accel_engine.keras_support.gradient_steps import call_model
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.model_analysis.layer_table import innermost_mark, mark_layers, number_layers
 
@@ -29,7 +29,9 @@ _WITHOUT_MEMORY = ("ReadVariableOp", "VarHandleOp", "Const")
 """Operations whose outputs take no memory of their own, or do not grow with the batch."""
 
 _LOOPS = ("While", "StatelessWhile")
+
 _LENGTHS = ("TensorListFromTensor", "TensorListReserve")
+"""Operations that make a list of tensors: of one tensor, or of a given length."""
 
 
 @dataclass(frozen=True, slots=True)
