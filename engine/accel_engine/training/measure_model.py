@@ -85,8 +85,9 @@ def _activations(model: keras.Model, description: DataDescription) -> tuple[tupl
     try:
         if not tf.executing_eagerly():
             return trace_activations(model, description.inputs)
-        found = []
-        tf.function(lambda: found.append(trace_activations(model, description.inputs))).get_concrete_function()
+        found = []  # Without AutoGraph, which warns of what it cannot convert.
+        trace = tf.function(lambda: found.append(trace_activations(model, description.inputs)), autograph=False)
+        trace.get_concrete_function()
         return found[0]
     except Exception:  # noqa: BLE001 (the user's model may do anything, such as refuse to be called)
         return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0

@@ -21,6 +21,28 @@ def build(classes):
     return Mine(classes)
 """
 
+SIZED_BY_DATA = """
+import keras
+import numpy as np
+
+def data():
+    return np.zeros((20, 4), "float32"), np.zeros((20, 1), "float32")
+
+def build(input_shape):
+    return keras.Sequential([keras.Input(input_shape), keras.layers.Dense(1)])
+"""
+
+
+def test_a_model_whose_data_is_loaded_first_is_traced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(SIZED_BY_DATA)
+
+    found = measure_model(Plan(model=f"{path}:build", data=f"{path}:data"), lambda *_: None)
+
+    assert found["operations"] > 0
+    assert found["examples"] == 18, "two are for validation"
+    assert "AutoGraph" not in caplog.text
+
 
 def test_sizes_match_counts_by_hand() -> None:
     found = measure_model(Plan(model="mlp"))
