@@ -85,6 +85,12 @@ def peak() -> int:
     return 1024 * int(kibibytes)
 
 
+def buffer_bytes(directory: Path) -> int:
+    """Bytes of the largest program's buffers that XLA has dumped to a directory; 0 without programs."""
+    texts = [path.read_text() for path in directory.glob("*buffer-assignment.txt")]
+    return max((int(size) for text in texts for size in re.findall(r"Total bytes used: (\d+)", text)), default=0)
+
+
 def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     """Train some steps in this process; returns its memory in MiB and the milliseconds of a step."""
     from accel_engine.process import environment
@@ -108,16 +114,11 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     for _ in range(steps):
         next(loop.run(segment, 0, 1))
     seconds = time.perf_counter() - began
-    sizes = [
-        int(size)
-        for path in dumped.glob("*buffer-assignment.txt")
-        for size in re.findall(r"Total bytes used: (\d+)", path.read_text())
-    ]
     mib = 1 << 20
     return {
         "parts": assembly.remat.count,
         "peak": (peak() - before) / mib,
-        "buffers": max(sizes, default=0) / mib,
+        "buffers": buffer_bytes(dumped) / mib,
         "ms": 1000 * seconds / steps,
     }
 

@@ -97,14 +97,16 @@ def forget_rate(key: str, threads: int) -> None:
 def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
     plan, model = resolved.plan.changed(), resolved.model
-    key: list[object] = [
+    key = [
         {name: value for name, value in plan.items() if name not in _WITHOUT_EFFECT},
         model.modified if isinstance(model, UserModel) else None,
         [device.name for device in inventory.of_kind("cpu")],
         processors(),
+        __version__,
+        tf.__version__,
+        keras.__version__,
+        *(os.environ.get(name) for name in _VARIABLES),
     ]
-    key += [__version__, tf.__version__, keras.__version__]
-    key += [os.environ.get(name) for name in _VARIABLES]
     return json.dumps(key)
 
 
