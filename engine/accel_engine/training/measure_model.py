@@ -20,7 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.build_plan_model import build_plan_model
-from accel_engine.training.core.rematerialization.parts import divide
+from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
 

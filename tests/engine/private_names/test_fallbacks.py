@@ -17,7 +17,7 @@ from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
 from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names
-from accel_engine.training.core.rematerialization.parts import divide
+from accel_engine.training.core.rematerialization.division import divide
 
 
 @pytest.fixture(scope="module", autouse=True)

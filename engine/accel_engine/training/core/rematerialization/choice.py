@@ -19,7 +19,8 @@ from accel_engine.plan.array_bytes import (
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
-from accel_engine.training.core.rematerialization.parts import ModelParts, divide, divide_by_layers
+from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
+from accel_engine.training.core.rematerialization.parts import ModelParts
 
 WORTHWHILE = 0.7
 """Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
