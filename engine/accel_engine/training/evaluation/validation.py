@@ -41,7 +41,7 @@ MAX_BATCH = 256
 """The largest per-replica batch, unless training uses a larger one."""
 
 GROWTH = 4
-"""Batch size relative to training: it fits in memory, as no activations are kept for gradients."""
+"""Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
 
 
 class Validation:
