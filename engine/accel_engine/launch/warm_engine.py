@@ -21,18 +21,11 @@ from accel_engine.plan.model_size import ModelSize
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """The size of a plan's model, computed without training it.
+class Description(ModelSize):
+    """A plan's model, described without training it.
 
     Attributes:
-        parameters: Number of weights.
-        trainable: Number of trainable weights.
         layers: Number of layers.
-        saved: Bytes of the saved activations, see :class:`~accel_engine.plan.model_size.ModelSize`; 0 if unknown.
-        largest: Bytes of the largest activation.
-        remat_share: Share of the saved activations with rematerialization; ``None`` if unknown.
-        operations: Operations of a training step in TensorFlow's graph; 0 if it could not be traced.
-        is_divisible: Whether a step can be divided into micro-batches.
         examples: Number of training examples; ``None`` if unknown.
         data_bytes: Bytes of the training examples in memory; ``None`` if unknown.
         input_shape: Shape of one example.
@@ -41,14 +34,7 @@ class Description:
         problem: Why there is no description; the numbers are then 0.
     """
 
-    parameters: int = 0
-    trainable: int = 0
     layers: int = 0
-    saved: int = 0
-    largest: int = 0
-    remat_share: float | None = None
-    operations: int = 0
-    is_divisible: bool = True
     examples: int | None = None
     data_bytes: int | None = None
     input_shape: tuple[int, ...] = ()
@@ -60,19 +46,6 @@ class Description:
     def from_reply(cls, reply: Mapping[str, Any]) -> Self:
         """Make a description from an engine's reply, in types of JSON."""
         return cls(**{**reply, "input_shape": tuple(reply.get("input_shape") or ())})
-
-    @property
-    def size(self) -> ModelSize:
-        """The model's size, for an estimate of its memory."""
-        return ModelSize(
-            parameters=self.parameters,
-            trainable=self.trainable,
-            saved=self.saved,
-            largest=self.largest,
-            remat_share=self.remat_share,
-            operations=self.operations,
-            is_divisible=self.is_divisible,
-        )
 
 
 class EngineState(StrEnum):

@@ -18,8 +18,8 @@ class ModelSize:
         is_divisible: Whether its step can be divided into micro-batches.
     """
 
-    parameters: int
-    trainable: int
+    parameters: int = 0
+    trainable: int = 0
     saved: int = 0
     largest: int = 0
     remat_share: float | None = None

@@ -15,7 +15,7 @@ from accel_tui.cli import estimate
 from accel_tui.plan import memory_text
 
 MIB, GIB = 1 << 20, 1 << 30
-SMALL = Description(1000, 900, 4, 2 * MIB, 2 * MIB, operations=100, input_shape=(8, 8, 1), classes=10)
+SMALL = Description(1000, 900, 2 * MIB, 2 * MIB, operations=100, layers=4, input_shape=(8, 8, 1), classes=10)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from accel_tui.plan import form, memory_text, plan_preview
 
 MIB, GIB = 1 << 20, 1 << 30
 CPU = Device("cpu:0", "cpu", "AMD EPYC")
-LARGE = Description(1000, 900, 4, 8 * MIB, 8 * MIB, operations=100, input_shape=(8, 8, 1), classes=10)
-TRAINING = Training(Plan(xla="off"), LARGE.size, 64, Placement(("gpu:0",), device_memory=GIB))
+LARGE = Description(1000, 900, 8 * MIB, 8 * MIB, operations=100, layers=4, input_shape=(8, 8, 1), classes=10)
+TRAINING = Training(Plan(xla="off"), LARGE, 64, Placement(("gpu:0",), device_memory=GIB))
 
 
 def test_one_figure_stands_for_a_range_of_equal_ends() -> None:

@@ -23,7 +23,7 @@ def training_of(filled: ResolvedPlan, description: Description) -> Training | No
     data = data_bytes(filled.data)
     return Training(
         plan=filled.plan,
-        size=description.size,
+        size=description,
         per_replica_batch=counts.per_replica_batch,
         placement=placement,
         data=(description.data_bytes if data is None else data) or 0,
