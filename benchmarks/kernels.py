@@ -55,24 +55,17 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
     import tensorflow as tf
 
     from accel_engine.plan import Plan
-    from accel_engine.plan.resolved_plan import resolve
-    from accel_engine.training.core.assembly import assemble
-    from accel_engine.training.core.epoch_order import epoch_orders
-    from accel_engine.training.core.feed import Segment
-    from accel_engine.training.core.loop import ExecutionMode, Loop
+    from accel_engine.training.core.loop import ExecutionMode
+    from engine_loop import make_loop, measure_rate
 
     plan = Plan(model=work.model, data=work.data, batch_size=work.batch, epochs=1, validation="off")
-    assembly = assemble(resolve(plan), ("CPU:0",), None)
-    step_counts = assembly.step_counts
-    order = next(epoch_orders(step_counts, len(assembly.dataset.train), seed=0, epoch=0))
-    segment = Segment(order, len(order), work.batch)
-    loop = Loop(assembly, ExecutionMode(xla, micro_batches))
-    loop.measure_rate(segment, seconds / 2)  # warm up and adapt the chunk size
+    loop, segment, _ = make_loop(plan, ExecutionMode(xla, micro_batches))
+    measure_rate(loop, segment, seconds / 2)  # warm up and adapt the chunk size
     with tempfile.TemporaryDirectory() as directory:
         steps, began = 0, time.perf_counter()
         with tf.profiler.experimental.Profile(directory):
             began = time.perf_counter()
-            for measured in loop.run(segment):
+            for measured in loop.run(segment, 0):
                 steps += measured.count
                 if time.perf_counter() - began > seconds:
                     break

@@ -74,16 +74,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds per turn")
     arguments = parser.parse_args()
 
-    from accel_engine.plan import Plan
-    from accel_engine.plan.resolved_plan import resolve
     from accel_engine.process import environment
-    from accel_engine.training.core import step
-    from accel_engine.training.core.assembly import assemble
-    from accel_engine.training.core.epoch_order import epoch_orders
-    from accel_engine.training.core.feed import Segment
-    from accel_engine.training.core.loop import ExecutionMode, Loop
 
     environment.prepare()
+    from accel_engine.plan import Plan
+    from accel_engine.training.core import step
+    from accel_engine.training.core.loop import ExecutionMode
+    from engine_loop import make_loop, measure_rate
+
     step.MAX_STATE = 10**9
     print("| metrics | work | ms per step | time of a step / without metrics |")
     print("|---|---|---|---|")
@@ -98,14 +96,13 @@ def main() -> None:
                 epochs=1,
                 validation="off",
             )
-            assembly = assemble(resolve(plan), ("CPU:0",), None)
-            order = next(epoch_orders(assembly.step_counts, len(assembly.dataset.train), seed=0, epoch=0))
-            loops[name] = Loop(assembly, ExecutionMode()), Segment(order, len(order), batch)
-            loops[name][0].measure_rate(loops[name][1], arguments.seconds / 2)
+            loop, segment, _ = make_loop(plan, ExecutionMode())
+            measure_rate(loop, segment, arguments.seconds / 2)
+            loops[name] = loop, segment
         times = {name: [] for name in METRICS}
         for _ in range(arguments.rounds):
             for name, (loop, segment) in loops.items():
-                times[name].append(1000 / loop.measure_rate(segment, arguments.seconds))
+                times[name].append(1000 / measure_rate(loop, segment, arguments.seconds))
         for name, own in times.items():
             ratios = [mine / bare for mine, bare in zip(own, times["none"], strict=True)]
             spread = f"{min(ratios):.2f}-{max(ratios):.2f}"

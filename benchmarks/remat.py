@@ -85,6 +85,12 @@ def peak() -> int:
     return 1024 * int(kibibytes)
 
 
+def buffer_bytes(directory: Path) -> int:
+    """Bytes of the largest program's buffers that XLA has dumped to a directory; 0 without programs."""
+    texts = [path.read_text() for path in directory.glob("*buffer-assignment.txt")]
+    return max((int(size) for text in texts for size in re.findall(r"Total bytes used: (\d+)", text)), default=0)
+
+
 def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     """Train some steps in this process; returns its memory in MiB and the milliseconds of a step."""
     from accel_engine.process import environment
@@ -95,18 +101,12 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={dumped} --xla_dump_hlo_as_text"
         os.environ["XLA_FLAGS"] = flags.strip()
     from accel_engine.plan import Plan
-    from accel_engine.plan.resolved_plan import resolve
-    from accel_engine.training.core.assembly import assemble
-    from accel_engine.training.core.epoch_order import epoch_orders
-    from accel_engine.training.core.feed import Segment
-    from accel_engine.training.core.loop import ExecutionMode, Loop
+    from accel_engine.training.core.loop import ExecutionMode
+    from engine_loop import make_loop
 
     model, data, batch = WORKS[work]
     plan = Plan(model=model, data=data, batch_size=batch, validation="off", xla=xla, remat=remat, last_batch="drop")
-    assembly = assemble(resolve(plan), ("CPU:0",), None)
-    order = next(epoch_orders(assembly.step_counts, len(assembly.dataset.train), seed=0, epoch=0))
-    loop = Loop(assembly, ExecutionMode(xla == "on"))
-    segment = Segment(order, len(order), batch)
+    loop, segment, assembly = make_loop(plan, ExecutionMode(xla == "on"))
     before = peak()
     loop.trace(segment)
     next(loop.run(segment, 0, 1))
@@ -114,16 +114,11 @@ def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     for _ in range(steps):
         next(loop.run(segment, 0, 1))
     seconds = time.perf_counter() - began
-    sizes = [
-        int(size)
-        for path in dumped.glob("*buffer-assignment.txt")
-        for size in re.findall(r"Total bytes used: (\d+)", path.read_text())
-    ]
     mib = 1 << 20
     return {
         "parts": assembly.remat.count,
         "peak": (peak() - before) / mib,
-        "buffers": max(sizes, default=0) / mib,
+        "buffers": buffer_bytes(dumped) / mib,
         "ms": 1000 * seconds / steps,
     }
 

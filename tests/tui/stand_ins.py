@@ -10,7 +10,6 @@ from textual.pilot import Pilot
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.launch.warm_engine import Description, EngineState
 from accel_engine.plan import Plan
-from accel_engine.plan.model_size import LayerActivations
 from accel_tui.app import AccelApp
 from waiting import eventually
 
@@ -59,7 +58,8 @@ class StubEngine:
             parameters=94_634,
             trainable=94_378,
             layers=14,
-            activations=(LayerActivations(34_000, 14_336),),
+            saved=34_000,
+            largest=34_000,
             operations=346,
             input_shape=(8, 8, 1),
             classes=10,

@@ -17,20 +17,15 @@ from typing import Any, Self
 from accel_engine.errors import RunError
 from accel_engine.launch.engine_process import spawn
 from accel_engine.plan import Plan
-from accel_engine.plan.model_size import LayerActivations, ModelSize
+from accel_engine.plan.model_size import ModelSize
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """The size of a plan's model, computed without training it.
+class Description(ModelSize):
+    """A plan's model, described without training it.
 
     Attributes:
-        parameters: Number of weights.
-        trainable: Number of trainable weights.
         layers: Number of layers.
-        activations: The activations of each layer for one example.
-        operations: Operations of a training step in TensorFlow's graph; 0 if it could not be traced.
-        is_divisible: Whether a step can be divided into micro-batches.
         examples: Number of training examples; ``None`` if unknown.
         data_bytes: Bytes of the training examples in memory; ``None`` if unknown.
         input_shape: Shape of one example.
@@ -39,12 +34,7 @@ class Description:
         problem: Why there is no description; the numbers are then 0.
     """
 
-    parameters: int = 0
-    trainable: int = 0
     layers: int = 0
-    activations: tuple[LayerActivations, ...] = ()
-    operations: int = 0
-    is_divisible: bool = True
     examples: int | None = None
     data_bytes: int | None = None
     input_shape: tuple[int, ...] = ()
@@ -55,13 +45,7 @@ class Description:
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Self:
         """Make a description from an engine's reply, in types of JSON."""
-        activations = tuple(LayerActivations(*sizes) for sizes in reply.get("activations", ()))
-        return cls(**{**reply, "activations": activations, "input_shape": tuple(reply.get("input_shape") or ())})
-
-    @property
-    def size(self) -> ModelSize:
-        """The model's size, for an estimate of its memory."""
-        return ModelSize(self.parameters, self.trainable, self.activations, self.operations, self.is_divisible)
+        return cls(**{**reply, "input_shape": tuple(reply.get("input_shape") or ())})
 
 
 class EngineState(StrEnum):

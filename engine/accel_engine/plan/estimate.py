@@ -4,26 +4,7 @@ from dataclasses import dataclass
 
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-
-OPTIMIZER_SLOTS = {
-    "auto": 2,
-    "adam": 2,
-    "adamw": 2,
-    "nadam": 2,
-    "adamax": 2,
-    "rmsprop": 1,
-    "sgd": 0,
-    "adagrad": 1,
-    "adadelta": 2,
-    "adafactor": 1,
-    "ftrl": 2,
-    "lamb": 2,
-    "lion": 1,
-}
-"""Slot variables per trainable weight of Keras' optimizers, with default arguments."""
-
-WEIGHT_BYTES = 4
-"""Weights, gradients and slots are float32 under every precision."""
+from accel_engine.plan.array_bytes import FLOAT32_BYTES, slot_bytes
 
 TPU_BATCH_MULTIPLE = 8
 """A TPU core pads its batch to a multiple of this."""
@@ -164,12 +145,6 @@ def tpu_advice(counts: StepCounts, examples: int) -> str:
     return f"each TPU core takes {share} examples: a batch size of {best}" if best and share < TPU_FULL_BATCH else ""
 
 
-def optimizer_slots(plan: Plan) -> int:
-    """Values that a plan's optimizer keeps for each trainable weight, with momentum and moving averages (EMA)."""
-    with_momentum = plan.optimizer in ("sgd", "rmsprop") and bool(plan.momentum)
-    return OPTIMIZER_SLOTS.get(plan.optimizer, 2) + with_momentum + (plan.ema_momentum is not None)
-
-
 _RUN_BYTES = 6 << 20
 """A run's database with its write-ahead log, and what it sets aside for its end."""
 
@@ -193,5 +168,5 @@ def estimate_disk(plan: Plan, steps: int, parameters: int = 0, trainable: int = 
         trainable: Number of trainable weights.
     """
     files = plan.keep_checkpoints + (plan.restore_best == "on") + 2
-    state = WEIGHT_BYTES * (parameters + optimizer_slots(plan) * trainable)
+    state = FLOAT32_BYTES * parameters + slot_bytes(plan, trainable)
     return _RUN_BYTES + _STEP_BYTES * steps + _EPOCH_BYTES * plan.epochs + files * state

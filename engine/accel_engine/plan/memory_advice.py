@@ -6,7 +6,7 @@ smaller batch size is another training. Each is also tried with those before it.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
@@ -66,21 +66,25 @@ def cheapest_change(training: Training) -> Change | None:
     Returns:
         The change; ``None`` if none is known, or if the memory is unknown.
     """
-    starts = list(_starts(training))
+    starts = _starts(training)
     found = (_first_that_fits(start, _micro_batch_counts(start.training), _in_micro_batches) for start in starts)
     smaller = (_first_that_fits(start, _smaller_batches(start.training), _with_batch) for start in starts)
     return next((change for change in chain(found, smaller) if change is not None), None)
 
 
-def _starts(training: Training) -> Iterator[Change]:
+def _starts(training: Training) -> list[Change]:
     """The training with neither, one or both of rematerialization and a mixed precision."""
     starts = [Change(training)]
-    if training.size.layers and training.plan.remat == "auto" and training.plan.strategy != "parameter-server":
+    if (
+        training.size.remat_share is not None
+        and training.plan.remat == "auto"
+        and training.plan.strategy != "parameter-server"
+    ):
         starts.append(Change(training).with_field("remat", "on"))
     mixed = _MIXED.get(training.kind)
     if mixed and training.plan.policy == "float32":
         starts += [start.with_field("precision", mixed) for start in starts]
-    return iter(starts)
+    return starts
 
 
 def _first_that_fits(start: Change, values: Sequence[int], make: Callable[[Change, int], Change]) -> Change | None:

@@ -10,24 +10,21 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import flatten
 from accel_engine.memory import CACHE_SHARE
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
+from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
 from accel_engine.plan.memory_ranges import (
     DATA,
     GRAPH,
-    KEPT,
     LARGEST,
     OPERATION,
+    SAVED,
     STATE_COPIES,
     TENSORFLOW,
     UNTRACED,
     XLA,
     XLA_OPERATION,
 )
-from accel_engine.plan.model_size import ModelSize, kept_bytes, largest_bytes
+from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
-
-_HALF = 2
-"""Bytes of a weight's copy, and how many times smaller an activation is, under a mixed precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +48,12 @@ class Training:
     memory: int | None = None
 
     @property
-    def remat(self) -> bool:
-        """Whether activations are recomputed in the backward pass."""
-        return self.plan.remat == "on"
+    def saved_share(self) -> tuple[float, float]:
+        """Share of the saved activations that rematerialization leaves, at least and at most."""
+        if self.plan.remat != "on":
+            return 1.0, 1.0
+        share = None if self.plan.remat_layers else self.size.remat_share
+        return (0.0, 1.0) if share is None else (share, share)
 
     @property
     def kind(self) -> str:
@@ -117,7 +117,7 @@ def data_bytes(entry: DatasetEntry) -> int | None:
 def estimate_memory(training: Training) -> MemoryEstimate:
     """Estimate the memory of a training: that of the host with all processes on it for CPUs, else of each device."""
     arrays, size = _arrays(training), training.size
-    left_out = [*([] if size.layers else ["the activations, which this model does not tell"])]
+    left_out = [] if size.saved else ["the activations, which are unknown for this model"]
     if training.kind != "cpu":
         cache = [MemoryPart("cached data", training.data, training.data)] if _is_cached(training) else []
         return MemoryEstimate((*arrays, *cache), " and ".join([*left_out, _NOT_MEASURED[training.kind]]))
@@ -143,27 +143,33 @@ def _is_cached(training: Training) -> bool:
 def _arrays(training: Training) -> list[MemoryPart]:
     """The arrays of a replica: weights, gradients, optimizer state and activations."""
     plan, size = training.plan, training.size
-    weights, gradients = _weight_bytes(training), WEIGHT_BYTES * size.trainable * (2 if _micro_batches(plan) > 1 else 1)
-    examples, half = -(-training.per_replica_batch // _micro_batches(plan)), 1 if plan.policy == "float32" else _HALF
-    kept = examples * kept_bytes(size.layers, remat=training.remat) // half
-    largest = examples * largest_bytes(size.layers) // half
-    factors = zip(KEPT if size.is_traced else UNTRACED, LARGEST, strict=True)
     return [
-        _exact("weights", weights),
-        _exact("gradients", gradients),
-        _exact("optimizer state", _state_bytes(training)),
-        MemoryPart("activations", *(round(share * kept + more * largest) for share, more in factors)),
+        _exact("weights", weight_bytes(plan, size.parameters)),
+        _exact("gradients", gradient_bytes(plan, size.trainable)),
+        _exact("optimizer state", slot_bytes(plan, size.trainable)),
+        _activations(training),
     ]
+
+
+def _activations(training: Training) -> MemoryPart:
+    size = training.size
+    saved, largest = (
+        activation_bytes(training.plan, nbytes, training.per_replica_batch) for nbytes in (size.saved, size.largest)
+    )
+    factors = zip(training.saved_share, SAVED if size.is_traced else UNTRACED, LARGEST, strict=True)
+    low, high = (round(share * factor * saved + more * largest) for share, factor, more in factors)
+    return MemoryPart("activations", low, high)
 
 
 def _host(training: Training, replicas: int) -> list[MemoryPart]:
     """What a process on CPUs takes besides the arrays of a step."""
-    copied = _weight_bytes(training) + WEIGHT_BYTES * training.size.trainable + _state_bytes(training)
+    plan, size = training.plan, training.size
+    copied = weight_bytes(plan, size.parameters) + FLOAT32_BYTES * size.trainable + slot_bytes(plan, size.trainable)
     return [
         _data(training, replicas),
         MemoryPart("copies of weights", *(round(share * copied) for share in STATE_COPIES)),
         _of_graph("graph and kernels", training, GRAPH, OPERATION),
-        *([_compiled(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
+        *([_xla(training)] if training.plan.xla != "off" and replicas == 1 else []),  # it takes no mirrored step
         MemoryPart("TensorFlow", *TENSORFLOW),
     ]
 
@@ -174,7 +180,7 @@ def _of_graph(name: str, training: Training, base: tuple[int, int], each: tuple[
     return MemoryPart(name, base[0] + each[0] * count, base[1] + each[1] * count)
 
 
-def _compiled(training: Training) -> MemoryPart:
+def _xla(training: Training) -> MemoryPart:
     """XLA's part; ``auto`` tries it in long runs only."""
     part = _of_graph("XLA", training, XLA, XLA_OPERATION)
     return part if training.plan.xla == "on" else replace(part, low=0)
@@ -187,19 +193,6 @@ def _data(training: Training, replicas: int) -> MemoryPart:
         return MemoryPart("data", *(round(copies * training.data) + more for copies in DATA))
     most = training.data if training.memory is None else min(training.data, round(CACHE_SHARE * training.memory))
     return MemoryPart("data", 0, most)
-
-
-def _micro_batches(plan: Plan) -> int:
-    return plan.micro_batches or 1
-
-
-def _weight_bytes(training: Training) -> int:
-    """Weights in float32, with their copy of 16 bits under a mixed precision."""
-    return (WEIGHT_BYTES + (0 if training.plan.policy == "float32" else _HALF)) * training.size.parameters
-
-
-def _state_bytes(training: Training) -> int:
-    return WEIGHT_BYTES * training.size.trainable * optimizer_slots(training.plan)
 
 
 def _exact(name: str, nbytes: int) -> MemoryPart:

@@ -26,8 +26,8 @@ XLA_OPERATION = (0, 195 * MIB // 1000)
 """Bytes of them per operation of a step's graph. ``mlp`` took 74 to 108 MiB more, ``vit`` 306, ``MobileNetV2``
 about 990 more than the estimate without it."""
 
-KEPT = (1.0, 1.4)
-"""Share of the activations that the backward pass reads: not all are freed as soon as they could be."""
+SAVED = (1.0, 1.4)
+"""Share of the saved activations: not all are freed as soon as they could be."""
 
 LARGEST = (1.0, 1.5)
 """Share of the largest activation: its gradient, and the workspace of the operations on it."""
@@ -36,5 +36,5 @@ DATA = (1.5, 4.0)
 """Copies of cached data: as it is read, converted and cached."""
 
 UNTRACED = (0.57, 3.7)
-"""The same as :data:`KEPT` where only the outputs of layers are known: the models of the catalogue keep 0.57 to 2.62
-of them, recurrent ones excepted, which keep up to 15 times their output."""
+"""The same as :data:`SAVED` where only the outputs of layers are known: the models of the catalogue save 0.57 to 2.62
+times these, recurrent ones excepted, which save up to 15 times their output."""

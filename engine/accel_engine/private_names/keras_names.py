@@ -211,7 +211,7 @@ def mask_of(outputs: Any) -> Any:
 
 
 def set_mask(tensor: Any, mask: Any) -> None:
-    """Give a tensor the mask that :func:`mask_of` reads."""
+    """Give a tensor the mask that :func:`mask_of` and Keras' layers read."""
     tensor._keras_mask = mask
 
 
@@ -234,61 +234,7 @@ def call_context_training(layer: Any) -> Any:
     Without the private name, it is that of a training step.
     """
     get = getattr(layer, "_get_call_context", None)
-    if get is None:
-        return True
-    context = get()
-    get_value = getattr(context, "get_value", None)
-    return get_value("training") if get_value else getattr(context, "training", True)
-
-
-def graph_of_layers(model: Any) -> Any:
-    """The functional model that runs a model, a ``Sequential`` included; ``None`` for others.
-
-    Without the private names, no model is known to be functional.
-    """
-    with suppress(ImportError):
-        from keras.src.models.functional import Functional
-
-        if isinstance(model, keras.Sequential) and type(model).call is keras.Sequential.call:
-            return getattr(model, "_functional", None)
-        if isinstance(model, Functional) and type(model).call is Functional.call and hasattr(model, "_nodes_by_depth"):
-            return model
-    return None
-
-
-def graph_nodes(functional: Any) -> list[Any]:
-    """The nodes of a functional model in the order in which Keras runs them, without its inputs.
-
-    A node is one use of a layer or operation. No public name gives them.
-    """
-    by_depth = functional._nodes_by_depth
-    nodes = (node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth])
-    return [node for node in nodes if node.operation and not node.is_input]
-
-
-def standard_inputs(functional: Any, inputs: Any, mask: Any) -> list[Any]:
-    """The inputs of a functional model as a list of tensors with their masks, as its ``call`` makes them."""
-    tensors: list[Any] = functional._standardize_inputs(inputs)
-    for tensor, own in zip(tensors, keras.tree.flatten(mask) if mask is not None else (), strict=False):
-        if own is not None:
-            set_mask(tensor, own)
-    return tensors
-
-
-def run_node(node: Any, tensors: dict[int, Any], training: Any) -> None:
-    """Run a node of a functional model as its ``call`` does, and add the outputs.
-
-    Args:
-        node: The node.
-        tensors: The tensors so far, by the id of the symbolic tensor.
-        training: The argument of the model's ``call``.
-    """
-    arguments, keywords = node.arguments.fill_in(tensors)
-    if training is not None and getattr(node.operation, "_call_has_training_arg", False):
-        keywords["training"] = training
-    outputs = node.operation(*arguments, **keywords)
-    for symbol, tensor in zip(node.outputs, keras.tree.flatten(outputs), strict=False):
-        tensors[id(symbol)] = tensor
+    return True if get is None else getattr(get(), "training", None)
 
 
 def sublayers(layer: Any) -> list[Any]:

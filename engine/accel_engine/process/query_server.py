@@ -66,7 +66,7 @@ def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dic
 
 def describe_model(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Build a plan's model without training it, and describe it; loads the data if only that tells its size."""
-    from accel_engine.training.model_analysis.model_size import measure_model
+    from accel_engine.training.measure_model import measure_model
 
     return measure_model(Plan.from_mapping(request["plan"]), lambda done, of: send({"done": done, "of": of}))
 

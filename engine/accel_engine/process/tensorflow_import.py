@@ -6,7 +6,7 @@ from importlib import import_module
 
 from accel_engine.errors import AccelError
 
-MODULES = ("accel_engine.training.trainer", "accel_engine.training.model_analysis.model_size")
+MODULES = ("accel_engine.training.trainer", "accel_engine.training.measure_model")
 """The modules that train a run and describe a model; they import TensorFlow."""
 
 

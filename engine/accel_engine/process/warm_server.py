@@ -100,7 +100,7 @@ class WarmServer:
             raise AccelError("not available before training starts: describing the model would claim the TPU")
         plan = Plan.from_mapping(values)
         self._tensorflow.wait()
-        from accel_engine.training.model_analysis.model_size import measure_model
+        from accel_engine.training.measure_model import measure_model
 
         return measure_model(plan)
 

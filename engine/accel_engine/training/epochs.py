@@ -73,12 +73,12 @@ class Epochs:
     @property
     def steps_per_second(self) -> float:
         """Steps per second, without the first chunk; 0 until the second."""
-        return self._recorder.rate
+        return self._recorder.rate.value
 
     @property
     def flops_per_second(self) -> tuple[float | None, float | None]:
         """The achieved FLOP/s and the MFU, 0 to 1; ``None`` where unknown."""
-        return self._meter.achieved(self._recorder.rate) if self._meter else (None, None)
+        return self._meter.achieved(self._recorder.rate.value) if self._meter else (None, None)
 
     def train(self) -> EndTraining | None:
         """Train the epochs that are left; returns what ended the run before the last one.
@@ -132,7 +132,7 @@ class Epochs:
                         if self._progress.within_epochs:
                             self._do_what_is_due(None)
                     if self._meter:
-                        self._meter.update_peak(self._recorder.seconds, self._recorder.rate)
+                        self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen

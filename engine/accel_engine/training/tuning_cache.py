@@ -4,9 +4,13 @@ import json
 from contextlib import suppress
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.files import replacing
 from accel_engine.run.run_paths import home, make_private
+
+MAX_AGE_SECONDS = 7 * 24 * 3600
+"""How long a rate of training counts: other programs and settings of the machine change what is fast."""
 
 
 def load(name: str, key: str) -> Any:
@@ -28,6 +32,11 @@ def save(name: str, key: str, value: Any) -> None:
         make_private(home())
         with replacing(home() / name) as temporary:
             temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
+
+
+def is_recent(measured_at: float) -> bool:
+    """Whether a rate, measured at a time in seconds since the Unix epoch, still counts."""
+    return 0 <= clock.now() - measured_at < MAX_AGE_SECONDS
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@ import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan, estimate
-from accel_engine.plan.choices import OPTIMIZERS
 
 
 def test_the_last_smaller_batch_is_a_step() -> None:
@@ -118,21 +117,3 @@ def test_advice_on_the_batch_size_of_a_tpu(batch: int, examples: int, words: str
 def test_indivisible_micro_batches_are_rejected() -> None:
     with pytest.raises(PlanError, match="must divide the per-replica batch of 32"):
         estimate.count_steps(Plan(batch_size=64, micro_batches=5), 1000, replicas=2)
-
-
-def test_every_optimizer_has_its_slots() -> None:
-    assert set(estimate.OPTIMIZER_SLOTS) == set(OPTIMIZERS)
-
-
-@pytest.mark.parametrize(
-    ("changes", "slots"),
-    [
-        ({}, 2),
-        ({"optimizer": "sgd"}, 0),
-        ({"optimizer": "sgd", "momentum": 0.9}, 1),
-        ({"optimizer": "rmsprop", "momentum": 0.9}, 2),
-        ({"optimizer": "lion", "ema_momentum": 0.99}, 2),
-    ],
-)
-def test_momentum_and_moving_averages_take_slots(changes: dict[str, object], slots: int) -> None:
-    assert estimate.optimizer_slots(Plan.from_mapping(changes)) == slots

@@ -7,11 +7,11 @@ from accel_engine.errors import join_words
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_advice import cheapest_change
 from accel_engine.plan.memory_estimate import Training, estimate_memory
-from accel_engine.plan.model_size import LayerActivations, ModelSize
+from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
 
 MIB = 1 << 20
-SIZE = ModelSize(1000, 1000, (LayerActivations(MIB, MIB),) * 100, operations=10)
+SIZE = ModelSize(1000, 1000, saved=100 * MIB, largest=MIB, remat_share=0.2, operations=10)
 GPU = Training(Plan(batch_size=64, remat="off"), SIZE, 64, Placement(("gpu:0",)))
 CPU = replace(GPU, placement=Placement(("cpu:0",)))
 
@@ -41,6 +41,8 @@ def test_rematerialization_comes_before_a_mixed_precision_and_with_it_micro_batc
     assert advice(GPU, tight) == "--precision mixed_float16, --micro-batches 8"
     alone = replace(GPU, size=replace(SIZE, is_divisible=False))
     assert advice(replace(alone, plan=Plan(batch_size=64)), high(alone) - 1) == "--remat on"
+    unknown = replace(alone, plan=Plan(batch_size=64), size=replace(alone.size, remat_share=None))
+    assert "remat" not in advice(unknown, high(alone) - 1)
     distributed = replace(alone, plan=Plan(batch_size=64, strategy="parameter-server"))
     assert "remat" not in advice(distributed, high(alone) - 1)
     assert advice(alone, high(alone) - 1) == "--precision mixed_float16"

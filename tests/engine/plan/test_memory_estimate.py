@@ -10,19 +10,19 @@ from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Traini
 from accel_engine.plan.memory_ranges import (
     DATA,
     GRAPH,
-    KEPT,
     LARGEST,
     OPERATION,
+    SAVED,
     STATE_COPIES,
     TENSORFLOW,
     UNTRACED,
     XLA,
     XLA_OPERATION,
 )
-from accel_engine.plan.model_size import LayerActivations, ModelSize
+from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
 
-SIZE = ModelSize(110, 100, (LayerActivations(300, 200), LayerActivations(50, 400)), operations=40)
+SIZE = ModelSize(110, 100, saved=350, largest=400, remat_share=0.2, operations=40)
 ON_CPU, ON_GPU = Placement(("cpu:0",)), Placement(("gpu:0",), device_memory=1 << 30)
 GIB = 1 << 30
 
@@ -45,7 +45,7 @@ def test_weights_gradients_and_optimizer_state_are_exact() -> None:
 
 
 def test_activations_grow_with_the_batch_and_the_largest_one() -> None:
-    expected = tuple(round(kept * 8 * 350 + more * 8 * 400) for kept, more in zip(KEPT, LARGEST, strict=True))
+    expected = tuple(round(saved * 8 * 350 + more * 8 * 400) for saved, more in zip(SAVED, LARGEST, strict=True))
     assert parts()["activations"] == expected
     assert parts(per_replica_batch=80)["activations"][0] == 10 * expected[0]
 
@@ -62,17 +62,23 @@ def test_mixed_precision_halves_activations_and_adds_a_copy_of_the_weights() -> 
     assert found["weights"] == both((4 + 2) * 110)
 
 
-def test_rematerialization_keeps_fewer_activations() -> None:
-    deep = replace(SIZE, layers=(LayerActivations(100, 100),) * 100)
-    low, _ = parts(Plan(remat="on"), size=deep)["activations"]
-    assert low == round(KEPT[0] * 8 * 2000 + LARGEST[0] * 8 * 100)
-    assert low < parts(size=deep)["activations"][0]
+def test_rematerialization_saves_fewer_activations() -> None:
+    low, high = parts(Plan(remat="on"))["activations"]
+    assert low == round(SAVED[0] * 0.2 * 8 * 350 + LARGEST[0] * 8 * 400)
+    assert high == round(SAVED[1] * 0.2 * 8 * 350 + LARGEST[1] * 8 * 400)
+
+
+@pytest.mark.parametrize(("plan", "share"), [(Plan(remat="on"), None), (Plan(remat="on", remat_layers=("a",)), 0.2)])
+def test_what_rematerialization_saves_may_be_unknown(plan: Plan, share: float | None) -> None:
+    low, high = parts(plan, size=replace(SIZE, remat_share=share))["activations"]
+    assert low == round(LARGEST[0] * 8 * 400)
+    assert high == parts()["activations"][1]
 
 
 def test_outputs_of_layers_alone_give_a_wide_range() -> None:
     low, high = parts(size=replace(SIZE, operations=0))["activations"]
     assert (low, high) == tuple(
-        round(kept * 8 * 350 + more * 8 * 400) for kept, more in zip(UNTRACED, LARGEST, strict=True)
+        round(saved * 8 * 350 + more * 8 * 400) for saved, more in zip(UNTRACED, LARGEST, strict=True)
     )
 
 
@@ -116,8 +122,8 @@ def test_what_was_not_measured_of_an_accelerator_is_said() -> None:
     assert [part.name for part in estimate.parts] == ["weights", "gradients", "optimizer state", "activations"]
     assert estimate.left_out == "the CUDA context and the workspace of cuDNN, which were not measured"
     assert estimate_memory(Training(Plan(), SIZE, 8, ON_CPU)).left_out == ""
-    unknown = estimate_memory(Training(Plan(), replace(SIZE, layers=(), operations=0), 8, ON_CPU))
-    assert unknown.left_out == "the activations, which this model does not tell"
+    unknown = estimate_memory(Training(Plan(), replace(SIZE, saved=0, operations=0), 8, ON_CPU))
+    assert unknown.left_out == "the activations, which are unknown for this model"
 
 
 def test_a_training_fits_for_certain_not_at_all_or_perhaps() -> None:

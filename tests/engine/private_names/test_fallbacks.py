@@ -3,6 +3,7 @@
 import inspect
 import sys
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_names, python_names, tensorflow_names
+from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names
+from accel_engine.training.core.rematerialization.division import divide
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -171,3 +173,98 @@ def test_functions_for_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(AccelError, match="use another strategy"):
         tensorflow_names.register_function("accel_tui_test", double)
+
+
+class Calling(keras.layers.Layer):
+    """Notes what a function returns within its call."""
+
+    def __init__(self, function: Callable[[], Any], **options: Any) -> None:
+        super().__init__(**options)
+        self._function = function
+        self.found: Any = None
+
+    def call(self, x: Any) -> Any:
+        self.found = self._function()
+        return x
+
+
+def test_masks_of_tensors() -> None:
+    tensor, mask = tf.constant([[[1.0], [3.0]]]), tf.constant([[True, False]])
+    assert keras_names.mask_of(tensor) is None
+    assert keras.layers.GlobalAveragePooling1D()(tensor) == 2
+
+    keras_names.set_mask(tensor, mask)
+
+    assert keras_names.mask_of(tensor) is mask
+    assert keras.layers.GlobalAveragePooling1D()(tensor) == 1
+
+
+def test_weights_in_a_mixed_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    third = keras.Variable(tf.constant([1 / 3]), dtype="float32", autocast=True)
+
+    def without() -> Any:
+        with monkeypatch.context() as changed:
+            changed.delattr(sys.modules["keras.src.backend"], "AutocastScope")
+            return keras_names.unautocast_value(third)
+
+    found = Calling(lambda: (keras_names.unautocast_value(third), without()), dtype="mixed_bfloat16")
+    found(tf.ones([1]))
+
+    exact, rounded = found.found
+    assert (exact.dtype, rounded.dtype) == ("float32", "bfloat16")
+    assert exact == third.value == without()
+
+
+def test_training_of_the_layers_that_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = Calling(lambda: keras_names.call_context_training(layer))
+    model = keras.Sequential([keras.Input((2,)), layer])
+    for training in (True, False):
+        model(tf.ones([1, 2]), training=training)
+        assert layer.found is training
+
+    assert keras_names.call_context_training(SimpleNamespace()) is True
+
+
+@pytest.mark.parametrize("name", ["keras.src.models.functional", "_nodes_by_depth", "_standardize_inputs"])
+def test_graphs_of_layers(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    sequential = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(1)])
+    model = keras.Model(inputs := keras.Input((2,)), sequential(inputs))
+    assert keras_graph_names.graph_of_layers(model) is model
+    assert len(keras_graph_names.graph_nodes(keras_graph_names.graph_of_layers(sequential))) == 2
+    assert keras_graph_names.graph_of_layers(keras.layers.Dense(1)) is None
+
+    functional = type(keras_graph_names.graph_of_layers(sequential))
+    if name == "_standardize_inputs":
+        monkeypatch.delattr(functional, name)
+    elif name == "_nodes_by_depth":
+        for each in (model, keras_graph_names.graph_of_layers(sequential)):
+            monkeypatch.delattr(each, name)
+    else:
+        monkeypatch.setitem(sys.modules, name, None)
+
+    assert keras_graph_names.graph_of_layers(model) is keras_graph_names.graph_of_layers(sequential) is None
+    assert divide(sequential).count == 0, "its layers have none inside"
+
+
+def test_layers_that_a_layer_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model = keras.Sequential([keras.Input((2,)), inner, keras.layers.Dense(1)])
+    assert [layer for layer in keras_names.sublayers(model) if layer in model.layers] == model.layers
+    assert inner.layers[0] not in keras_names.sublayers(model)
+
+    monkeypatch.delattr(keras.layers.Layer, "_flatten_layers")
+
+    assert keras_names.sublayers(model) == model.layers
+    assert keras_names.sublayers(keras.layers.Dense(1)) == []
+
+
+def test_layers_of_losses() -> None:
+    layers = [keras.layers.ActivityRegularization(l2=1.0) for _ in range(2)]
+    with keras.StatelessScope(collect_losses=True) as scope:
+        for layer in layers:
+            layer(tf.ones([1, 2]))
+
+    for layer, loss in zip(layers, scope.losses, strict=True):
+        assert keras_names.layer_of_loss(layers, loss) is layer
+        vars(layer).pop("_loss_ids")
+    assert keras_names.layer_of_loss(layers, scope.losses[1]) is layers[0]

@@ -10,13 +10,12 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue, RunError
 from accel_engine.launch.warm_engine import Description
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.model_size import LayerActivations
 from accel_engine.run import create
 from accel_tui.cli import estimate
 from accel_tui.plan import memory_text
 
 MIB, GIB = 1 << 20, 1 << 30
-SMALL = Description(1000, 900, 4, (LayerActivations(2 * MIB, MIB),), 100, input_shape=(8, 8, 1), classes=10)
+SMALL = Description(1000, 900, 2 * MIB, 2 * MIB, operations=100, layers=4, input_shape=(8, 8, 1), classes=10)
 
 
 @pytest.fixture

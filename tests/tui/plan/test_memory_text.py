@@ -6,16 +6,13 @@ from accel_engine.devices.device_types import Device
 from accel_engine.launch.warm_engine import Description
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import MemoryPart, Training
-from accel_engine.plan.model_size import LayerActivations, ModelSize
 from accel_engine.plan.placement import Placement
 from accel_tui.plan import form, memory_text, plan_preview
 
 MIB, GIB = 1 << 20, 1 << 30
 CPU = Device("cpu:0", "cpu", "AMD EPYC")
-LARGE = Description(1000, 900, 4, (LayerActivations(8 * MIB, MIB),), 100, input_shape=(8, 8, 1), classes=10)
-TRAINING = Training(
-    Plan(xla="off"), ModelSize(1000, 900, LARGE.activations, 100), 64, Placement(("gpu:0",), device_memory=GIB)
-)
+LARGE = Description(1000, 900, 8 * MIB, 8 * MIB, operations=100, layers=4, input_shape=(8, 8, 1), classes=10)
+TRAINING = Training(Plan(xla="off"), LARGE, 64, Placement(("gpu:0",), device_memory=GIB))
 
 
 def test_one_figure_stands_for_a_range_of_equal_ends() -> None:
@@ -30,7 +27,7 @@ def test_several_accelerators_have_it_each() -> None:
     assert "per device" not in memory_text.memory_line(replace(two, placement=Placement(("cpu:0", "cpu:1"))))
 
 
-def test_a_shortage_names_the_cure_in_the_words_of_the_form_or_the_command_line() -> None:
+def test_a_shortage_names_the_cheapest_change_in_the_words_of_the_form_or_the_command_line() -> None:
     short = replace(TRAINING, memory=GIB)
     assert memory_text.shortage(short) == (
         "1.0G to 1.5G does not fit in the 1.0G of gpu:0: micro-batches set to 2 fits (512M to 742M)"

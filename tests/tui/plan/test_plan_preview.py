@@ -10,11 +10,10 @@ from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import Installation
 from accel_engine.launch.warm_engine import Description
-from accel_engine.plan.model_size import LayerActivations
 from accel_tui.plan import form, plan_preview
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)
-COUNTED = Description(1_000, 900, 4, (LayerActivations(2_000, 400),), 100, input_shape=(8, 8, 1), classes=10)
+COUNTED = Description(1_000, 900, 2_000, 2_000, operations=100, layers=4, input_shape=(8, 8, 1), classes=10)
 
 
 def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:

@@ -397,7 +397,7 @@ async def test_the_model_is_counted_anew_only_when_it_is_another() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await shows(pilot, "94,634 in 14 layers")
         engine = app.engines[0]
-        engine.description = Description(101_770, 101_770, 5, input_shape=(8, 8, 1), classes=10)
+        engine.description = Description(101_770, 101_770, layers=5, input_shape=(8, 8, 1), classes=10)
         await fill(pilot, "epochs", "20")
         await shows(pilot, "460 total")
         await fill(pilot, "model", "mlp")

@@ -23,7 +23,7 @@ def training_of(filled: ResolvedPlan, description: Description) -> Training | No
     data = data_bytes(filled.data)
     return Training(
         plan=filled.plan,
-        size=description.size,
+        size=description,
         per_replica_batch=counts.per_replica_batch,
         placement=placement,
         data=(description.data_bytes if data is None else data) or 0,
@@ -65,10 +65,10 @@ def shortage(training: Training, *, labels: bool = True) -> str:
     if fits:
         return ""
     verb = "does not fit" if fits is False else "may not fit"
-    return f"{bytes_text(estimate)} {verb} in the {memory_of(training)}: {_cure(cheapest_change(training), labels)}"
+    return f"{bytes_text(estimate)} {verb} in the {memory_of(training)}: {_advice(cheapest_change(training), labels)}"
 
 
-def _cure(change: Change | None, labels: bool) -> str:
+def _advice(change: Change | None, labels: bool) -> str:
     if change is None:
         return "no change of the batch, its micro-batches, rematerialization or the precision is known to fit"
     words = word(change.words) if labels else join_words(change.words)

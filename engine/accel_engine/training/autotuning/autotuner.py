@@ -8,15 +8,17 @@ only, and have the same random numbers. The rates are remembered for later runs 
 
 import math
 
-from accel_engine.events import MicroBatchesTried, Phase, XlaTried
+from accel_engine.events import Phase
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
 from accel_engine.training.autotuning.loop_compilation import LoopCompilation
-from accel_engine.training.autotuning.rate_watch import RateWatch
+from accel_engine.training.autotuning.mode_choice import ModeChoice
 from accel_engine.training.autotuning.remembered_trials import load_trial, save_trial, trial_key
-from accel_engine.training.autotuning.trial import Trial, TrialSpeeds
+from accel_engine.training.autotuning.trial import TrialSpeeds
+from accel_engine.training.autotuning.trial_report import report_trial
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import ChunkResult, Loop
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
+from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 SETTLED_SECONDS = 0.3
@@ -51,99 +53,73 @@ class AutoTuner:
         default: Loop,
         trace_seconds: float,
     ) -> None:
-        self._assembly, self._reporter = assembly, reporter
-        self._default = default
-        alternative = alternative_mode(assembly, plan_mode(assembly))
-        self._alternative = alternative or plan_mode(assembly)
-        self._key = trial_key(assembly, hardware, self._alternative) if alternative else ""
-        self._remembered = load_trial(self._key) if alternative else None
-        self._is_open = alternative is not None and not self._is_known_as_slower
+        self._assembly, self._reporter, self._default = assembly, reporter, default
+        self._alternative = alternative_mode(assembly, plan_mode(assembly))
+        self._key = trial_key(assembly, hardware, self._alternative) if self._alternative else ""
+        self._remembered = load_trial(self._key) if self._alternative else None
         self._compile_seconds = COMPILE_FACTOR * trace_seconds
-        self._steps, self._seconds, self._is_warm = 0, 0.0, False
+        self._measured = StepRate(warm_up=True)
         self._compilation: LoopCompilation | None = None
-        self._trial: Trial | None = None
-        self._uses_alternative = False
-        self._watch = RateWatch()
-        if self._remembered is not None and self._is_known_as_slower:
+        self._choice = ModeChoice()
+        if self._remembered is not None and not self._remembered.speeds.alternative_is_faster:
             self._report(self._remembered.speeds, remembered=True)
+            self._alternative = None
 
     def loop_for(self, segment: Segment) -> Loop:
         """The loop that takes the next steps, of a segment."""
-        other = self._compilation.loop if self._compilation else None
-        wanted = self._trial.on_alternative if self._trial else self._uses_alternative
-        return other if other is not None and wanted and other.is_traced_for(segment) else self._default
+        other = self._compilation.loop if self._compilation and self._choice.uses_alternative else None
+        return other if other is not None and other.is_traced_for(segment) else self._default
 
     @property
     def has_chosen(self) -> bool:
         """Whether the run is in the mode that it will keep, as far as is known."""
-        return not self._is_open or (self._trial is None and self._watch.is_settled)
+        return self._alternative is None or self._choice.is_settled
 
     def observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of a chunk of a segment of full batches, after which another loop may continue."""
-        if not self._is_open:
+        if self._alternative is None:
             return
-        if self._trial is not None:
-            self._trial.add(chunk)
-            if self._trial.has_ended:
-                self._end_trial(self._trial.speeds)
-        elif self._compilation is None:
-            if self._is_warm:
-                self._steps += chunk.count
-                self._seconds += chunk.seconds
-            self._is_warm = True
+        if self._compilation is None:
+            self._measured.add(chunk)
             if self._pays:
-                self._compile(segment)
-        elif not self._compilation.has_ended:
-            return
-        elif self._compilation.loop is None:
-            self._end_trial(TrialSpeeds(self._rate, 0.0))
-            self._is_open = False
-        else:
-            self._choose(chunk)
+                self._compilation = self._compile(self._alternative, segment)
+        elif self._compilation.has_ended:
+            self._choose(chunk, self._compilation)
 
-    def _choose(self, chunk: ChunkResult) -> None:
-        """Begin with the compiled loop, or look again at which one is faster."""
-        if self._remembered is not None:
-            self._use(self._remembered.speeds)
+    def _choose(self, chunk: ChunkResult, compilation: LoopCompilation) -> None:
+        """Choose between the loops, as far as the alternative one could be compiled."""
+        if compilation.loop is None:
+            self._end_trial(TrialSpeeds(self._rate, 0.0), compilation.seconds)
+            self._alternative = None
+        elif self._remembered is not None:
+            self._choice.use(self._remembered.speeds)
             self._report(self._remembered.speeds, remembered=True)
             self._remembered = None
-            return
-        self._watch.add(chunk)
-        if not self._watch.has_expectation or self._watch.must_look_again:
-            self._trial = Trial()
+        elif (speeds := self._choice.add(chunk)) is not None:
+            self._end_trial(speeds, compilation.seconds)
 
-    def _end_trial(self, speeds: TrialSpeeds) -> None:
-        self._trial = None
-        self._use(speeds)
-        if speeds.settled and self._compilation is not None:
-            save_trial(self._key, speeds, self._compilation.seconds)
+    def _end_trial(self, speeds: TrialSpeeds, compile_seconds: float) -> None:
+        if speeds.settled:
+            save_trial(self._key, speeds, compile_seconds)
         self._report(speeds, remembered=False)
 
-    def _use(self, speeds: TrialSpeeds) -> None:
-        self._uses_alternative = speeds.alternative_is_faster
-        self._watch.expect(max(speeds.default, speeds.alternative), settled=speeds.settled)
-
-    def _compile(self, segment: Segment) -> None:
+    def _compile(self, mode: ExecutionMode, segment: Segment) -> LoopCompilation:
         """Compile the alternative mode: on an accelerator before the next step, as both need its memory."""
-        assembly, mode, rate = self._assembly, self._alternative, self._rate
+        assembly, rate = self._assembly, self._rate
         background = assembly.on_cpu
         if not background:
             self._reporter.enter_phase(Phase.TRACING, "compiling with XLA")
-        self._compilation = LoopCompilation(lambda: Loop(assembly, mode, rate=rate), segment, background=background)
+        compilation = LoopCompilation(lambda: Loop(assembly, mode, rate=rate), segment, background=background)
         if not background:
             self._reporter.enter_phase(Phase.TRAINING)
-
-    @property
-    def _is_known_as_slower(self) -> bool:
-        return self._remembered is not None and not self._remembered.speeds.alternative_is_faster
+        return compilation
 
     @property
     def _pays(self) -> bool:
         """Whether what is left of the run is likely to gain more time than it takes to compile the alternative mode."""
         if self._remembered is not None:
-            left, gain = self._steps_left / self._remembered.default, self._remembered.speeds.gain
-            return left * (1 - 1 / gain) > self._remembered.compile_seconds
-        if not self._seconds or self._seconds < SETTLED_SECONDS:
+            return self._remembered.pays(self._steps_left)
+        if not self._rate or self._measured.seconds < SETTLED_SECONDS:
             return False
         left = self._steps_left / self._rate
         return left > WORTHWHILE_SECONDS and left * (1 - 1 / ASSUMED_GAIN) > self._compile_seconds
@@ -151,9 +127,7 @@ class AutoTuner:
     @property
     def _rate(self) -> float:
         """Steps per second in the plan's mode; an earlier run's until it is measured."""
-        if self._seconds:
-            return self._steps / self._seconds
-        return self._remembered.default if self._remembered else 0.0
+        return self._measured.value or (self._remembered.default if self._remembered else 0.0)
 
     @property
     def _steps_left(self) -> float:
@@ -161,12 +135,5 @@ class AutoTuner:
         return total - self._reporter.step if total else math.inf
 
     def _report(self, speeds: TrialSpeeds, *, remembered: bool) -> None:
-        step, tried, used = self._reporter.step, self._alternative, speeds.alternative_is_faster
-        common = {"step": step, "remembered": remembered, "settled": speeds.settled}
-        if tried.xla:
-            rates = {"plain": speeds.default, "compiled": speeds.alternative}
-            self._reporter.emit(XlaTried, xla=used, **rates, **common)
-        else:
-            rates = {"whole": speeds.default, "split": speeds.alternative}
-            chosen = tried.micro_batches if used else 1
-            self._reporter.emit(MicroBatchesTried, micro_batches=chosen, tried=tried.micro_batches, **rates, **common)
+        if self._alternative is not None:
+            report_trial(self._reporter, self._alternative, speeds, remembered=remembered)

@@ -15,9 +15,8 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.remembered_trials import is_recent
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
-from accel_engine.training.tuning_cache import load, save
+from accel_engine.training.tuning_cache import is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "threads.json"
@@ -98,14 +97,16 @@ def forget_rate(key: str, threads: int) -> None:
 def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
     plan, model = resolved.plan.changed(), resolved.model
-    key: list[object] = [
+    key = [
         {name: value for name, value in plan.items() if name not in _WITHOUT_EFFECT},
         model.modified if isinstance(model, UserModel) else None,
         [device.name for device in inventory.of_kind("cpu")],
         processors(),
+        __version__,
+        tf.__version__,
+        keras.__version__,
+        *(os.environ.get(name) for name in _VARIABLES),
     ]
-    key += [__version__, tf.__version__, keras.__version__]
-    key += [os.environ.get(name) for name in _VARIABLES]
     return json.dumps(key)
 
 

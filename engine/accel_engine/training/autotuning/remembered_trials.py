@@ -15,11 +15,8 @@ from accel_engine.training.autotuning.trial import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.core.operation_threads import threads_in_use
-from accel_engine.training.tuning_cache import load, save
+from accel_engine.training.tuning_cache import is_recent, load, save
 from accel_engine.version import __version__
-
-MAX_AGE_SECONDS = 7 * 24 * 3600
-"""How long a trial is remembered: other programs and settings of the machine change what is fast."""
 
 _FILE = "autotune.json"
 
@@ -45,10 +42,9 @@ class RememberedTrial:
         """The rates."""
         return TrialSpeeds(self.default, self.alternative)
 
-
-def is_recent(measured_at: float) -> bool:
-    """Whether a measurement, made at a time in seconds since the Unix epoch, still counts."""
-    return 0 <= clock.now() - measured_at < MAX_AGE_SECONDS
+    def pays(self, steps_left: float) -> bool:
+        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
+        return steps_left / self.default * (1 - 1 / self.speeds.gain) > self.compile_seconds
 
 
 def load_trial(key: str) -> RememberedTrial | None:
@@ -69,14 +65,12 @@ def save_trial(key: str, speeds: TrialSpeeds, compile_seconds: float) -> None:
 def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
     plan = assembly.plan
-    key: list[object] = [
+    key = [
         plan.model,
         assembly.model_modified,
         describe(assembly.dataset.spec),
         assembly.dataset.classes,
         assembly.step_counts.per_replica_batch,
-    ]
-    key += [
         plan.policy,
         plan.optimizer,
         plan.gradient_norm,
@@ -88,7 +82,12 @@ def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execut
         plan.strategy,
         assembly.devices,
         hardware,
+        processors(),
+        threads_in_use(),
+        __version__,
+        tf.__version__,
+        keras.__version__,
+        asdict(alternative),
+        os.environ.get("TF_ENABLE_ONEDNN_OPTS"),
     ]
-    key += [processors(), threads_in_use(), __version__, tf.__version__, keras.__version__, asdict(alternative)]
-    key.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
     return json.dumps(key)

@@ -4,6 +4,7 @@ import statistics
 from collections import deque
 
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
+from accel_engine.training.core.step_rate import StepRate
 
 WINDOW_SECONDS = 1.0
 """Steps of this many seconds give a rate."""
@@ -21,20 +22,19 @@ class SettledRate:
     def __init__(self) -> None:
         self._mode: ExecutionMode | None = None
         self._rates: deque[float] = deque(maxlen=WINDOWS)
-        self._steps, self._seconds = 0, 0.0
+        self._window = StepRate()
 
     def add(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
         """Add a chunk of full batches; begins anew if its mode differs from the last chunk's."""
         if mode != self._mode:
             self._mode = mode
             self._rates.clear()
-            self._steps, self._seconds = 0, 0.0
+            self._window = StepRate()
             return
-        self._steps += chunk.count
-        self._seconds += chunk.seconds
-        if self._seconds >= WINDOW_SECONDS:
-            self._rates.append(self._steps / self._seconds)
-            self._steps, self._seconds = 0, 0.0
+        self._window.add(chunk)
+        if self._window.seconds >= WINDOW_SECONDS:
+            self._rates.append(self._window.value)
+            self._window = StepRate()
 
     @property
     def value(self) -> float | None:

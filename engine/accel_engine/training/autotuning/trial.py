@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass
 
 from accel_engine.training.core.loop import ChunkResult
+from accel_engine.training.core.step_rate import StepRate
 
 TURN_SECONDS = 0.1
 """How long a turn takes at least."""
@@ -63,20 +64,18 @@ class Trial:
         self.on_alternative = True
         self._warm = False
         self._rates: tuple[list[float], list[float]] = ([], [])
-        self._steps, self._chunks, self._seconds = 0, 0, 0.0
+        self._turn = StepRate()
 
     def add(self, chunk: ChunkResult) -> None:
         """Add a chunk of the mode whose turn it is."""
-        self._steps += chunk.count
-        self._chunks += 1
-        self._seconds += chunk.seconds
-        if self._chunks < TURN_CHUNKS or self._seconds < TURN_SECONDS:
+        self._turn.add(chunk)
+        if self._turn.chunks < TURN_CHUNKS or self._turn.seconds < TURN_SECONDS:
             return
         if self._warm:
-            self._rates[self.on_alternative].append(self._steps / self._seconds)
+            self._rates[self.on_alternative].append(self._turn.value)
         self._warm = True
         self.on_alternative = not self.on_alternative
-        self._steps, self._chunks, self._seconds = 0, 0, 0.0
+        self._turn = StepRate()
 
     @property
     def has_ended(self) -> bool:

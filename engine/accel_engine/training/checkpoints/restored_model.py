@@ -12,6 +12,7 @@ from accel_engine import models
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, map_structure, only_array
 from accel_engine.errors import RunError
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import UserModel
 from accel_engine.models.build import output_specs
@@ -20,7 +21,6 @@ from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.build_plan_model import build_plan_model
-from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler

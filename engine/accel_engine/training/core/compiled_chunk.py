@@ -116,6 +116,8 @@ class CompiledChunk:
 
     def _traced_step(self, batch: Batch) -> tuple[tuple[Draw, ...], int]:
         """The random numbers that a step with a batch of this type draws, and the number of its series."""
+        # The program traces the step again: its inputs are the numbers of all draws, whose types must be known before.
+        # They cannot be added while it is traced, as one loop draws them all, in the order of the steps.
         draws: list[Draw] = []
 
         def step(batch: Batch) -> tf.Tensor:

@@ -8,7 +8,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
-from accel_engine.keras_support.gradient_steps import why_indivisible
+from accel_engine.keras_support.divisibility import why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps

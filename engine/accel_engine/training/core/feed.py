@@ -15,8 +15,7 @@ from accel_engine.data.dataset import Split, take_rows
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
-from accel_engine.memory import CACHE_SHARE as CACHE_SHARE
-from accel_engine.memory import available_memory
+from accel_engine.memory import CACHE_SHARE, available_memory
 
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""

@@ -180,19 +180,6 @@ class Loop:
         """Whether no step is running, so that weights may be read and changed."""
         return True
 
-    def measure_rate(self, segment: Segment, seconds: float) -> float:
-        """Run steps for about ``seconds`` and return steps per second, without the first chunk, a warm-up."""
-        count, spent, warm = 0, 0.0, False
-        while spent < seconds:
-            for chunk in self.run(segment, 0):
-                if warm:
-                    count += chunk.count
-                    spent += chunk.seconds
-                warm = True
-                if spent >= seconds:
-                    break
-        return count / spent
-
     def _chunk_for(self, source: Any) -> _TracedChunk:
         """The graph for sources of this type, which depends on the batch size but not on the number of steps."""
         spec = self._feed.spec(source)

@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
-from accel_engine.keras_support.gradient_steps import call_model as call_model
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames

@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, flatten, map_structure
-from accel_engine.keras_support.gradient_steps import penalizes_outputs
+from accel_engine.keras_support.divisibility import penalizes_outputs
 from accel_engine.keras_support.losses import Loss, is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.training.model_analysis.flops import loop_name

@@ -9,8 +9,9 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, call_model, mean_loss
+from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 

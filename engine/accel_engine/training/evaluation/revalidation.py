@@ -15,6 +15,7 @@ from accel_engine import data
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError, RunError
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
@@ -24,7 +25,6 @@ from accel_engine.run.lock import WriterLock
 from accel_engine.run.status import RunInfo
 from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.changed_data import check_restorable
-from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.core.run_scaling import scale_of_data
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for

@@ -17,11 +17,12 @@ import tensorflow as tf
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.errors import DataError
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Feed, choose_feed
-from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
@@ -40,7 +41,7 @@ MAX_BATCH = 256
 """The largest per-replica batch, unless training uses a larger one."""
 
 GROWTH = 4
-"""Batch size relative to training: it fits in memory, as no activations are kept for gradients."""
+"""Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
 
 
 class Validation:

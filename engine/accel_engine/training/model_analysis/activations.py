@@ -1,21 +1,21 @@
-"""Measures the activations that a model keeps for its backward pass, layer by layer, in a traced graph.
+"""Measures the activations that a model saves for its backward pass, layer by layer, in a traced graph.
 
-The outputs of layers do not tell: batch normalization does not keep its outputs, an attention keeps its scores, a
-recurrent layer keeps several values of each time step. So the gradients of a small batch are traced, without running
-them: what an operation of the backward pass reads of the forward pass is kept.
+The outputs of layers do not tell: batch normalization does not save its outputs, an attention saves its scores, a
+recurrent layer saves several values of each time step. So the gradients of a small batch are traced, without running
+them: what an operation of the backward pass reads of the forward pass is saved.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Structure, flatten, map_structure
-from accel_engine.keras_support.gradient_steps import call_model
-from accel_engine.plan.model_size import LayerActivations
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.model_analysis.layer_table import innermost_mark, mark_layers, number_layers
 
@@ -29,7 +29,27 @@ _WITHOUT_MEMORY = ("ReadVariableOp", "VarHandleOp", "Const")
 """Operations whose outputs take no memory of their own, or do not grow with the batch."""
 
 _LOOPS = ("While", "StatelessWhile")
+
 _LENGTHS = ("TensorListFromTensor", "TensorListReserve")
+"""Operations that make a list of tensors: of one tensor, or of a given length."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerActivations:
+    """The activations of a layer for one example, in float32.
+
+    Attributes:
+        saved: Bytes that the backward pass reads.
+        output: Bytes of the layer's output; 0 if it is unknown.
+    """
+
+    saved: int
+    output: int = 0
+
+    @property
+    def largest(self) -> int:
+        """Bytes of an activation of which the backward pass computes the gradient, at most."""
+        return max(self.saved, self.output)
 
 
 def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[LayerActivations, ...], int]:
@@ -52,7 +72,7 @@ def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[Laye
     # Not with a tape, which initializes TensorFlow's devices.
     gradients = tf.gradients(loss, [variable.value for variable in model.trainable_variables])
     backward = _backward(gradients, forward | earlier)
-    return _by_layer(model, _kept(forward, backward)), _count([*forward, *backward])
+    return _by_layer(model, _saved(forward, backward)), _count([*forward, *backward])
 
 
 def output_sizes(model: Any) -> Iterator[int]:
@@ -92,14 +112,14 @@ def _backward(gradients: Sequence[Any], before: set[tf.Operation]) -> set[tf.Ope
     return needed
 
 
-def _kept(forward: set[tf.Operation], backward: Iterable[tf.Operation]) -> dict[tf.Operation, dict[int, tf.Tensor]]:
+def _saved(forward: set[tf.Operation], backward: Iterable[tf.Operation]) -> dict[tf.Operation, dict[int, tf.Tensor]]:
     """The tensors of the forward pass that the backward pass reads, once each."""
-    kept: dict[tf.Operation, dict[int, tf.Tensor]] = {}
+    saved: dict[tf.Operation, dict[int, tf.Tensor]] = {}
     for operation in backward:
         for tensor in operation.inputs:
             if tensor.op in forward and (owner := _owner(tensor)).op.type not in _WITHOUT_MEMORY:
-                kept.setdefault(owner.op, {})[owner.value_index] = owner
-    return kept
+                saved.setdefault(owner.op, {})[owner.value_index] = owner
+    return saved
 
 
 def _owner(tensor: tf.Tensor) -> tf.Tensor:
@@ -115,10 +135,10 @@ def _count(operations: Sequence[tf.Operation]) -> int:
     return len(operations) + sum(len(body.get_operations()) for body in bodies if body is not None)
 
 
-def _by_layer(model: keras.Model, kept: dict[tf.Operation, dict[int, tf.Tensor]]) -> tuple[LayerActivations, ...]:
+def _by_layer(model: keras.Model, saved: dict[tf.Operation, dict[int, tf.Tensor]]) -> tuple[LayerActivations, ...]:
     numbers = number_layers(model)
     sizes = Counter[int]()
-    for operation, tensors in kept.items():
+    for operation, tensors in saved.items():
         mark = innermost_mark(operation.name)
         sizes[len(numbers) if mark is None else mark] += _bytes(operation, tensors)
     layers = [LayerActivations(sizes[number] // BATCH, _output_size(layer)) for layer, number in numbers.items()]
@@ -139,7 +159,7 @@ def _size(tensor: tf.Tensor) -> int:
 
 
 def _bytes_of_steps(loop: tf.Operation) -> int:
-    """Bytes that a loop, such as that of a recurrent layer, keeps of all its steps: it adds them to lists."""
+    """Bytes that a loop, such as that of a recurrent layer, saves of all its steps: it adds them to lists."""
     body = function_graph(loop.graph, loop.get_attr("body").name)
     if body is None:
         return 0

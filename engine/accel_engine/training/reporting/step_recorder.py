@@ -8,6 +8,7 @@ import numpy.typing as npt
 from accel_engine.events import Warned
 from accel_engine.training.core.loop import ChunkResult
 from accel_engine.training.core.means import Means
+from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
@@ -19,21 +20,14 @@ class StepRecorder:
 
     Attributes:
         means: The means of the epoch so far.
-        seconds: Duration of all steps, without the first chunk.
+        rate: The rate of all steps, without the first chunk.
     """
 
     def __init__(self, reporter: RunReporter) -> None:
         self._reporter = reporter
         self.means = Means()
-        self.seconds = 0.0
-        self._steps = 0
-        self._warm = False
+        self.rate = StepRate(warm_up=True)
         self._diverged = False
-
-    @property
-    def rate(self) -> float:
-        """Steps per second, without the first chunk; 0 until the second."""
-        return self._steps / self.seconds if self.seconds else 0.0
 
     def continue_epoch(self, done: int, sizes: Sequence[int]) -> None:
         """Read the steps that the epoch of a continued run already has.
@@ -56,10 +50,7 @@ class StepRecorder:
         self._reporter.step += chunk.count
         self._reporter.run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self.means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
-        if self._warm:
-            self._steps += chunk.count
-            self.seconds += chunk.seconds
-        self._warm = True
+        self.rate.add(chunk)
         self._warn_of_divergence(first, chunk.series)
 
     def _warn_of_divergence(self, first: int, series: Mapping[str, npt.NDArray[np.float32]]) -> None:

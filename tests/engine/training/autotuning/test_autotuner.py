@@ -73,7 +73,7 @@ def test_a_trial_is_forgotten_after_a_week(
     gym.train(PLAN)
     now = clock.now
 
-    monkeypatch.setattr(remembered_trials.clock, "now", lambda: now() + remembered_trials.MAX_AGE_SECONDS)
+    monkeypatch.setattr(tuning_cache.clock, "now", lambda: now() + tuning_cache.MAX_AGE_SECONDS)
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 

@@ -12,10 +12,18 @@ def add(watch: RateWatch, rate: float, seconds: float) -> None:
 
 def expecting(rate: float, *, settled: bool = True) -> RateWatch:
     watch = RateWatch()
-    assert not watch.has_expectation
     watch.expect(rate, settled=settled)
-    assert watch.has_expectation
+    assert watch.is_settled is settled
     return watch
+
+
+@pytest.mark.parametrize("seconds", [WINDOW_SECONDS / 2, 2 * WINDOW_SECONDS])
+def test_the_first_trial_is_due_at_once(seconds: float) -> None:
+    watch = RateWatch()
+    assert not watch.is_settled
+
+    watch.add(ChunkResult(10, 0.0, seconds, {}, 1))
+    assert watch.trial_is_due
 
 
 @pytest.mark.parametrize(("rate", "changed"), [(100, False), (80, False), (70, True), (125, False), (150, True)])
@@ -23,16 +31,16 @@ def test_another_trial_is_due_if_the_rate_has_changed(rate: float, changed: bool
     watch = expecting(100)
     add(watch, rate, FIRST_PAUSE_SECONDS)
 
-    assert watch.must_look_again is changed
+    assert watch.trial_is_due is changed
 
 
 def test_the_latest_window_counts() -> None:
     watch = expecting(100)
     add(watch, 10, FIRST_PAUSE_SECONDS)
-    assert watch.must_look_again
+    assert watch.trial_is_due
 
     add(watch, 100, WINDOW_SECONDS)
-    assert not watch.must_look_again
+    assert not watch.trial_is_due
 
 
 def test_trials_become_rarer() -> None:
@@ -40,15 +48,15 @@ def test_trials_become_rarer() -> None:
     add(watch, 10, FIRST_PAUSE_SECONDS)
     watch.expect(10, settled=True)
     add(watch, 100, 2 * FIRST_PAUSE_SECONDS - WINDOW_SECONDS)
-    assert not watch.must_look_again
+    assert not watch.trial_is_due
 
     add(watch, 100, WINDOW_SECONDS)
-    assert watch.must_look_again
+    assert watch.trial_is_due
 
 
 def test_an_unsettled_trial_is_repeated() -> None:
     watch = expecting(100, settled=False)
-    assert not watch.must_look_again
+    assert not watch.trial_is_due
 
     add(watch, 100, FIRST_PAUSE_SECONDS)
-    assert watch.must_look_again
+    assert watch.trial_is_due

@@ -11,7 +11,6 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training import tuning_cache
 from accel_engine.training.autotuning import remembered_rates
 from accel_engine.training.autotuning.remembered_rates import forget_rate, load_rates, rates_key, save_rate
-from accel_engine.training.autotuning.remembered_trials import MAX_AGE_SECONDS
 
 PLAN = Plan(model="fashion-cnn")
 
@@ -35,11 +34,11 @@ def test_a_rate_is_forgotten_after_a_week(monkeypatch: pytest.MonkeyPatch) -> No
     now = clock.now()
     monkeypatch.setattr(remembered_rates.clock, "now", lambda: now)
     save_rate(key(), 2, 99.0)
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + MAX_AGE_SECONDS - 1)
+    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS - 1)
     save_rate(key(), 1, 128.0)
     assert load_rates(key()) == {1: 128.0, 2: 99.0}
 
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + MAX_AGE_SECONDS)
+    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS)
     assert load_rates(key()) == {1: 128.0}
     monkeypatch.setattr(remembered_rates.clock, "now", lambda: now - 1)  # the clock was wrong, then or now
     assert load_rates(key()) == {}

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
+from accel_engine.memory import CACHE_SHARE
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core import feed
@@ -128,7 +129,7 @@ def test_only_what_another_host_reads_is_copied(memory: int, copied: bool) -> No
 def test_replicas_share_the_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
     numbers = Split(np.zeros((20, 2), np.float32), np.zeros(20, np.int32))
-    need = round(2 * numbers.nbytes / feed.CACHE_SHARE)
+    need = round(2 * numbers.nbytes / CACHE_SHARE)
 
     for available, kind in ((need, "resident"), (need - 1, "streamed")):
         monkeypatch.setattr(psutil, "virtual_memory", lambda available=available: SimpleNamespace(available=available))

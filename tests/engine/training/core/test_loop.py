@@ -1,6 +1,3 @@
-from types import SimpleNamespace
-from typing import cast
-
 import numpy as np
 import pytest
 
@@ -8,8 +5,6 @@ from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training.core import epoch_order, feed
 from accel_engine.training.core.chunk_size import MAX_STEPS, ChunkSize
-from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.loop import ChunkResult, Loop
 
 from ..conftest import Gym
 
@@ -121,13 +116,3 @@ def test_a_chunk_size_is_bounded() -> None:
     for _ in range(10):
         size.update(size.steps, 0.0)
     assert size.steps == MAX_STEPS
-
-
-def test_a_rate_is_measured_without_the_first_chunk() -> None:
-    chunks = [ChunkResult(count, 0.0, seconds, {}, 1) for count, seconds in ((4, 9.0), (10, 0.5), (20, 0.25))]
-    loop = cast(Loop, SimpleNamespace(run=lambda _, first: iter(chunks[first:])))
-    segment = Segment(None, 34, 1)
-
-    assert Loop.measure_rate(loop, segment, 0.5) == 10 / 0.5
-    assert Loop.measure_rate(loop, segment, 0.75) == 30 / 0.75
-    assert Loop.measure_rate(loop, segment, 1.0) == 34 / 9.75

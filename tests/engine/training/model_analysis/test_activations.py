@@ -1,4 +1,4 @@
-"""The activations that a traced step keeps, compared with those that follow from the layers by hand."""
+"""The activations that a traced step saves, compared with those that follow from the layers by hand."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Structure
-from accel_engine.plan.model_size import LayerActivations
-from accel_engine.training.model_analysis.activations import trace_activations
+from accel_engine.training.model_analysis.activations import LayerActivations, trace_activations
 
 IMAGE = ArraySpec((8, 8, 3), "uint8")
 
@@ -18,16 +17,16 @@ def traced(build: Callable[[], keras.Model], inputs: Structure) -> tuple[tuple[L
         return trace_activations(build(), inputs)
 
 
-def kept(build: Callable[[], keras.Model], inputs: Structure) -> list[int]:
-    return [layer.kept for layer in traced(build, inputs)[0]]
+def saved(build: Callable[[], keras.Model], inputs: Structure) -> list[int]:
+    return [layer.saved for layer in traced(build, inputs)[0]]
 
 
 def sequential(*layers: keras.Layer, shape: tuple[int, ...] = (8, 8, 3)) -> keras.Model:
     return keras.Sequential([keras.Input(shape), *layers])
 
 
-def test_batch_normalization_keeps_its_inputs_and_relu_its_outputs() -> None:
-    found = kept(
+def test_batch_normalization_saves_its_inputs_and_relu_its_outputs() -> None:
+    found = saved(
         lambda: sequential(
             keras.layers.Conv2D(4, 3, padding="same", use_bias=False),
             keras.layers.BatchNormalization(),
@@ -51,23 +50,23 @@ def test_a_frozen_layer_needs_no_inputs() -> None:
         model.layers[0].trainable = False
         return model
 
-    assert kept(build, ArraySpec((30,), "float32")) == [4 * 7, 4 * 5, 0]
+    assert saved(build, ArraySpec((30,), "float32")) == [4 * 7, 4 * 5, 0]
 
 
-def test_an_attention_keeps_its_scores() -> None:
+def test_an_attention_saves_its_scores() -> None:
     def build() -> keras.Model:
         inputs = keras.Input((16, 8))
         return keras.Model(inputs, keras.layers.MultiHeadAttention(3, 4)(inputs, inputs))
 
-    attention, _ = kept(build, ArraySpec((16, 8), "float32"))
+    attention, _ = saved(build, ArraySpec((16, 8), "float32"))
     scores, projections = 4 * 3 * 16 * 16, 4 * 3 * 16 * 4
     assert scores + 3 * projections < attention < 3 * scores + 12 * projections
 
 
 @pytest.mark.parametrize("steps", [5, 20])
-def test_a_recurrent_layer_keeps_values_of_each_step(steps: int) -> None:
-    lstm, _ = kept(lambda: sequential(keras.layers.LSTM(6), shape=(steps, 4)), ArraySpec((steps, 4), "float32"))
-    # Four gates, the cell and the state before and after it, and the step's inputs: all but a few are kept.
+def test_a_recurrent_layer_saves_values_of_each_step(steps: int) -> None:
+    lstm, _ = saved(lambda: sequential(keras.layers.LSTM(6), shape=(steps, 4)), ArraySpec((steps, 4), "float32"))
+    # Four gates, the cell and the state before and after it, and the step's inputs: all but a few are saved.
     assert 6 * 4 * 6 * steps < lstm < 10 * 4 * 6 * steps + 4 * 4 * steps
 
 
@@ -80,7 +79,7 @@ def test_layers_of_nested_models_and_several_inputs_count() -> None:
 
     inputs = {"first": ArraySpec((10,), "float32"), "second": ArraySpec((20,), "float32")}
     layers, operations = traced(build, inputs)
-    by_size = sorted(layer.kept for layer in layers)
+    by_size = sorted(layer.saved for layer in layers)
     assert by_size[-3:] == [4 * 9, 4 * 10, 4 * 29]  # the relu, the first inputs, and both together
     assert sum(by_size) == 4 * (9 + 10 + 29 + 3)
     assert operations > 20

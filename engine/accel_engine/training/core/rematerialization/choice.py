@@ -9,19 +9,23 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.estimate import WEIGHT_BYTES, optimizer_slots
+from accel_engine.plan.array_bytes import (
+    FLOAT32_BYTES,
+    activation_bytes,
+    gradient_bytes,
+    slot_bytes,
+    weight_bytes,
+)
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
-from accel_engine.training.core.rematerialization.parts import ModelParts, divide, divide_by_layers
+from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
+from accel_engine.training.core.rematerialization.parts import ModelParts
 
 WORTHWHILE = 0.7
-"""Share of the activations that may still be kept, for ``auto`` to use rematerialization: it costs a forward pass."""
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 _GIB = 1 << 30
-
-_HALF_BYTES = 2
-"""Bytes of an activation, and of a weight's copy, under a mixed precision."""
 
 
 def choose_parts(
@@ -44,41 +48,50 @@ def choose_parts(
     Raises:
         PlanError: The model cannot be trained so, or has no such layers.
     """
-    plan = resolved.plan
-    if plan.remat == "on":
-        if custom_step:
-            reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
-            raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
-        parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
-        if not parts.count:
-            return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
-        return parts, [_described(parts)]
+    if resolved.plan.remat == "on":
+        return _planned_parts(resolved.plan, model, custom_step=custom_step)
     known = device_memory is not None or devices[0].startswith("CPU")
-    if plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
+    if resolved.plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
         return ModelParts(), []
+    if device_memory is None:
+        device_memory = available_memory() // (len(devices) * max(1, resolved.plan.local_workers))
+    return _parts_if_needed(resolved, model, device_memory)
+
+
+def _planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple[ModelParts, list[str]]:
+    """The parts of a plan with ``--remat on``, and notes for the user."""
+    if custom_step:
+        reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
+        raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
+    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
+    if not parts.count:
+        return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
+    return parts, [_described(parts)]
+
+
+def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
+    """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
     parts = divide(model) if _is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
-    there = (
-        available_memory() // (len(devices) * max(1, plan.local_workers)) if device_memory is None else device_memory
-    )
-    if needed is None or needed <= there:
+    if needed is None or needed <= memory:
         return ModelParts(), []
-    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {there / _GIB:.1f} GiB; --remat off turns it off"
+    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {memory / _GIB:.1f} GiB; --remat off turns it off"
     return parts, [f"{_described(parts)}: {why}"]
 
 
 def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelParts) -> int | None:
     """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
-    if not parts.count or parts.kept is None or not parts.activations or parts.kept > WORTHWHILE * parts.activations:
+    share = parts.saved_share
+    if parts.activations is None or share is None or share > WORTHWHILE:
         return None
-    batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+    plan, batch = resolved.plan, resolved.step_counts.per_replica_batch if resolved.step_counts else 1
     trainable = parameter_count(model.trainable_weights)
-    plan, mixed = resolved.plan, resolved.plan.policy != "float32"
-    count = plan.micro_batches or 1
-    arrays = model.count_params() + trainable * ((1 if count == 1 else 2) + optimizer_slots(plan))
-    copies = _HALF_BYTES * model.count_params() if mixed else 0
-    activation = _HALF_BYTES if mixed else WEIGHT_BYTES
-    return int(WEIGHT_BYTES * arrays + copies + activation * parts.activations * (batch // count))
+    return (
+        weight_bytes(plan, model.count_params())
+        + gradient_bytes(plan, trainable)
+        + slot_bytes(plan, trainable)
+        + activation_bytes(plan, FLOAT32_BYTES * parts.activations, batch)
+    )
 
 
 def _is_all_keras(model: keras.Model) -> bool:

@@ -1,6 +1,6 @@
 """Chooses where to cut a sequence of operations into parts, so that training needs the least memory.
 
-The inputs of every part are kept, and while its gradient is computed, all that is inside it (Chen et al., "Training
+The inputs of every part are saved, and while its gradient is computed, all that is inside it (Chen et al., "Training
 Deep Nets with Sublinear Memory Cost", 2016). Parts of equal size give the square root of the number of operations.
 """
 
@@ -19,12 +19,12 @@ class Operation:
     Attributes:
         inputs: Keys of the tensors that it reads.
         outputs: Sizes of the tensors that it makes, by key.
-        kept: The size of all that its gradient needs to be kept.
+        saved: The size of the activations that stay in memory for its gradient.
     """
 
     inputs: frozenset[int]
     outputs: dict[int, int]
-    kept: int
+    saved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,37 +33,37 @@ class Partition:
 
     Attributes:
         cuts: The first operation of each part but the first.
-        kept: The largest size of all that is kept at a time.
+        saved: The largest size of all saved activations at a time.
     """
 
     cuts: tuple[int, ...]
-    kept: int
+    saved: int
 
 
 def choose_cuts(operations: Sequence[Operation]) -> Partition:
-    """The partition that keeps the least; without cuts if none keeps less than all of it.
+    """The partition that saves the fewest activations; without cuts if none saves fewer than all.
 
     Args:
         operations: In the order in which they run.
     """
-    best = Partition((), sum(each.kept for each in operations))
+    best = Partition((), sum(each.saved for each in operations))
     crossing = _crossing(operations)
     bounds = _bounds(operations)
     tried = {_greedy(operations, crossing, each, bound) for each in _candidates(crossing) for bound in bounds}
     for cuts in sorted(tried):
-        kept = kept_with(operations, cuts)
-        if (kept, len(cuts)) < (best.kept, len(best.cuts)):
-            best = Partition(cuts, kept)
+        saved = saved_with(operations, cuts)
+        if (saved, len(cuts)) < (best.saved, len(best.cuts)):
+            best = Partition(cuts, saved)
     return best
 
 
-def kept_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
-    """What is kept at a time if a sequence is cut into parts: tensors between parts, and the inside of the largest."""
+def saved_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
+    """What is saved at a time if a sequence is cut into parts: tensors between parts, and the inside of the largest."""
     sizes = {key: size for each in operations for key, size in each.outputs.items()}
     crossing = _crossing(operations)
     between = {key for cut in cuts for key in crossing[cut]}
     edges = [0, *cuts, len(operations)]
-    inside = [sum(each.kept for each in operations[first:last]) for first, last in pairwise(edges)]
+    inside = [sum(each.saved for each in operations[first:last]) for first, last in pairwise(edges)]
     return sum(sizes[key] for key in between) + max(inside, default=0)
 
 
@@ -90,7 +90,7 @@ def _candidates(crossing: list[dict[int, int]]) -> list[list[int]]:
 
 def _bounds(operations: Sequence[Operation]) -> list[int]:
     """Sizes of a part to try, from that of the largest operation to that of all."""
-    smallest, whole = max((each.kept for each in operations), default=0), sum(each.kept for each in operations)
+    smallest, whole = max((each.saved for each in operations), default=0), sum(each.saved for each in operations)
     if not smallest:
         return []
     return [int(smallest * (whole / smallest) ** (step / _BOUNDS)) for step in range(_BOUNDS)]
@@ -102,7 +102,7 @@ def _greedy(
     """Cut as late as a bound of each part's size allows, in its second half where the fewest values cross."""
     total, sums = 0, [0]
     for each in operations:
-        total += each.kept
+        total += each.saved
         sums.append(total)
     cuts: list[int] = []
     first = 0

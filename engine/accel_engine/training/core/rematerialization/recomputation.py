@@ -1,4 +1,4 @@
-"""Runs a part of a model without keeping its activations: its gradient computes them again.
+"""Runs a part of a model without saving its activations: its gradient computes them again.
 
 ``keras.RematScope`` does not work inside ``tf.function``, and ``tf.recompute_grad`` draws other dropout masks and
 updates moving averages twice. Here the part is a pure function. Its variables are inputs, random states included, so
@@ -53,7 +53,7 @@ def numbering_draws(draws: NumberedDraws) -> Iterator[None]:
 
 
 @contextmanager
-def recomputing(draws: NumberedDraws | None, first: int) -> Iterator[None]:
+def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
     """Surrounds every recomputation while it is traced: it takes the draws of its first computation again.
 
     Args:
@@ -121,7 +121,7 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list
 
     def computed(*values: tf.Tensor) -> Any:
         def gradient(*upstream: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
-            with recomputing(draws, first):
+            with _with_same_draws(draws, first):
                 return run.gradients(values, upstream, variables)
 
         return run.compute(values), gradient
@@ -130,7 +130,7 @@ def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list
 
 
 class _Scope(keras.StatelessScope):  # type: ignore[misc]
-    """Keeps assigned values and added losses to itself.
+    """Holds assigned values and added losses.
 
     Attributes:
         assigned: The variables that were assigned to, by id.

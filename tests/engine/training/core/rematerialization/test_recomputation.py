@@ -11,7 +11,8 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from accel_engine.training.core.rematerialization.parts import divide_by_layers, run_in_parts
+from accel_engine.training.core.rematerialization.division import divide_by_layers
+from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing, numbering_draws
 
 

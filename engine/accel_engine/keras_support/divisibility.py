@@ -1,6 +1,5 @@
-"""What computing gradients needs to know of a model: how it is called, and whether its batches can be divided."""
+"""Says whether the batches of a model can be divided into micro-batches, with the gradients of the whole batch."""
 
-import inspect
 from typing import Any
 
 import keras
@@ -8,13 +7,6 @@ import keras
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import has_custom_train_step, walk
 from accel_engine.private_names.keras_names import all_layers
-
-
-def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
-    """Call a model as ``fit`` does: with ``training`` only if its ``call`` takes it."""
-    parameters = inspect.signature(model.call).parameters.values()
-    takes = any(each.name == "training" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    return model(inputs, training=training) if takes else model(inputs)
 
 
 def penalizes_outputs(layer: Any) -> bool:

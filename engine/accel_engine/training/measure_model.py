@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
 from typing import Any
 
 import keras
@@ -12,17 +11,17 @@ from accel_engine import data
 from accel_engine.data.data_options import Progress
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.errors import DataError
-from accel_engine.keras_support.gradient_steps import is_divisible
+from accel_engine.keras_support.divisibility import is_divisible
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
-from accel_engine.plan.model_size import LayerActivations
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.build_plan_model import build_plan_model
-from accel_engine.training.model_analysis.activations import output_sizes, trace_activations
+from accel_engine.training.core.rematerialization.division import divide
+from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
 
 def measure_model(plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
@@ -68,7 +67,9 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
         "parameters": model.count_params(),
         "trainable": parameter_count(model.trainable_weights),
         "layers": len(model.layers),
-        "activations": [astuple(layer) for layer in activations],
+        "saved": sum(layer.saved for layer in activations),
+        "largest": max((layer.largest for layer in activations), default=0),
+        "remat_share": _remat_share(model),
         "operations": operations,
         "is_divisible": is_divisible(model),
         "examples": entry.examples,
@@ -84,8 +85,17 @@ def _activations(model: keras.Model, description: DataDescription) -> tuple[tupl
     try:
         if not tf.executing_eagerly():
             return trace_activations(model, description.inputs)
-        found = []
-        tf.function(lambda: found.append(trace_activations(model, description.inputs))).get_concrete_function()
+        found = []  # Without AutoGraph, which warns of what it cannot convert.
+        trace = tf.function(lambda: found.append(trace_activations(model, description.inputs)), autograph=False)
+        trace.get_concrete_function()
         return found[0]
     except Exception:  # noqa: BLE001 (the user's model may do anything, such as refuse to be called)
         return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0
+
+
+def _remat_share(model: keras.Model) -> float | None:
+    """Share of the saved activations with rematerialization; ``None`` if unknown, or if the user's model refuses."""
+    try:
+        return divide(model).saved_share
+    except Exception:  # noqa: BLE001 (as above)
+        return None

@@ -1,0 +1,67 @@
+"""Bytes of the arrays of a training step on a replica: weights, gradients, optimizer slots and activations."""
+
+from accel_engine.plan import Plan
+
+FLOAT32_BYTES = 4
+"""Weights, gradients and slots are float32 under every precision."""
+
+HALF_BYTES = 2
+"""Activations have 16 bits under a mixed precision, and so has a copy of each weight."""
+
+OPTIMIZER_SLOTS = {
+    "auto": 2,
+    "adam": 2,
+    "adamw": 2,
+    "nadam": 2,
+    "adamax": 2,
+    "rmsprop": 1,
+    "sgd": 0,
+    "adagrad": 1,
+    "adadelta": 2,
+    "adafactor": 1,
+    "ftrl": 2,
+    "lamb": 2,
+    "lion": 1,
+}
+"""Slot variables per trainable weight of Keras' optimizers, with default arguments."""
+
+
+def optimizer_slots(plan: Plan) -> int:
+    """Values that a plan's optimizer has for each trainable weight, with momentum and moving averages (EMA)."""
+    with_momentum = plan.optimizer in ("sgd", "rmsprop") and bool(plan.momentum)
+    return OPTIMIZER_SLOTS.get(plan.optimizer, 2) + with_momentum + (plan.ema_momentum is not None)
+
+
+def weight_bytes(plan: Plan, parameters: int) -> int:
+    """Bytes of so many weights, with their copies of 16 bits under a mixed precision."""
+    return (FLOAT32_BYTES + (HALF_BYTES if _is_mixed(plan) else 0)) * parameters
+
+
+def gradient_bytes(plan: Plan, trainable: int) -> int:
+    """Bytes of the gradients of so many weights; those of micro-batches are accumulated in others."""
+    return FLOAT32_BYTES * trainable * (2 if _micro_batches(plan) > 1 else 1)
+
+
+def slot_bytes(plan: Plan, trainable: int) -> int:
+    """Bytes of the optimizer's slots for so many weights."""
+    return FLOAT32_BYTES * trainable * optimizer_slots(plan)
+
+
+def activation_bytes(plan: Plan, float32_bytes: int, batch: int) -> int:
+    """Bytes of activations in the plan's precision, of one micro-batch.
+
+    Args:
+        plan: The plan.
+        float32_bytes: Bytes of one example's, in float32.
+        batch: Examples per step on a replica.
+    """
+    examples = -(-batch // _micro_batches(plan))
+    return examples * float32_bytes // (FLOAT32_BYTES // HALF_BYTES if _is_mixed(plan) else 1)
+
+
+def _micro_batches(plan: Plan) -> int:
+    return plan.micro_batches or 1
+
+
+def _is_mixed(plan: Plan) -> bool:
+    return plan.policy != "float32"

@@ -1,0 +1,127 @@
+"""Divides a model into the parts that are computed again for their gradients."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import keras
+
+from accel_engine.keras_support.model_structure import parameter_count
+from accel_engine.private_names.keras_graph_names import graph_nodes, graph_of_layers
+from accel_engine.private_names.keras_names import all_layers, sublayers
+from accel_engine.training.core.rematerialization.partition import Operation, choose_cuts
+from accel_engine.training.core.rematerialization.parts import GraphParts, ModelParts
+
+_DOMINATES = 0.5
+"""Share of a model from which one of its layers is divided itself."""
+
+
+def divide(model: keras.Model) -> ModelParts:
+    """Divide a model: one of Keras' own functional models between layers, other models into their layers."""
+    functional = graph_of_layers(model)
+    if functional is None:
+        return _divide_layers(model)
+    nodes = graph_nodes(functional)
+    operations = [_operation(node) for node in nodes]
+    total = sum(each.saved for each in operations)
+    for node, operation in zip(nodes, operations, strict=True):
+        inner = node.operation
+        if operation.saved > _DOMINATES * total and isinstance(inner, keras.Model) and (parts := divide(inner)).count:
+            saved = None if parts.saved is None else total - operation.saved + parts.saved
+            return ModelParts(parts.graphs, parts.layers, total, saved)
+    partition = choose_cuts(operations)
+    edges = [0, *partition.cuts]  # not the last part, whose gradient comes first
+    ranges = [run for first, last in pairwise(edges) for run in _divisible(nodes, range(first, last))]
+    return ModelParts((GraphParts(model, functional, tuple(ranges)),) if ranges else (), (), total, partition.saved)
+
+
+def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]) -> ModelParts:
+    """Divide a model by chosen layers: consecutive ones of a group are one part, those inside other layers one each.
+
+    Args:
+        model: The model.
+        groups: Layers of the model, or of models and layers inside it.
+    """
+    functional = graph_of_layers(model)
+    nodes = graph_nodes(functional) if functional is not None else []
+    in_graph = {id(node.operation) for node in nodes}
+    # Not the layers with the model's outputs: from a softmax, Keras' losses take the logits.
+    results = {id(symbol) for symbol in functional.outputs} if functional is not None else set()
+    usable = [index for index, node in enumerate(nodes) if not any(id(symbol) in results for symbol in node.outputs)]
+    ranges: list[tuple[int, int]] = []
+    for group in groups:
+        chosen = {id(layer) for layer in group}
+        taken = {index for first, last in ranges for index in range(first, last)}
+        inside = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
+        ranges += _consecutive(inside)
+    layers = dict.fromkeys(layer for group in groups for layer in group if id(layer) not in in_graph)
+    return ModelParts((GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else (), tuple(layers))
+
+
+def _operation(node: Any) -> Operation:
+    outputs = {id(symbol): _size(symbol) for symbol in node.outputs}
+    return Operation(frozenset(id(symbol) for symbol in node.input_tensors), outputs, _saved(node))
+
+
+def _saved(node: Any) -> int:
+    """Values that a node saves for its gradient, of one example; estimated where layers are inside a layer."""
+    inner = graph_of_layers(node.operation) if isinstance(node.operation, keras.Model) else None
+    if inner is not None:
+        return sum(_saved(each) for each in graph_nodes(inner))
+    largest = max((_size(symbol) for symbol in (*node.outputs, *node.input_tensors)), default=0)
+    inside = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
+    return inside * largest if inside > 1 else sum(_size(symbol) for symbol in node.outputs)
+
+
+def _size(symbol: Any) -> int:
+    """Values of a symbolic tensor for one example; dimensions that are not known count as one."""
+    return math.prod(side or 1 for side in symbol.shape[1:])
+
+
+def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
+    """The runs of some consecutive nodes that can be parts and save something: at least two nodes, or a block."""
+    usable = [index for index in chosen if _is_usable(nodes[index])]
+    for first, last in _consecutive(usable):
+        if last - first > 1 or len(list(_leaves(nodes[first].operation))) > 1:
+            yield first, last
+
+
+def _is_usable(node: Any) -> bool:
+    """Whether a node can be in a part: its outputs have gradients, and those of its weights are not sparse."""
+    dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(node.operation))
+    differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in node.outputs)
+    return dense and differentiable and not any(symbol.sparse for symbol in (*node.outputs, *node.input_tensors))
+
+
+def _leaves(operation: Any) -> Iterator[Any]:
+    return all_layers(operation) if isinstance(operation, keras.Layer) else iter(())
+
+
+def _consecutive(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Runs of increasing numbers, as first and last, the last excluded."""
+    runs: list[tuple[int, int]] = []
+    for index in indices:
+        if runs and runs[-1][1] == index:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    return runs
+
+
+def _divide_layers(model: Any) -> ModelParts:
+    """The layers of a model that have layers inside them; those of a layer that is most of the model."""
+    layers = sublayers(model)
+    total = parameter_count(model.variables)
+    graphs: list[GraphParts] = []
+    chosen: list[Any] = []
+    for layer in layers:
+        if len(list(all_layers(layer))) == 1 or not layer.built:
+            continue
+        if parameter_count(layer.variables) > _DOMINATES * total:
+            inner = divide(layer) if isinstance(layer, keras.Model) else _divide_layers(layer)
+            graphs += inner.graphs
+            chosen += inner.layers
+        elif not any(isinstance(each, keras.layers.Embedding) for each in all_layers(layer)):
+            chosen.append(layer)
+    return ModelParts(tuple(graphs), tuple(chosen))
