@@ -30,6 +30,7 @@ from accel_engine.training.core.chunk_size import (
     largest_chunk,
 )
 from accel_engine.training.core.compiled_chunk import ChunkProgram, CompiledChunk, UnpreparedDraws, compiles_chunks
+from accel_engine.training.core.cudnn_layers import without_cudnn
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
 from accel_engine.training.core.rematerialization.parts import run_in_parts
@@ -248,9 +249,10 @@ class Loop:
         model = self._assembly.model
         uses_kernels = self._assembly.uses_cpu_kernels and not self.mode.xla  # XLA has its own
         kernels = use_fast_kernels(model) if uses_kernels else nullcontext()
+        loops = without_cudnn(model) if self.mode.xla else nullcontext()
         tracing = Tracing(self.mode.xla or self._assembly.on_tpu, self._assembly.unseeded)
         # mark_layers comes after the replaced kernels, to mark these too, and before parts, which repeat what it marks.
-        with kernels, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
+        with kernels, loops, layer_table.mark_layers(model), run_in_parts(self._assembly.remat, tracing):
             yield
 
     def _row(self, values: Any) -> tf.Tensor:
