@@ -160,11 +160,17 @@ class Epochs:
         graph = self._loop.trace(segment)
         if not assembly.coordinated:
             seconds = time.perf_counter() - began
-            self._autotuner = AutoTuner(assembly, self._reporter, self._hardware, self._loop, seconds)
+            self._autotuner = AutoTuner(
+                assembly, self._reporter, self._hardware, self._loop, seconds, self._progress.seconds_left
+            )
         self._report_name_remarks()
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph, segment.examples)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
+        if isinstance(self._loop, Loop) and self._loop.compiles_chunks:
+            self._loop.compile(
+                segment
+            )  # now, rather than in the first chunk, so that the phase tells why it takes long
 
     def _unfreeze(self) -> None:
         """Let the frozen layers train, with a loop that is traced again."""

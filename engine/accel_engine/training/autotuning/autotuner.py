@@ -7,6 +7,7 @@ only, and have the same random numbers. The rates are remembered for later runs 
 """
 
 import math
+from collections.abc import Callable
 
 from accel_engine.events import Phase
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
@@ -43,6 +44,7 @@ class AutoTuner:
         hardware: The devices' product names.
         default: The loop in the plan's mode, traced.
         trace_seconds: How long tracing it took.
+        seconds_left: Returns the seconds until the run's time limit, infinite without one.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class AutoTuner:
         hardware: tuple[str, ...],
         default: Loop,
         trace_seconds: float,
+        seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self._assembly, self._reporter, self._default = assembly, reporter, default
+        self._seconds_left = seconds_left
         self._alternative = alternative_mode(assembly, plan_mode(assembly))
         self._key = trial_key(assembly, hardware, self._alternative) if self._alternative else ""
         self._remembered = load_trial(self._key) if self._alternative else None
@@ -132,7 +136,8 @@ class AutoTuner:
     @property
     def _steps_left(self) -> float:
         total = self._assembly.step_counts.total_steps
-        return total - self._reporter.step if total else math.inf
+        left = total - self._reporter.step if total else math.inf
+        return min(left, self._seconds_left() * self._rate)
 
     def _report(self, speeds: TrialSpeeds, *, remembered: bool) -> None:
         if self._alternative is not None:

@@ -124,7 +124,7 @@ class Loop:
         self._run_step = graph_of(run, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else run
         self._compiled = None
         if mode.xla and compiles_chunks(assembly):
-            self._compiled = CompiledChunk(assembly, self._take_compiled_step, largest_chunk(rate))
+            self._compiled = CompiledChunk(assembly, self._take_compiled_step, largest_chunk(rate, assembly.on_cpu))
         self._chunk = graph_of(self._run_chunk, assembly)
         self._traced: dict[Any, _TracedChunk] = {}
         self._shapes: set[Any] = set()
@@ -145,6 +145,11 @@ class Loop:
         source, zero = self._feed.open(segment.order), tf.constant(0)
         self._chunk_for(source).function(source, zero, zero).numpy()
         self._shapes.add(_shapes(segment))
+
+    @property
+    def compiles_chunks(self) -> bool:
+        """Whether XLA compiles whole chunks, where it can."""
+        return self._compiled is not None
 
     def is_traced_for(self, segment: Segment) -> bool:
         """Whether a chunk of a segment needs no further tracing."""

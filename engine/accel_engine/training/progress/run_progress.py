@@ -172,6 +172,10 @@ class RunProgress:
             recurring.done(step)
         return is_due
 
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinite without one."""
+        return self._timetable.seconds_left
+
     def raise_if_over(self) -> None:
         """End the run if the metric has not improved for too long, or the time limit is reached.
 

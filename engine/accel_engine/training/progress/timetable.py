@@ -88,7 +88,12 @@ class Timetable:
     @property
     def is_over(self) -> bool:
         """Whether the time limit is reached."""
-        return self._now() >= self._end
+        return self.seconds_left <= 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit; infinite without one."""
+        return self._end - self._now()
 
     def is_due_by_clock(self, step: int) -> bool:
         """Whether a validation, a checkpoint or the end is due after some steps, by the clock."""
