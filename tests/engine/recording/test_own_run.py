@@ -1,6 +1,5 @@
 """The writer of a run in a script's process tells its own changes of files from the script's."""
 
-import gc
 import os
 import shutil
 import weakref
@@ -19,6 +18,7 @@ from accel_engine.recording.destination import OwnRun
 from accel_engine.recording.own_run import OwnRunWriter, OwnSampler
 from accel_engine.run import RunReader, create
 from accel_engine.run.run_paths import LOCK, LOG
+from garbage import freed
 from recorded_run import started
 
 
@@ -87,16 +87,16 @@ def test_once_the_script_has_closed_the_files_nothing_is_written_or_closed(close
 
 
 def test_a_database_whose_descriptors_are_others_is_never_closed() -> None:
-    writer = OwnRunWriter(create(Plan()))
-    writer.begin(started())
-    assert writer._writer_lock
-    os.close(writer._writer_lock._descriptor)
-    with suppress(RunError):
-        writer.heartbeat()
-    database = weakref.ref(writer._database)
-    writer.close()
-    del writer
-    gc.collect()
+    with freed():
+        writer = OwnRunWriter(create(Plan()))
+        writer.begin(started())
+        assert writer._writer_lock
+        os.close(writer._writer_lock._descriptor)
+        with suppress(RunError):
+            writer.heartbeat()
+        database = weakref.ref(writer._database)
+        writer.close()
+        del writer
 
     assert database()
 

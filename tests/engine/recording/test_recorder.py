@@ -1,6 +1,5 @@
 """What a recorder writes of a real ``fit``."""
 
-import gc
 import threading
 import time
 import weakref
@@ -35,6 +34,7 @@ from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
 from accel_engine.run.commands import read_answer
 from accel_engine.run.worker_runs import run_to_continue
+from garbage import freed
 
 from .conftest import Read, examples, tiny
 
@@ -413,8 +413,8 @@ def test_what_is_done_with_is_not_kept() -> None:
         train(model, recorder)
         return [weakref.ref(recorder), weakref.ref(model)]
 
-    left = work()
-    gc.collect()
+    with freed():
+        left = work()
     assert [reference() for reference in left] == [None, None]
 
 

@@ -1,6 +1,5 @@
 import errno
 import fcntl
-import gc
 import os
 import signal
 import stat
@@ -16,6 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.run import lock
 from accel_engine.run.lock import WHOLE_FILE, WriterLock, is_held, read_flag
 from accel_engine.run.run_paths import LOCK
+from garbage import freed
 
 HOLDER = """
 import os, signal, subprocess, sys
@@ -131,8 +131,8 @@ def test_a_forked_child_can_lock_another_run(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_lock_that_nobody_refers_to_is_not_left_to_a_forked_child(tmp_path: Path) -> None:
-    WriterLock(tmp_path)
-    gc.collect()
+    with freed():
+        WriterLock(tmp_path)
     assert is_held(tmp_path)
     read, write = os.pipe()
     child = os.fork()

@@ -26,7 +26,7 @@ def plan_of(source: str, **values: object) -> Plan:
 
 
 def check_continuation(gym: Gym, plan: Plan, kind: str) -> None:
-    """Compare a run with one that is stopped, and one that is lost after its last checkpoint, both in mid-epoch."""
+    """Compare a run with one that is lost after its last checkpoint, and then stopped, both in mid-epoch."""
     whole = gym.train(plan)
     assert whole.ended.outcome is Outcome.FINISHED, whole.ended.reason
     assert {built.feed for built in whole.all(ModelBuilt)} == {kind}
@@ -34,15 +34,12 @@ def check_continuation(gym: Gym, plan: Plan, kind: str) -> None:
     assert len(losses) == whole.ended.steps > 20
     assert len(set(losses)) > 0.9 * len(losses)
 
-    stopped = gym.train(plan, at={15: [("stop",)]})
+    lost = gym.train(plan, at={6: [("checkpoint",)], 9: [("stop_now",)]})
+    assert lost.all(CheckpointSaved)[-1].step < lost.ended.steps < 11
+    stopped = gym.train(plan, at={15: [("stop",)]}, run=lost.directory)
     assert stopped.ended.outcome is Outcome.STOPPED
     assert 11 < stopped.ended.steps < 20
-    resumed = gym.train(plan, run=stopped.directory)
-    assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
-    np.testing.assert_array_equal(resumed.series["loss"], losses)
-
-    lost = gym.train(plan, at={6: [("checkpoint",)], 9: [("stop_now",)]})
-    assert lost.all(CheckpointSaved)[-1].step < lost.ended.steps < len(losses)
+    np.testing.assert_array_equal(stopped.series["loss"], losses[: stopped.ended.steps])
     resumed = gym.train(plan, run=lost.directory)
     assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
     np.testing.assert_array_equal(resumed.series["loss"], losses)

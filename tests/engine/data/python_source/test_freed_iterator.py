@@ -1,6 +1,5 @@
 """The iterators of datasets, whose end must not hold up the thread that reads them."""
 
-import gc
 import threading
 import weakref
 
@@ -8,6 +7,7 @@ import tensorflow as tf
 
 from accel_engine.data.python_source.batch_stacks import BatchStacks
 from accel_engine.data.python_source.freed_iterator import FreedIterator
+from garbage import freed
 from waiting import eventually
 
 
@@ -33,10 +33,10 @@ async def test_an_iterator_is_freed_in_another_thread() -> None:
 
 
 async def test_stacks_do_not_keep_it() -> None:
-    dataset = tf.data.Dataset.range(10).batch(2)
-    iterator = FreedIterator(iter(dataset))
-    freed = weakref.ref(iterator.inner)
-    assert sum(count for _, count, _ in BatchStacks(dataset.element_spec).read(iterator, lambda: 4)) == 5
-    del iterator
-    gc.collect()
-    await eventually(lambda: freed() is None, lambda: "the iterator's end")
+    with freed():
+        dataset = tf.data.Dataset.range(10).batch(2)
+        iterator = FreedIterator(iter(dataset))
+        inner = weakref.ref(iterator.inner)
+        assert sum(count for _, count, _ in BatchStacks(dataset.element_spec).read(iterator, lambda: 4)) == 5
+        del iterator
+    await eventually(lambda: inner() is None, lambda: "the iterator's end")

@@ -19,7 +19,7 @@ from ..conftest import RANDOM, Gym
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
-PLAN = Plan(model="mlp", epochs=4, batch_size=64, last_batch="drop", validation="off")
+PLAN = Plan(model="linear", epochs=4, batch_size=64, last_batch="drop", validation="off")
 """88 steps, in chunks of two."""
 
 
