@@ -3,29 +3,32 @@
 import sys
 import time
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from terminal import Terminal
 from works import Work
 
+if TYPE_CHECKING:
+    from accel_engine.run import Chunk
+
 SETTLING_SECONDS = 12.0
 """Training before the first turn, in which the engine measures the CPU's peak and tries ways to run a step."""
 
-TUNING_SECONDS = 90.0
-"""Training after which the first turn starts even if the autotuner has not finished."""
+TUNING_SECONDS = 60.0
+"""Training after which the first turn starts even if the autotuner has not finished, or has nothing to try."""
 
-TRIALS = {"mlp": "xla_tried", "fashion-cnn": "micro_batches_tried"}
-"""The event of the engine's autotuning trial on a CPU, by model."""
+TRIALS = frozenset({"xla_tried", "micro_batches_tried"})
+"""The events of the engine's autotuning trials."""
 
 
-def is_tuned(kinds: Collection[str], model: str, xla: str) -> bool:
+def is_tuned(kinds: Collection[str], xla: str) -> bool:
     """Whether the autotuner has finished.
 
     Args:
         kinds: Kinds of the run's events so far.
-        model: The model of the plan.
         xla: The ``xla`` of the plan.
     """
-    return xla != "auto" or model not in TRIALS or TRIALS[model] in kinds
+    return xla != "auto" or not TRIALS.isdisjoint(kinds)
 
 
 class Ours:
@@ -67,7 +70,7 @@ class Ours:
             if not began and run.list_runs()[0].steps > 5:
                 began.append(time.monotonic())
             trained = time.monotonic() - began[0] if began else 0.0
-            chosen = is_tuned(kinds, self._plan.model, self._plan.xla)
+            chosen = is_tuned(kinds, self._plan.xla)
             return trained > (SETTLING_SECONDS if chosen else TUNING_SECONDS)
 
         self._wait_for(settled)
@@ -75,14 +78,19 @@ class Ours:
 
     def measure(self, seconds: float) -> float:
         """Train for this long after a warm-up; returns steps per second."""
+        chunks = self.train(seconds)
+        # From the end of one chunk to the end of another, so that the time between chunks counts.
+        return sum(chunk.count for chunk in chunks[1:]) / (chunks[-1].ended - chunks[0].ended)
+
+    def train(self, seconds: float) -> "list[Chunk]":
+        """Train for this long after a warm-up; returns the chunks of steps."""
         self._ask("resume")
         time.sleep(0.5)
         self._reader.poll()
         time.sleep(seconds)
         chunks = self._reader.poll().chunks
         self._ask("pause")
-        # From the end of one chunk to the end of another, so that the time between chunks counts.
-        return sum(chunk.count for chunk in chunks[1:]) / (chunks[-1].ended - chunks[0].ended)
+        return list(chunks)
 
     def close(self) -> None:
         """Kill the engine and the dashboard."""
