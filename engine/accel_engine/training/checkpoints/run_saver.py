@@ -28,7 +28,7 @@ PARTIAL_MODEL = "partial.keras"
 
 Result = TypeVar("Result")
 
-MAX_CHECKPOINT_TIME_SHARE = 0.05
+MAX_CHECKPOINT_TIME_SHARE = 0.02
 """The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
 
 
