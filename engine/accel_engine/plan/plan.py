@@ -143,7 +143,9 @@ class Plan(PlanFields):
     @property
     def data_options(self) -> DataOptions:
         """How the data is read and split."""
-        return DataOptions(**{item.name: getattr(self, item.name) for item in fields(DataOptions)})
+        return DataOptions(
+            **{item.name: getattr(self, item.name) for item in fields(DataOptions) if item.name in SPECS}
+        )
 
     @property
     def policy(self) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import keras
 
 from accel_engine import data
-from accel_engine.data.data_options import Progress
+from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError, PlanError
@@ -93,13 +93,14 @@ def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progre
     step = chosen_step(directory, notes.append, checkpoint)
     with closing(RunReader(directory)) as reader:
         trained = Plan.from_mapping(reader.info().plan_values)
-    plan = _with_other_data(trained, other_data) if other_data else trained
+    plan, options = _with_other_data(trained, other_data) if other_data else (trained, trained.data_options)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     keras.config.set_dtype_policy(plan.policy)
-    dataset, recorded = data.load(plan.data, plan.data_options, progress), diagnostics.read(directory)
+    dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)
     changes = check_restorable(dataset, plan, recorded)
     notes += [] if other_data else changes
-    name, examples = _chosen_examples(dataset, split, plan.data)
+    wanted = "validation" if other_data and split == "auto" else split
+    name, examples = _chosen_examples(dataset, wanted, plan.data)
     compiled = compile_model(_with_steps(resolve(_without_training(plan), chosen=()), dataset), dataset, recorded)
     with reading(directory / CHECKPOINTS, step) as path:
         restore_weights(compiled.model, path, averages=True)
@@ -125,18 +126,34 @@ def of_file(plan: Plan, split: str, progress: Progress) -> EvaluatedModel:
     return EvaluatedModel(Path(plan.model).name, plan, dataset, compiled, name, examples, 0, notes)
 
 
-def _with_other_data(plan: Plan, other: str) -> Plan:
-    """The plan with other validation examples, which are read and preprocessed as the run's own.
+def _loaded(plan: Plan, options: DataOptions, progress: Progress) -> Dataset:
+    """Load a run's data, with other validation examples if the options name them.
+
+    Raises:
+        PlanError: The other examples cannot be used; an error of ``data``, as which they were given.
+        DataError: The data cannot be read.
+    """
+    try:
+        return data.load(plan.data, options, progress)
+    except PlanError as error:
+        if options.keeps_split and error.field == "validation_data":
+            raise PlanError("data", options.validation_data, *error.reason) from error
+        raise
+
+
+def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:
+    """The plan, and the options with other validation examples, which are read and preprocessed as the run's own.
 
     Raises:
         PlanError: There is no such data.
     """
     own, given = data.find(plan.data), data.find(other)
     if own.is_own:
-        return plan.replace(validation_data=other, split="auto", test_split=0.0)
+        return plan, replace(plan.data_options, validation_data=other, keeps_split=True)
     if given.is_own:
         raise PlanError("data", other, f"the run was trained on {plan.data}: give built-in data like it")
-    return plan.replace(data=other)
+    other_plan = plan.replace(data=other)
+    return other_plan, other_plan.data_options
 
 
 def _without_training(plan: Plan) -> Plan:
