@@ -1,7 +1,7 @@
 """The settings of a plan that say how its data is read and split; without TensorFlow."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from accel_engine.errors import DataError, FieldValue, UnreadableError
@@ -95,6 +95,10 @@ class DataOptions:
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
+
+
+PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name != "keeps_split")
+"""The options that are fields of a plan."""
 
 
 def is_skipped(problem: DataError, options: DataOptions) -> bool:

@@ -10,9 +10,9 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.run.diagnostics.figures import ClassFigures, figures_of_sums
 from accel_engine.training.core.task import Task, probabilities_of
-from accel_engine.training.evaluation.evaluated_model import EvaluatedModel
 from accel_engine.training.evaluation.reports.measures import class_indices
 from accel_engine.training.evaluation.resampling import Floats, percentile_interval, share_interval
+from accel_engine.training.trained_model import TrainedModel
 
 FIGURES = ("precision", "recall", "f1")
 """What is computed of each class."""
@@ -33,7 +33,7 @@ class ClassLabels:
     pairs: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, source: EvaluatedModel) -> Self | None:
+    def of(cls, source: TrainedModel) -> Self | None:
         """For a classifier, without examples; ``None`` for other models."""
         task = source.compiled.task
         if task.name != "classification":

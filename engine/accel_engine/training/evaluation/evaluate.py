@@ -21,7 +21,6 @@ from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
-from accel_engine.training.evaluation.evaluated_model import EvaluatedModel, of_file, of_run
 from accel_engine.training.evaluation.example_states import ExampleStates
 from accel_engine.training.evaluation.resampling import (
     Floats,
@@ -32,6 +31,7 @@ from accel_engine.training.evaluation.resampling import (
     swapped_sums,
 )
 from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.trained_model import TrainedModel, of_file, of_run
 
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
@@ -51,7 +51,7 @@ class _Measured:
         labels: True and predicted classes of a classifier; ``None`` for other models.
     """
 
-    source: EvaluatedModel
+    source: TrainedModel
     states: ExampleStates
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
@@ -83,14 +83,14 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
 
 def _load(
     model: Mapping[str, Any], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
-) -> EvaluatedModel:
+) -> TrainedModel:
     if "directory" in model:
         directory = Path(model["directory"])
         return of_run(directory, request["data"], request["split"], request["checkpoint"], on_progress)
     return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
 
 
-def _measure(source: EvaluatedModel, on_progress: Callable[[int, int], None]) -> _Measured:
+def _measure(source: TrainedModel, on_progress: Callable[[int, int], None]) -> _Measured:
     compiled, examples = source.compiled, source.examples
     if compiled.has_custom_train_step:
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")

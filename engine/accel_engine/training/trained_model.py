@@ -1,4 +1,4 @@
-"""Prepares a trained model to be evaluated: that of a run's checkpoint, or a ``FILE.keras``, with its data."""
+"""Loads a trained model with its data, to use it: that of a run's checkpoint, or a ``FILE.keras``."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -47,7 +47,7 @@ _OF_TRAINING = (
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedModel:
+class TrainedModel:
     """A trained model and the examples to evaluate it on.
 
     Attributes:
@@ -76,7 +76,7 @@ class EvaluatedModel:
         return Batch(inputs, self.compiled.task.encode(raw.targets, inputs), raw.weights)
 
 
-def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progress: Progress) -> EvaluatedModel:
+def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progress: Progress) -> TrainedModel:
     """The model of a run's checkpoint.
 
     Args:
@@ -104,10 +104,10 @@ def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progre
     compiled = compile_model(_with_steps(resolve(_without_training(plan), chosen=()), dataset), dataset, recorded)
     with reading(directory / CHECKPOINTS, step) as path:
         restore_weights(compiled.model, path, averages=True)
-    return EvaluatedModel(directory.name, plan, dataset, compiled, name, examples, step, tuple(notes))
+    return TrainedModel(directory.name, plan, dataset, compiled, name, examples, step, tuple(notes))
 
 
-def of_file(plan: Plan, split: str, progress: Progress) -> EvaluatedModel:
+def of_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
     """The model of a ``FILE.keras``, with its weights as they are.
 
     Args:
@@ -123,7 +123,7 @@ def of_file(plan: Plan, split: str, progress: Progress) -> EvaluatedModel:
     name, examples = _chosen_examples(dataset, split, plan.data)
     compiled = compile_model(_with_steps(resolve(plan, chosen=()), dataset), dataset, None)
     notes = (*dataset.warnings, *compiled.notes)
-    return EvaluatedModel(Path(plan.model).name, plan, dataset, compiled, name, examples, 0, notes)
+    return TrainedModel(Path(plan.model).name, plan, dataset, compiled, name, examples, 0, notes)
 
 
 def _loaded(plan: Plan, options: DataOptions, progress: Progress) -> Dataset:
