@@ -1,7 +1,7 @@
 """Evaluates trained models in a separate engine process."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -133,42 +133,43 @@ class EvaluationOptions:
     seed: int = 0
 
 
-def evaluate(
-    models: Sequence[Path | Plan], options: EvaluationOptions, on_progress: Callable[[int, int], object] = no_progress
-) -> Evaluation:
-    """Evaluate models on the same examples, on the CPU. Takes at least as long as importing TensorFlow.
+class EvaluationQuery(EngineQuery):
+    """A request to evaluate models on the same examples, on the CPU.
 
     Args:
         models: Directories of runs, or plans with the file of a model and its data.
         options: How.
-        on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: A model cannot be evaluated; why.
+        RunError: A run has no checkpoint.
     """
-    for model in models:
-        if isinstance(model, Path):
-            check_checkpoint(model)
-    request = {
-        "models": [
+
+    def __init__(self, models: Sequence[Path | Plan], options: EvaluationOptions) -> None:
+        for model in models:
+            if isinstance(model, Path):
+                check_checkpoint(model)
+        described = [
             {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()} for model in models
-        ],
-        "data": options.data,
-        "split": options.split,
-        "checkpoint": options.checkpoint,
-        "resamples": options.resamples,
-        "confidence": options.confidence,
-        "seed": options.seed,
-    }
-    with EngineQuery(("--evaluate",), request) as query:
-        reply = query.answer(on_progress)
-    return Evaluation(
-        reply["split"],
-        reply["examples"],
-        tuple(map(_model, reply["models"])),
-        tuple(map(_difference, reply["differences"])),
-    )
+        ]
+        super().__init__(("--evaluate",), {"models": described, **asdict(options)})
+
+    def evaluation(self, on_progress: Callable[[int, int], object] = no_progress) -> Evaluation:
+        """Wait for the evaluation, at least as long as TensorFlow takes to import.
+
+        Args:
+            on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+
+        Raises:
+            RunError: A model cannot be evaluated; why.
+        """
+        reply = self.answer(on_progress)
+        return Evaluation(
+            reply["split"],
+            reply["examples"],
+            tuple(map(_model, reply["models"])),
+            tuple(map(_difference, reply["differences"])),
+        )
 
 
 def _model(reply: dict[str, Any]) -> EvaluatedModel:

@@ -1,3 +1,4 @@
+import contextlib
 import json
 from pathlib import Path
 
@@ -42,12 +43,17 @@ def asked(monkeypatch, new_run):
     new_run().close()
     requests = []
 
-    def answer(models, options):
-        requests.append((models, options))
-        several = len(models) > 1
-        return Evaluation("test", 20, (FIRST, OTHER)[: len(models)], (DIFFERENCE,) if several else ())
+    class Query(contextlib.nullcontext):
+        def __init__(self, models, options):
+            super().__init__(self)
+            requests.append((models, options))
+            self.models = models
 
-    monkeypatch.setattr("accel_tui.cli.evaluate.evaluate_models", answer)
+        def evaluation(self):
+            differences = (DIFFERENCE,) if len(self.models) > 1 else ()
+            return Evaluation("test", 20, (FIRST, OTHER)[: len(self.models)], differences)
+
+    monkeypatch.setattr("accel_tui.cli.evaluate.EvaluationQuery", Query)
     return requests
 
 

@@ -1,7 +1,5 @@
 """``accel-tui evaluate``: metrics of trained models with confidence intervals, and whether one is better."""
 
-import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,14 @@ from accel_engine.launch.evaluation import (
     EvaluatedModel,
     Evaluation,
     EvaluationOptions,
-    Measurement,
-    MetricDifference,
+    EvaluationQuery,
 )
-from accel_engine.launch.evaluation import evaluate as evaluate_models
 from accel_engine.plan import Plan
 from accel_engine.run import find
-from accel_engine.text import format_metric
 from accel_engine.user_paths import is_file, user_path
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
+from accel_tui.formatting.evaluation import headline, tables
 
 EPILOG = """\b
 Examples:
@@ -35,9 +31,6 @@ Examples:
 
 MODEL_FILES = (".keras", ".h5")
 """Suffixes of files with a model."""
-
-MOST_CLASSES = 20
-"""The most classes in the table; of more, those with the lowest F1."""
 
 
 class _Checkpoint(click.ParamType[str]):
@@ -100,7 +93,8 @@ def evaluate(
     options = EvaluationOptions(
         data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
     )
-    found = evaluate_models(models, options)
+    with EvaluationQuery(models, options) as query:
+        found = query.evaluation()
     for model in found.models:
         for note in model.notes:
             print_to_stderr(f"{model.name}: {note}" if len(found.models) > 1 else note)
@@ -108,7 +102,11 @@ def evaluate(
         for index, model in enumerate(found.models):
             write_json(_object(found, model, found.differences[index - 1] if index else None))
         return
-    write("\n\n".join(_page(found, options)))
+    write(headline(found, options))
+    for each in tables(found, confidence):
+        write(f"\n{table(each.header, each.rows)}")
+        if each.note:
+            write(f"{each.note} --json has all.")
 
 
 def _model(target: str, data: str) -> Path | Plan:
@@ -125,73 +123,6 @@ def _model(target: str, data: str) -> Path | Plan:
     if not data:
         raise UsageError(f"{target} does not tell its data: give it with --data")
     return Plan(model=target, data=data).absolute()
-
-
-def _page(found: Evaluation, options: EvaluationOptions) -> Iterator[str]:
-    yield (
-        f"{found.examples:,} {found.split} examples; {100 * options.confidence:.4g}% confidence intervals "
-        f"of {options.resamples:,} resamples"
-    )
-    names = dict.fromkeys(name for model in found.models for name in model.metrics)
-    rows = [
-        (name, *(_text(model.metrics[name]) if name in model.metrics else "" for model in found.models))
-        for name in names
-    ]
-    yield table(("METRIC", *(_title(model) for model in found.models)), rows)
-    for difference in found.differences:
-        header = (f"{difference.name} - {difference.than}", "DIFFERENCE", "P", "")
-        yield table(header, list(_difference_rows(difference, options.confidence)))
-    if len(found.models) == 1 and found.models[0].classes:
-        yield from _classes(found.models[0].classes)
-
-
-def _title(model: EvaluatedModel) -> str:
-    return f"{model.name} at step {model.step:,}" if model.step else model.name
-
-
-def _difference_rows(difference: Difference, confidence: float) -> Iterator[tuple[str, ...]]:
-    for name, metric in difference.metrics.items():
-        chance = "" if metric.p is None else f"{metric.p:.3g}"
-        yield name, _text(metric.measured, signed=True), chance, _verdict(metric, confidence)
-
-
-def _verdict(metric: MetricDifference, confidence: float) -> str:
-    """Whether a difference is an improvement, or may be chance."""
-    if not metric.measured.value:
-        return "equal"
-    if metric.p is None:
-        return "cannot be tested: the models have other metrics"
-    if metric.p > 1 - confidence:
-        return "may be chance"
-    return {True: "better", False: "worse", None: "different"}[metric.is_better]
-
-
-def _classes(classes: tuple[ClassScores, ...]) -> Iterator[str]:
-    worst = sorted(classes, key=lambda each: math.inf if each.f1.value is None else each.f1.value)
-    shown = [each for each in classes if each in worst[:MOST_CLASSES]]
-    rows = [(each.name, f"{each.examples:,}", *map(_share, (each.precision, each.recall, each.f1))) for each in shown]
-    yield table(("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1"), rows)
-    if len(shown) < len(classes):
-        yield f"The {len(shown)} classes with the lowest F1, of {len(classes):,}; --json has all."
-
-
-def _share(measured: Measurement) -> str:
-    """Such as ``0.975 (0.91-1.00)``."""
-    if measured.value is None:
-        return "none"
-    ends = (measured.low, measured.high)
-    interval = f" ({ends[0]:.2f}-{ends[1]:.2f})" if ends[0] is not None and ends[1] is not None else ""
-    return f"{measured.value:.3f}{interval}"
-
-
-def _text(measured: Measurement, *, signed: bool = False) -> str:
-    """Such as ``0.9194 (0.894 to 0.947)``."""
-    if measured.value is None:
-        return "none"
-    sign = "+" if signed and measured.value > 0 else ""
-    if measured.low is None or measured.high is None:
-        return f"{sign}{format_metric(measured.value)}"
-    return f"{sign}{format_metric(measured.value)} ({format_metric(measured.low)} to {format_metric(measured.high)})"
 
 
 def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | None) -> dict[str, Any]:
