@@ -98,6 +98,11 @@ def test_a_file_needs_data_and_must_be_there(run_command, asked, tmp_path):
     assert (model.model, model.data) == (str(tmp_path / "model.keras"), "digits")
 
 
+def test_data_that_is_not_there_is_wrong_usage(run_command, asked):
+    result = run_command("evaluate last --data nowhere.csv")
+    assert (result.status, "no such file" in result.err, asked) == (2, True, [])
+
+
 def test_a_checkpoint_that_cannot_be_is_wrong_usage(run_command, asked):
     result = run_command("evaluate last --checkpoint newest")
     assert result.status == 2

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from accel_engine import data as datasets
 from accel_engine.errors import UsageError
 from accel_engine.launch.evaluation import (
     ClassScores,
@@ -89,6 +90,8 @@ def evaluate(
     class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
     a difference from the first one is by chance. Evaluation runs on the CPU.
     """
+    if data:
+        datasets.find(data)  # before TensorFlow starts
     models = [_model(target, data) for target in targets]
     options = EvaluationOptions(
         data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
