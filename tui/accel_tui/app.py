@@ -282,6 +282,12 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(CompareScreen(directories)))
 
+    def show_evaluation(self, directories: Sequence[Path]) -> None:
+        """Evaluate runs on the same examples."""
+        from accel_tui.screens.evaluate_screen import EvaluateScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(EvaluateScreen(directories)))
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen

@@ -31,6 +31,9 @@ class Host(Protocol):
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Compare runs side by side."""
 
+    def show_evaluation(self, directories: Sequence[Path]) -> None:
+        """Evaluate runs on the same examples."""
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
 

@@ -1,7 +1,7 @@
 """The settings of a plan that say how its data is read and split; without TensorFlow."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from accel_engine.errors import DataError, FieldValue, UnreadableError
@@ -44,7 +44,7 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
-    """How data is read and split: the fields of a plan with the same names.
+    """How data is read and split: fields of a plan with the same names, but for ``keeps_split``.
 
     Attributes:
         task: What is learned; ``auto`` infers it.
@@ -65,6 +65,8 @@ class DataOptions:
         validation_split: Share of the examples for validation, if the data has no validation split of its own.
         test_split: Share of the examples that training never sees.
         validation_data: A file or folder with the validation examples.
+        keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so
+            that training examples, and what is learned from them, are those of a run without it. No field of a plan.
         validation_steps: Batches of a validation stream to read at most.
         class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
         invalid_examples: What to do about files that cannot be read and numbers that are not finite, one of
@@ -89,9 +91,14 @@ class DataOptions:
     validation_split: float = 0.1
     test_split: float = 0.0
     validation_data: str = ""
+    keeps_split: bool = False
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
+
+
+PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name != "keeps_split")
+"""The options that are fields of a plan."""
 
 
 def is_skipped(problem: DataError, options: DataOptions) -> bool:

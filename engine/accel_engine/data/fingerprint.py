@@ -34,7 +34,7 @@ def fingerprint(dataset: Dataset) -> dict[str, str]:
     scaling = dataset.target_scaling
     for name, examples in ((TRAINING, dataset.train), (VALIDATION, dataset.validation)):
         if isinstance(examples, Split):
-            parts[name] = _of_arrays([*examples.arrays, *([scaling.mean, scaling.scale] if scaling else [])])
+            parts[name] = of_arrays([*examples.arrays, *([scaling.mean, scaling.scale] if scaling else [])])
     return parts
 
 
@@ -50,7 +50,8 @@ def _of_texts(texts: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def _of_arrays(arrays: list[npt.NDArray[Any] | LazyArray]) -> str:
+def of_arrays(arrays: list[npt.NDArray[Any] | LazyArray]) -> str:
+    """A hash of some arrays; of large ones, of some of their rows."""
     found = blake2b(digest_size=16)
     for array in arrays:
         found.update(f"{array.dtype.kind} {tuple(array.shape)}".encode())

@@ -84,7 +84,7 @@ def split_counts(examples: int, options: DataOptions) -> tuple[int, int]:
         return 0, 0
     validation, test = (
         0 if examples < 2 or not share else max(1, round(examples * share))
-        for share in (0.0 if options.validation_data else options.validation_split, options.test_split)
+        for share in (0.0 if has_other_validation(options) else options.validation_split, options.test_split)
     )
     if examples and validation + test >= examples:
         field, value = (
@@ -93,6 +93,11 @@ def split_counts(examples: int, options: DataOptions) -> tuple[int, int]:
         reason = f"{validation} validation and {test} test examples leave none of {examples} to train on"
         raise PlanError(field, value, reason)
     return validation, test
+
+
+def has_other_validation(options: DataOptions) -> bool:
+    """Whether no examples are split off for validation, as they come from elsewhere."""
+    return bool(options.validation_data) and not options.keeps_split
 
 
 def _stratified(labels: npt.NDArray[Any], validation: int, test: int, generator: np.random.Generator) -> SplitRows:

@@ -25,11 +25,16 @@ class ModelQuery(EngineQuery):
     """
 
     def __init__(self, option: str, directory: Path, request: Mapping[str, Any]) -> None:
-        _check_checkpoint(directory)
+        check_checkpoint(directory)
         super().__init__((option, str(directory)), request)
 
 
-def _check_checkpoint(directory: Path) -> None:
+def check_checkpoint(directory: Path) -> None:
+    """Raise if a run has no checkpoint.
+
+    Raises:
+        RunError: It has none; why.
+    """
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if not info.has_engine:

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Self
 
 from accel_engine import data, models, strategies
-from accel_engine.data.data_options import SPLITS, DataOptions
+from accel_engine.data.data_options import PLAN_FIELDS, SPLITS, DataOptions
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO, FieldSpec
@@ -143,7 +143,7 @@ class Plan(PlanFields):
     @property
     def data_options(self) -> DataOptions:
         """How the data is read and split."""
-        return DataOptions(**{item.name: getattr(self, item.name) for item in fields(DataOptions)})
+        return DataOptions(**{name: getattr(self, name) for name in PLAN_FIELDS})
 
     @property
     def policy(self) -> str:

@@ -1,6 +1,6 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it answers one
+With ``--predict``, ``--evaluate``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it answers one
 :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports TensorFlow,
 answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and waits for a
 run to train.
@@ -38,6 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
+    parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
@@ -50,6 +51,8 @@ def main() -> int:
     tensorflow = TensorFlowImport()
     if arguments.predict:
         return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
+    if arguments.evaluate:
+        return query_server.serve_query(query_server.serve_evaluation, tensorflow)
     if arguments.revalidate:
         return query_server.serve_query(partial(query_server.revalidate, arguments.revalidate), tensorflow)
     if arguments.describe_data:

@@ -56,6 +56,13 @@ def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) 
     return classify_images(directory, [Path(image) for image in request["images"]], request["top"])
 
 
+def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Evaluate models on the same examples."""
+    from accel_engine.training.evaluation.evaluate import evaluate
+
+    return evaluate(request, lambda done, of: send({"done": done, "of": of}))
+
+
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Validate the run's last checkpoint and save its evaluation report."""
     del request  # has no options

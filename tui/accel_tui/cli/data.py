@@ -3,13 +3,12 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import click
 
 from accel_engine import data as datasets
-from accel_engine.data import DataOptions
+from accel_engine.data.data_options import PLAN_FIELDS
 from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.launch.data_query import describe_data
@@ -38,8 +37,6 @@ _LARGEST, _SMALLEST = 12, 5
 _BAR = 30
 _NAME = 24
 _SAMPLE = 300
-
-_FIELDS = tuple(item.name for item in fields(DataOptions))
 
 
 @click.command(cls=PlanCommand, epilog=EPILOG)
@@ -160,4 +157,4 @@ def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iter
     yield table(("CLASS", "EXAMPLES", "SHARE", ""), rows)
 
 
-data.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in _FIELDS]
+data.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in PLAN_FIELDS]

@@ -1,10 +1,11 @@
 """Surveys a plan's data: what its names, headers and first rows tell, without TensorFlow."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from accel_engine import data
 from accel_engine.data import DataOptions, DatasetEntry
+from accel_engine.data.data_options import PLAN_FIELDS
 from accel_engine.errors import AccelError, PlanError, Words
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -29,7 +30,7 @@ class SurveyError:
     reason: Words
 
 
-DATA_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not in ("seed", "batch_size"))
+DATA_FIELDS = tuple(name for name in PLAN_FIELDS if name not in ("seed", "batch_size"))
 """The plan's fields that say how data is read and split."""
 
 

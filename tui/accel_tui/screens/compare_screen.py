@@ -46,6 +46,13 @@ class CompareScreen(Screen[None]):
         Binding(
             "tab", "app.focus_next", "Table", id="compare.table", tooltip="Switch between the charts and the table"
         ),
+        Binding(
+            "v",
+            "evaluate",
+            "Evaluate",
+            id="compare.evaluate",
+            tooltip="Evaluate the runs on the same examples: which one is better?",
+        ),
         Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
@@ -75,6 +82,10 @@ class CompareScreen(Screen[None]):
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""
         host_of(self).show_runs()
+
+    def action_evaluate(self) -> None:
+        """Evaluate the runs on the same examples."""
+        host_of(self).show_evaluation(self._directories)
 
     def on_mount(self) -> None:
         """Start following the runs."""

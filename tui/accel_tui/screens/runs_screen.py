@@ -80,6 +80,9 @@ class RunsScreen(Screen[None]):
         Binding("slash", "filter", "Filter", id="runs.filter", tooltip="Show only matching runs"),
         Binding("c", "compare", "Compare", id="runs.compare", tooltip="Compare the selected runs"),
         Binding(
+            "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
+        ),
+        Binding(
             "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
         Binding("n", "duplicate", "Duplicate", id="runs.duplicate", tooltip="Make a new run from the plan of this one"),
@@ -123,6 +126,8 @@ class RunsScreen(Screen[None]):
         match action:
             case "filter":
                 return not isinstance(self.focused, Input)  # "/" is a letter there
+            case "evaluate":
+                return bool(runs) and all(run.checkpoint > 0 for run in runs)
             case "edit":
                 return bool(runs) and all(run.info for run in runs)
             case "delete":
@@ -162,6 +167,10 @@ class RunsScreen(Screen[None]):
     def action_compare(self) -> None:
         """Compare the selected runs."""
         self._compare(self.table.selected_runs)
+
+    def action_evaluate(self) -> None:
+        """Evaluate the selected runs, or else the current one, on the same examples."""
+        host_of(self).show_evaluation([run.directory for run in self._target_runs])
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import Column, DatasetEntry
 from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
-from accel_engine.data.splits import SplitRows, split_rows
+from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_paths import is_directory, user_path
@@ -99,15 +99,16 @@ def scan_class_folder(
     validation, test = (
         reader.read(folder, names)[1] if folder is not None else None for folder in (validation_root, test_root)
     )
-    if options.validation_data:
-        validation = reader.read(validation_folder(options), names)[1]
-    elif validation is None and test is not None and options.split == "auto":
+    if validation is None and test is not None and options.split == "auto" and not has_other_validation(options):
         validation, test = test, None
         reader.notes.append(f"validating on {test_root}, as there is no validation folder")
-    found, total = (validation is not None, test is not None), len(train)
+    is_split = validation is not None
+    if options.validation_data:
+        validation = reader.read(validation_folder(options), names)[1]
+    found, total = (is_split or has_other_validation(options), test is not None), len(train)
     rows, notes = split_the_rest(total, options, train.labels, found, noun)
     reader.notes.extend(notes)
-    validation = validation if found[0] else _selected(train, rows.validation)
+    validation = validation if validation is not None else _selected(train, rows.validation)
     test = test if found[1] else _selected(train, rows.test)
     return ClassFolder(root, names, train.select(rows.train), validation, test, tuple(reader.notes))
 

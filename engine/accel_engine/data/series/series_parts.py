@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.splits import choose_split, split_counts
+from accel_engine.data.splits import choose_split, has_other_validation, split_counts
 from accel_engine.errors import FieldValue, PlanError
 
 
@@ -47,7 +47,7 @@ def parts_of(options: DataOptions) -> Counts:
         PlanError: The split does not fit a time series.
     """
     kind = choose_split(options, ordered=True)
-    validation = kind != "none" and options.validation_split > 0 and not options.validation_data
+    validation = kind != "none" and options.validation_split > 0 and not has_other_validation(options)
     return Counts(1, int(validation), int(options.test_split > 0))
 
 

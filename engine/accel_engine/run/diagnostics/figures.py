@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
 class ClassFigures(NamedTuple):
@@ -35,6 +36,17 @@ def class_figures(counts: npt.NDArray[np.int64]) -> ClassFigures:
         correct, true, predicted = counts[:, 1, 1], counts[:, 1].sum(1), counts[:, :, 1].sum(1)
     else:
         correct, true, predicted = np.diag(counts), counts.sum(1), counts.sum(0)
+    return figures_of_sums(correct, true, predicted)
+
+
+def figures_of_sums(correct: Counts, true: Counts, predicted: Counts) -> ClassFigures:
+    """Figures of classes from counts.
+
+    Args:
+        correct: Examples of each class that are predicted as it, ``[..., classes]``.
+        true: All examples of each class.
+        predicted: All examples that are predicted as it.
+    """
     return ClassFigures(
         _ratio(correct, predicted),
         _ratio(correct, true),

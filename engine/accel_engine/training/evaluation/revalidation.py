@@ -80,7 +80,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         time.monotonic(),
     )
     count = len(examples) if isinstance(examples, Split) else 0
-    for rows, raw in _batches(examples):
+    for rows, raw in batches(examples):
         values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         totals += sums.numpy()
         by_row = rows[np.newaxis] if isinstance(examples, Split) else None
@@ -92,7 +92,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
     return {"step": step, "notes": notes}
 
 
-def _batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
     """Yield the indices of the examples of each batch, and the batch."""
     if isinstance(examples, Split):
         for first in range(0, len(examples), MAX_BATCH):

@@ -1,0 +1,229 @@
+"""Evaluates trained models on the same examples: metrics with confidence intervals, by class, and their differences."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.data.dataset import Split
+from accel_engine.data.fingerprint import of_arrays
+from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.errors import DataError, ModelError
+from accel_engine.plan import Plan
+from accel_engine.run.series_names import SeriesNames, is_better_lower
+from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.core.metric_states import call_model
+from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
+from accel_engine.training.evaluation.example_states import ExampleStates
+from accel_engine.training.evaluation.resampling import (
+    Floats,
+    bootstrap_sums,
+    p_value,
+    percentile_interval,
+    share_interval,
+    swapped_sums,
+)
+from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.trained_model import TrainedModel, of_file, of_run
+
+MAX_BYTES = 1 << 28
+"""Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
+
+PROGRESS_SECONDS = 0.2
+"""How often progress is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was measured of a model.
+
+    Attributes:
+        source: The model and its examples.
+        states: How metrics follow from sums.
+        values: The values of each example, ``[examples, width]``.
+        labels: True and predicted classes of a classifier; ``None`` for other models.
+    """
+
+    source: TrainedModel
+    states: ExampleStates
+    values: npt.NDArray[np.float32]
+    labels: ClassLabels | None
+
+
+def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+    """Evaluate some models on the same examples.
+
+    Args:
+        request: ``models``: for each model the ``directory`` of its run, or the ``plan`` with its file and data;
+            ``data``, ``split``, ``checkpoint``: see :func:`of_run`; ``resamples``, ``confidence`` and ``seed``.
+        on_progress: Called now and then with the number of examples done, and of all.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.evaluation.Evaluation`, as plain values.
+
+    Raises:
+        AccelError: A model cannot be evaluated, or the models have other examples.
+    """
+    measured = [_measure(_load(model, request, on_progress), on_progress) for model in request["models"]]
+    _check_same_examples(measured)
+    return {
+        "split": measured[0].source.split,
+        "examples": len(measured[0].values),
+        "models": [_described(each, request) for each in measured],
+        "differences": [_difference(measured[0], other, request) for other in measured[1:]],
+    }
+
+
+def _load(
+    model: Mapping[str, Any], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
+) -> TrainedModel:
+    if "directory" in model:
+        directory = Path(model["directory"])
+        return of_run(directory, request["data"], request["split"], request["checkpoint"], on_progress)
+    return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
+
+
+def _measure(source: TrainedModel, on_progress: Callable[[int, int], None]) -> _Measured:
+    compiled, examples = source.compiled, source.examples
+    if compiled.has_custom_train_step:
+        raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
+    count = len(examples) if isinstance(examples, Split) else 0
+    names = SeriesNames(*STEP_SERIES)
+    limit = max(1, MAX_BYTES // 4 // count) if count else None
+    states = ExampleStates(compiled.model, compiled.metrics, names, limit)
+    labels = ClassLabels.of(source)
+
+    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+        batch = source.prepare(raw)
+        outputs = call_model(compiled.model, batch.inputs, training=False)
+        return states.measure(batch, outputs), labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
+
+    measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
+    values, classes, reported = [], [], time.monotonic()
+    for rows, raw in batches(examples):
+        found, pairs = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        values.append(found.numpy())
+        classes.append(pairs.numpy())
+        if time.monotonic() - reported >= PROGRESS_SECONDS:
+            on_progress(int(rows[-1]) + 1, count)
+            reported = time.monotonic()
+    if not values:
+        raise DataError(f"the {source.split} data gave no batches")
+    return _Measured(source, states, np.concatenate(values), labels and labels.with_pairs(np.concatenate(classes)))
+
+
+def _check_same_examples(measured: Sequence[_Measured]) -> None:
+    """Raise if the models were not measured on the same examples.
+
+    Raises:
+        DataError: They were not.
+    """
+    first = measured[0]
+    for other in measured[1:]:
+        if len(first.values) != len(other.values) or _targets(first) != _targets(other):
+            raise DataError(
+                f"{first.source.name} and {other.source.name} have other {other.source.split} examples: "
+                "give data for both with --data"
+            )
+
+
+def _targets(measured: _Measured) -> str:
+    """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted."""
+    examples = measured.source.examples
+    if not isinstance(examples, Split):
+        return ""
+    arrays = flatten(examples.targets)
+    return of_arrays(arrays) if all(isinstance(array, np.ndarray) for array in arrays) else ""
+
+
+def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's metrics and classes, as plain values."""
+    values = _metrics_of(measured)
+    resampled = measured.states.values(bootstrap_sums(measured.values, request["resamples"], request["seed"]))
+    metrics = []
+    for name, value, samples in zip(measured.states.names, values, resampled.T, strict=True):
+        interval = percentile_interval(samples, request["confidence"])
+        if interval.low == interval.high and "accuracy" in name:  # all right, or all wrong
+            count = len(measured.values)
+            interval = share_interval(round(value * count), count, request["confidence"])
+        metrics.append(
+            {"name": name, "value": _plain(value), "low": _plain(interval.low), "high": _plain(interval.high)}
+        )
+    return {
+        "name": measured.source.name,
+        "step": measured.source.step,
+        "notes": [*measured.source.notes, *_left_out(measured)],
+        "metrics": metrics,
+        "classes": _classes(measured, request),
+    }
+
+
+def _metrics_of(measured: _Measured) -> Floats:
+    """The metrics over all examples, in the order of their names."""
+    found: Floats = measured.states.values(measured.values.sum(0, dtype=np.float64)[np.newaxis])[0]
+    return found
+
+
+def _left_out(measured: _Measured) -> list[str]:
+    names = ", ".join(measured.states.left_out)
+    return [f"left out, as their states of all examples would not fit in memory: {names}"] if names else []
+
+
+def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if measured.labels is None:
+        return []
+    scores = class_scores(measured.labels, request["resamples"], request["confidence"], request["seed"])
+    return [{**each, **{figure: list(map(_plain, each[figure])) for figure in FIGURES}} for each in scores]
+
+
+def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
+    """What another model's metrics are more than those of the first, as plain values."""
+    resamples, seed = request["resamples"], request["seed"]
+    # The same seed draws the same examples for both.
+    own, others = (each.states.values(bootstrap_sums(each.values, resamples, seed)) for each in (first, other))
+    swapped = _swapped(first, other, resamples, seed)
+    values, other_values = _metrics_of(first), _metrics_of(other)
+    metrics = []
+    for name in (name for name in first.states.names if name in other.states.names):
+        mine, its = first.states.names.index(name), other.states.names.index(name)
+        value = float(other_values[its] - values[mine])
+        interval = percentile_interval(others[:, its] - own[:, mine], request["confidence"])
+        chance = math.nan if swapped is None else p_value(value, swapped[:, mine])
+        metrics.append(
+            {
+                "name": name,
+                "value": _plain(value),
+                "low": _plain(interval.low),
+                "high": _plain(interval.high),
+                "p": _plain(chance),
+                "better": _is_better(name, value),
+            }
+        )
+    return {"name": other.source.name, "than": first.source.name, "metrics": metrics}
+
+
+def _swapped(first: _Measured, other: _Measured, resamples: int, seed: int) -> Floats | None:
+    """Differences of the metrics with the models swapped at random; ``None`` if their states are not the same ones."""
+    if first.states.names != other.states.names or first.states.width != other.states.width:
+        return None
+    sums = swapped_sums(first.values, other.values, resamples, seed)
+    mine, its = first.states.values(sums[0]), other.states.values(sums[1])
+    return its - mine
+
+
+def _is_better(name: str, difference: float) -> bool | None:
+    """Whether a difference is an improvement; ``None`` if there is none, or the metric's name does not tell."""
+    lower = is_better_lower(name)
+    return None if lower is None or difference == 0 or not math.isfinite(difference) else (difference < 0) == lower
+
+
+def _plain(value: float) -> float | None:
+    """A number for JSON, which has neither NaN nor infinity."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,129 @@
+"""Confidence intervals and paired tests of metrics, by resampling examples.
+
+A metric is a function of a sum of states over examples, so a resample is a weighted sum: of examples drawn with
+replacement for an interval (the percentile bootstrap of Efron and Tibshirani, *An Introduction to the Bootstrap*, 13),
+or of the states of two models, swapped at random for each example, for a test of their difference (a paired
+permutation test: Good, *Permutation Tests*, 3). Without TensorFlow.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+RESAMPLES = 1000
+"""Resamples by default: the ends of an interval of 95% then follow from 25 resamples beyond each."""
+
+_DRAWN = 1 << 22
+"""Counts of examples that are drawn at a time at most, 32 MiB."""
+
+
+class Interval(NamedTuple):
+    """A confidence interval.
+
+    Attributes:
+        low: Its lower end; NaN if it is unknown.
+        high: Its upper end.
+    """
+
+    low: float
+    high: float
+
+
+def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int) -> Floats:
+    """Sums of states over examples that are drawn with replacement, as many as there are.
+
+    The same number of examples and the same seed draw the same examples, so that the resamples of two models on one
+    split are paired.
+
+    Args:
+        states: ``[examples, width]``.
+        resamples: Their number.
+        seed: Of the random generator.
+
+    Returns:
+        ``[resamples, width]``.
+    """
+    generator, examples = np.random.default_rng(seed), len(states)
+    exact = states.astype(np.float64)
+    sums = np.empty((resamples, states.shape[1]))
+    rows = max(1, _DRAWN // max(1, examples))
+    for first in range(0, resamples, rows):
+        part = slice(first, min(first + rows, resamples))
+        counts = generator.multinomial(examples, np.full(examples, 1 / examples), size=part.stop - part.start)
+        sums[part] = counts.astype(np.float64) @ exact
+    return sums
+
+
+def swapped_sums(
+    first: npt.NDArray[np.float32], second: npt.NDArray[np.float32], resamples: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Sums of the states of two models, whose states of each example are swapped with a probability of a half.
+
+    Args:
+        first: Those of one model, ``[examples, width]``.
+        second: Those of the other on the same examples.
+        resamples: How often.
+        seed: Of the random generator.
+
+    Returns:
+        The sums of both, ``[resamples, width]``.
+    """
+    generator, examples = np.random.default_rng(seed), len(first)
+    total, difference = first.sum(0, dtype=np.float64), second.astype(np.float64) - first
+    moved = np.empty((resamples, first.shape[1]))
+    rows = max(1, _DRAWN // max(1, examples))
+    for start in range(0, resamples, rows):
+        part = slice(start, min(start + rows, resamples))
+        swapped = generator.integers(0, 2, (part.stop - part.start, examples), np.int8)
+        moved[part] = swapped.astype(np.float64) @ difference
+    return total + moved, second.sum(0, dtype=np.float64) - moved
+
+
+def percentile_interval(samples: Floats, confidence: float) -> Interval:
+    """The interval with the central share of some resampled values; NaN if none is finite.
+
+    Args:
+        samples: Values of a metric, ``[resamples]``; those that are not finite are left out.
+        confidence: The share, 0 to 1.
+    """
+    finite = samples[np.isfinite(samples)]
+    if not len(finite):
+        return Interval(np.nan, np.nan)
+    low, high = np.quantile(finite, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def share_interval(right: int, examples: int, confidence: float) -> Interval:
+    """Wilson's interval of a share of examples.
+
+    The bootstrap has none where all examples or no examples are right: every resample is then the same.
+
+    Args:
+        right: The examples that count.
+        examples: All of them, at least 1.
+        confidence: The level, 0 to 1.
+    """
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, spread = right / examples, z * z / examples
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * np.sqrt(share * (1 - share) / examples + spread / (4 * examples))
+    return Interval(float(max(0.0, middle - half)), float(min(1.0, middle + half)))
+
+
+def p_value(difference: float, swapped: Floats) -> float:
+    """The probability of at least this difference, to either side, if two models are equally good.
+
+    Args:
+        difference: The one that was measured.
+        swapped: Those with the models swapped at random for each example, ``[resamples]``.
+
+    Returns:
+        More than 0, as the measured one counts as a resample, too.
+    """
+    as_large = np.abs(swapped) >= abs(difference) * (1 - 1e-9)  # sums in another order may round differently
+    return float((1 + np.count_nonzero(as_large)) / (1 + len(swapped)))

@@ -1,0 +1,136 @@
+"""Evaluations of runs and files give Keras' metrics, on the examples that were asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine import data
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.run import diagnostics
+from accel_engine.run.run_paths import trained_model
+from accel_engine.training.evaluation.evaluate import evaluate
+
+from ..conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=1, batch_size=100)
+
+REQUEST = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
+
+
+def evaluated(*models: Path | Plan, **changes: Any) -> dict[str, Any]:
+    described = [
+        {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()} for model in models
+    ]
+    return evaluate({**REQUEST, "models": described, **changes})
+
+
+def values(found: dict[str, Any], index: int = 0) -> dict[str, float]:
+    return {each["name"]: each["value"] for each in found["models"][index]["metrics"]}
+
+
+def test_the_metrics_are_those_of_keras(gym: Gym) -> None:
+    directory = gym.train_once(PLAN).directory
+    found = evaluated(directory)
+    assert (found["split"], found["examples"]) == ("validation", 360)
+    scale = diagnostics.read(directory).input_spec.scale  # type: ignore[union-attr]
+    model: Any = keras.saving.load_model(trained_model(directory))
+    model.compile(loss=model.loss, metrics=["accuracy"])
+    examples = data.load("digits", data.DataOptions()).validation
+    assert isinstance(examples, data.dataset.Split)
+    expected = model.evaluate(examples.inputs * scale, examples.targets, verbose=0, return_dict=True)
+    assert values(found) == pytest.approx(expected, rel=1e-4)
+    for metric in found["models"][0]["metrics"]:
+        assert metric["low"] < metric["value"] < metric["high"]
+
+
+def test_classes_have_the_figures_of_the_predictions(gym: Gym) -> None:
+    found = evaluated(gym.train_once(PLAN).directory)
+    classes = found["models"][0]["classes"]
+    assert sum(each["examples"] for each in classes) == 360
+    right = sum(each["examples"] * each["recall"][0] for each in classes)
+    assert right / 360 == pytest.approx(values(found)["accuracy"])
+    for each in classes:
+        assert all(low is None or low <= value <= high for value, low, high in (each["precision"], each["recall"]))
+
+
+def test_the_training_split_can_be_evaluated(gym: Gym) -> None:
+    found = evaluated(gym.train_once(PLAN).directory, split="training")
+    assert (found["split"], found["examples"]) == ("training", 1437)
+
+
+def test_a_split_that_is_not_there_is_an_error(gym: Gym) -> None:
+    with pytest.raises(AccelError, match="digits has no test examples"):
+        evaluated(gym.train_once(PLAN).directory, split="test")
+
+
+def test_a_model_is_no_better_than_itself_and_better_than_an_untrained_one(gym: Gym) -> None:
+    directory = gym.train_once(PLAN).directory
+    same, worse = (
+        evaluated(directory, directory),
+        evaluated(gym.train(PLAN.replace(learning_rate=1e-7)).directory, directory),
+    )
+    for metric in same["differences"][0]["metrics"]:
+        assert (metric["value"], metric["p"], metric["better"]) == (0.0, 1.0, None)
+    accuracy = next(each for each in worse["differences"][0]["metrics"] if each["name"] == "accuracy")
+    assert accuracy["better"] is True
+    assert accuracy["p"] == pytest.approx(1 / 101)
+    assert accuracy["low"] > 0
+
+
+def test_a_file_is_evaluated_on_the_given_data(gym: Gym) -> None:
+    directory = gym.train_once(PLAN).directory
+    file = Plan(model=str(trained_model(directory)), data="digits")
+    assert values(evaluated(file)) == pytest.approx(values(evaluated(directory)), rel=1e-5)
+
+
+TABLE = "area,city,price\n" + "".join(f"{40 + row},{('Bonn', 'Trier')[row % 2]},{100.5 + row}\n" for row in range(60))
+
+
+@pytest.fixture
+def houses(tmp_path: Path) -> Path:
+    path = tmp_path / "houses.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp_path: Path) -> None:
+    plan = Plan(data=str(houses), target=("price",), epochs=1, batch_size=20, metrics=("r2_score",), test_split=0.2)
+    directory = gym.train(plan).directory
+    assert evaluated(directory)["split"] == "test"
+    others = tmp_path / "others.csv"
+    others.write_text("\n".join(TABLE.splitlines()[:11]) + "\n")
+    found = evaluated(directory, data=str(others))
+    assert (found["split"], found["examples"]) == ("validation", 10)
+    assert {"loss", "r2_score"} <= set(values(found))
+    with pytest.raises(AccelError, match="have other test examples: give data for both"):
+        evaluated(directory, gym.train(plan.replace(seed=1)).directory)
+
+
+def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_path: Path) -> None:
+    directory = gym.train(Plan(data=str(houses), target=("price",), epochs=1, batch_size=20)).directory
+    others = tmp_path / "others.csv"
+    others.write_text("town,price\nBonn,3\n")
+    with pytest.raises(AccelError, match="area"):
+        evaluated(directory, data=str(others))
+
+
+def test_a_checkpoint_can_be_chosen(gym: Gym) -> None:
+    directory = gym.train(PLAN.replace(checkpoint_every="5 steps")).directory
+    first, last = evaluated(directory, checkpoint="5"), evaluated(directory, checkpoint="last")
+    assert (first["models"][0]["step"], last["models"][0]["step"]) == (5, 15)
+    assert values(first)["loss"] > values(last)["loss"]
+    with pytest.raises(AccelError, match="no checkpoint of step 7: it has those of"):
+        evaluated(directory, checkpoint="7")
+
+
+def test_where_all_are_right_the_interval_still_begins_below(gym: Gym, tmp_path: Path) -> None:
+    rows = np.arange(200) % 2
+    np.savez(tmp_path / "easy.npz", x=np.stack([rows, -rows], axis=1).astype("float32"), y=rows)
+    plan = Plan(data=str(tmp_path / "easy.npz"), epochs=20, batch_size=20, learning_rate=0.05)
+    accuracy = evaluated(gym.train(plan).directory)["models"][0]["metrics"][1]
+    assert (accuracy["name"], accuracy["value"], accuracy["high"]) == ("accuracy", 1.0, 1.0)
+    assert accuracy["low"] == pytest.approx(0.839, abs=0.001)  # Wilson's, of 20

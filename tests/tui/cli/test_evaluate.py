@@ -1,0 +1,110 @@
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+from accel_engine.launch.evaluation import (
+    ClassScores,
+    Difference,
+    EvaluatedModel,
+    Evaluation,
+    Measurement,
+    MetricDifference,
+)
+from accel_engine.plan import Plan
+
+CAT = ClassScores("cat", 12, Measurement(0.5, 0.25, 0.75), Measurement(1.0, 0.7, 1.0), Measurement(2 / 3, 0.4, 0.8))
+DOG = ClassScores("dog", 8, Measurement(None, None, None), Measurement(0.0, 0.0, 0.3), Measurement(0.0, 0.0, 0.2))
+
+FIRST = EvaluatedModel(
+    "k3fp-a",
+    40,
+    {"loss": Measurement(0.5, 0.4, 0.6), "accuracy": Measurement(0.9, 0.85, 0.95)},
+    (CAT, DOG),
+    ("a note",),
+)
+OTHER = EvaluatedModel(
+    "m8w3-b", 80, {"loss": Measurement(0.25, 0.2, 0.3), "accuracy": Measurement(0.91, 0.85, 0.96)}, (CAT, DOG), ()
+)
+DIFFERENCE = Difference(
+    "m8w3-b",
+    "k3fp-a",
+    {
+        "loss": MetricDifference(Measurement(-0.25, -0.3, -0.2), 0.001, True),
+        "accuracy": MetricDifference(Measurement(0.01, -0.02, 0.04), 0.4, True),
+    },
+)
+
+
+@pytest.fixture
+def asked(monkeypatch, new_run):
+    """A run, and a stand-in for the engine's evaluation; what it was asked is kept."""
+    new_run().close()
+    requests = []
+
+    class Query(contextlib.nullcontext):
+        def __init__(self, models, options):
+            super().__init__(self)
+            requests.append((models, options))
+            self.models = models
+
+        def evaluation(self):
+            differences = (DIFFERENCE,) if len(self.models) > 1 else ()
+            return Evaluation("test", 20, (FIRST, OTHER)[: len(self.models)], differences)
+
+    monkeypatch.setattr("accel_tui.cli.evaluate.EvaluationQuery", Query)
+    return requests
+
+
+def test_a_model_has_its_metrics_with_intervals_and_its_classes(run_command, asked):
+    result = run_command("evaluate last")
+    assert (result.status, result.err) == (0, "accel-tui: a note\n")
+    assert result.lines[0] == "20 test examples; 95% confidence intervals of 1,000 resamples"
+    assert "accuracy  0.9000 (0.8500 to 0.9500)" in result.lines
+    assert "cat    12        0.500 (0.25-0.75)  1.000 (0.70-1.00)  0.667 (0.40-0.80)" in result.lines
+    assert "dog    8         none               0.000 (0.00-0.30)  0.000 (0.00-0.20)" in result.lines
+    assert isinstance(asked[0][0][0], Path)
+
+
+def test_of_two_models_it_tells_which_is_better_or_that_it_may_be_chance(run_command, asked):
+    lines = run_command("evaluate last last --confidence 0.9").lines
+    assert any(line.split() == ["METRIC", "k3fp-a", "at", "step", "40", "m8w3-b", "at", "step", "80"] for line in lines)
+    assert any(line.startswith("loss") and line.endswith("0.001  better") for line in lines)
+    assert any(line.startswith("accuracy") and line.endswith("0.4    may be chance") for line in lines)
+    assert asked[0][1].confidence == 0.9
+
+
+def test_the_last_line_of_json_has_the_metrics(run_command, asked):
+    first, last = map(json.loads, run_command("evaluate last last --json").lines)
+    assert first["metrics"] == {"loss": 0.5, "accuracy": 0.9}
+    assert "differences" not in first
+    assert last["metrics"] == {"loss": 0.25, "accuracy": 0.91}
+    assert last["intervals"]["loss"] == [0.2, 0.3]
+    assert (last["than"], last["differences"]["loss"]["p"]) == ("k3fp-a", 0.001)
+    assert first["classes"][1]["precision"] is None
+    assert asked
+
+
+def test_a_file_needs_data_and_must_be_there(run_command, asked, tmp_path):
+    missing = run_command(f"evaluate {tmp_path}/model.keras --data digits")
+    assert (missing.status, "no such file" in missing.err) == (2, True)
+    (tmp_path / "model.keras").write_text("")
+    without = run_command(f"evaluate {tmp_path}/model.keras")
+    assert (without.status, "give it with --data" in without.err) == (2, True)
+    assert run_command(f"evaluate {tmp_path}/model.keras --data digits").status == 0
+    (model,) = asked[0][0]
+    assert isinstance(model, Plan)
+    assert (model.model, model.data) == (str(tmp_path / "model.keras"), "digits")
+
+
+def test_data_that_is_not_there_is_wrong_usage(run_command, asked):
+    result = run_command("evaluate last --data nowhere.csv")
+    assert (result.status, "no such file" in result.err, asked) == (2, True, [])
+
+
+def test_a_checkpoint_that_cannot_be_is_wrong_usage(run_command, asked):
+    result = run_command("evaluate last --checkpoint newest")
+    assert result.status == 2
+    assert "neither auto, best, last nor a step" in result.err
+    assert not asked

@@ -1,0 +1,99 @@
+"""The screen with the evaluation of runs, on what a stand-in for the engine answers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.launch.evaluation import (
+    Difference,
+    EvaluatedModel,
+    Evaluation,
+    Measurement,
+    MetricDifference,
+)
+from accel_tui.screens import evaluate_screen
+from accel_tui.screens.evaluate_screen import EvaluateScreen
+from tui.stand_ins import StubApp, shows, until
+
+FOUND = Evaluation(
+    "test",
+    2_000,
+    tuple(EvaluatedModel(name, 40, {"loss": Measurement(0.5, 0.4, 0.6)}, (), ()) for name in ("k3fp-a", "m8w3-b")),
+    (
+        Difference(
+            "m8w3-b",
+            "k3fp-a",
+            {
+                "loss": MetricDifference(Measurement(-0.1, -0.2, -0.05), 0.002, True),
+                "accuracy": MetricDifference(Measurement(0.01, -0.02, 0.03), 0.3, True),
+            },
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
+    """A stand-in for the engine's evaluation, which waits until it may answer, or is cancelled."""
+
+    class Query(nullcontext[Any]):
+        may_answer = Event()
+        cancelled = Event()
+        problem = ""
+
+        def __init__(self, *_: object) -> None:
+            super().__init__(self)
+
+        def evaluation(self, on_progress: Callable[[int, int], object]) -> Evaluation:
+            on_progress(256, 2_000)
+            self.may_answer.wait()
+            if self.problem:
+                raise RunError(self.problem)
+            return FOUND
+
+        def cancel(self) -> None:
+            self.cancelled.set()
+            self.may_answer.set()
+
+    monkeypatch.setattr(evaluate_screen, "EvaluationQuery", Query)
+    yield Query
+    Query.may_answer.set()
+
+
+async def open_evaluation(pilot: Any) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_evaluation((Path("k3fp-a"), Path("m8w3-b")))
+    await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
+    await shows(pilot, "256 of 2,000 examples")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_metrics_and_differences_are_shown_once_they_are_measured(
+    home: Path, query: Any, size: tuple[int, int]
+) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await open_evaluation(pilot)
+        query.may_answer.set()
+        await shows(pilot, "2,000 test examples; 95% confidence", "k3fp-a at step 40", "0.5000 (0.4000 to 0.6000)")
+        await shows(pilot, "m8w3-b - k3fp-a", "-0.1000 (-0.2000 to -0.0500)", "better", "may be chance")
+
+
+async def test_what_keeps_runs_from_being_evaluated_is_said(home: Path, query: Any) -> None:
+    query.problem = "k3fp-a and m8w3-b have other test examples"
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot)
+        query.may_answer.set()
+        await shows(pilot, query.problem)
+
+
+async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot)
+        await pilot.press("escape")
+        await until(pilot, query.cancelled.is_set, "the end of the engine")
+        assert not isinstance(pilot.app.screen, EvaluateScreen)

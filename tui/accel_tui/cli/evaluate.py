@@ -1,0 +1,160 @@
+"""``accel-tui evaluate``: metrics of trained models with confidence intervals, and whether one is better."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accel_engine import data as datasets
+from accel_engine.errors import UsageError
+from accel_engine.launch.evaluation import (
+    ClassScores,
+    Difference,
+    EvaluatedModel,
+    Evaluation,
+    EvaluationOptions,
+    EvaluationQuery,
+)
+from accel_engine.plan import Plan
+from accel_engine.run import find
+from accel_engine.user_paths import is_file, user_path
+from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.table import table
+from accel_tui.formatting.evaluation import headline, tables
+
+EPILOG = """\b
+Examples:
+  accel-tui evaluate last
+  accel-tui evaluate k3fp m8w3                      is the second one better?
+  accel-tui evaluate k3fp --data tested.csv
+  accel-tui evaluate model.keras --data photos/ --json | jq .metrics.accuracy
+"""
+
+MODEL_FILES = (".keras", ".h5")
+"""Suffixes of files with a model."""
+
+
+class _Checkpoint(click.ParamType[str]):
+    """``auto``, ``best``, ``last`` or a step."""
+
+    name = "checkpoint"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """See :class:`click.ParamType`."""
+        if value not in ("auto", "best", "last") and not str(value).isdecimal():
+            self.fail(f"{value!r} is neither auto, best, last nor a step", param, ctx)
+        return str(value)
+
+
+@click.command(epilog=EPILOG)
+@click.argument("targets", metavar="RUN|MODEL...", nargs=-1, required=True)
+@click.option("--data", default="", metavar="DATA", help="Other data than that of the runs, as in train.")
+@click.option(
+    "--split",
+    default="auto",
+    show_default=True,
+    type=click.Choice(("auto", "test", "validation", "training")),
+    help="Examples to evaluate; auto: test, or validation where there is no test split.",
+)
+@click.option(
+    "--checkpoint",
+    default="auto",
+    show_default=True,
+    type=_Checkpoint(),
+    metavar="auto|best|last|STEP",
+    help="Weights of runs; auto: best with restore_best, else last.",
+)
+@click.option(
+    "--resamples", default=1000, show_default=True, type=click.IntRange(100, 1_000_000), help="Draws for intervals."
+)
+@click.option(
+    "--confidence",
+    default=0.95,
+    show_default=True,
+    type=click.FloatRange(0.5, 0.999),
+    help="Level of the confidence intervals.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model; the last line has its metrics.")
+def evaluate(
+    targets: tuple[str, ...],
+    data: str,
+    split: str,
+    checkpoint: str,
+    resamples: int,
+    confidence: float,
+    as_json: bool,
+) -> None:
+    """Evaluate each RUN, or MODEL (a FILE.keras, with --data), on examples it was not trained on.
+
+    Every metric has a bootstrap confidence interval, classifiers also the precision, recall and F1 of each
+    class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
+    a difference from the first one is by chance. Evaluation runs on the CPU.
+    """
+    if data:
+        datasets.find(data)  # before TensorFlow starts
+    models = [_model(target, data) for target in targets]
+    options = EvaluationOptions(
+        data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
+    )
+    with EvaluationQuery(models, options) as query:
+        found = query.evaluation()
+    for model in found.models:
+        for note in model.notes:
+            print_to_stderr(f"{model.name}: {note}" if len(found.models) > 1 else note)
+    if as_json:
+        for index, model in enumerate(found.models):
+            write_json(_object(found, model, found.differences[index - 1] if index else None))
+        return
+    write(headline(found, options))
+    for each in tables(found, confidence):
+        write(f"\n{table(each.header, each.rows)}")
+        if each.note:
+            write(f"{each.note} --json has all.")
+
+
+def _model(target: str, data: str) -> Path | Plan:
+    """The directory of a run, or the plan of a file with a model.
+
+    Raises:
+        UsageError: A file is given without data.
+        AccelError: There is no such run.
+    """
+    if not target.endswith(MODEL_FILES):
+        return find(target)
+    if not is_file(user_path(target)):
+        raise UsageError(f"no such file: {target}")
+    if not data:
+        raise UsageError(f"{target} does not tell its data: give it with --data")
+    return Plan(model=target, data=data).absolute()
+
+
+def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | None) -> dict[str, Any]:
+    values = {
+        "model": model.name,
+        "step": model.step,
+        "split": found.split,
+        "examples": found.examples,
+        "metrics": {name: metric.value for name, metric in model.metrics.items()},
+        "intervals": {name: [metric.low, metric.high] for name, metric in model.metrics.items()},
+        "classes": [_class_object(each) for each in model.classes],
+        "notes": model.notes,
+    }
+    if difference is not None:
+        values["than"] = difference.than
+        values["differences"] = {
+            name: {
+                "value": metric.measured.value,
+                "interval": [metric.measured.low, metric.measured.high],
+                "p": metric.p,
+                "better": metric.is_better,
+            }
+            for name, metric in difference.metrics.items()
+        }
+    return values
+
+
+def _class_object(scores: ClassScores) -> dict[str, Any]:
+    figures = {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
+    values = {name: each.value for name, each in figures.items()}
+    intervals = {name: [each.low, each.high] for name, each in figures.items()}
+    return {"class": scores.name, "examples": scores.examples, **values, "intervals": intervals}

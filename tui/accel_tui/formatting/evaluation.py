@@ -1,0 +1,108 @@
+"""The tables of an evaluation, for the command and the screen."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from accel_engine.launch.evaluation import (
+    ClassScores,
+    Difference,
+    EvaluatedModel,
+    Evaluation,
+    EvaluationOptions,
+    Measurement,
+    MetricDifference,
+)
+from accel_engine.text import format_metric
+
+MOST_CLASSES = 20
+"""The most classes in the table; of more, those with the lowest F1."""
+
+
+class EvaluationTable(NamedTuple):
+    """A table.
+
+    Attributes:
+        header: The titles of its columns.
+        rows: The texts of each row, one per column.
+        note: What is below it; empty for nothing.
+    """
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    note: str = ""
+
+
+def headline(found: Evaluation, options: EvaluationOptions) -> str:
+    """What was evaluated, and how."""
+    level = f"{100 * options.confidence:.4g}% confidence intervals of {options.resamples:,} resamples"
+    return f"{found.examples:,} {found.split} examples; {level}"
+
+
+def tables(found: Evaluation, confidence: float) -> Iterator[EvaluationTable]:
+    """Yield the metrics of all models, the differences of each to the first, and the classes of a single model.
+
+    Args:
+        found: The evaluation.
+        confidence: The level below which a difference may be chance, 0 to 1.
+    """
+    names = dict.fromkeys(name for model in found.models for name in model.metrics)
+    rows = [
+        (name, *(_text(model.metrics[name]) if name in model.metrics else "" for model in found.models))
+        for name in names
+    ]
+    yield EvaluationTable(("METRIC", *map(_title, found.models)), rows)
+    for difference in found.differences:
+        header = (f"{difference.name} - {difference.than}", "DIFFERENCE", "P", "")
+        yield EvaluationTable(header, list(_difference_rows(difference, confidence)))
+    if len(found.models) == 1 and found.models[0].classes:
+        yield _classes(found.models[0].classes)
+
+
+def _title(model: EvaluatedModel) -> str:
+    return f"{model.name} at step {model.step:,}" if model.step else model.name
+
+
+def _difference_rows(difference: Difference, confidence: float) -> Iterator[tuple[str, ...]]:
+    for name, metric in difference.metrics.items():
+        chance = "" if metric.p is None else f"{metric.p:.3g}"
+        yield name, _text(metric.measured, signed=True), chance, _verdict(metric, confidence)
+
+
+def _verdict(metric: MetricDifference, confidence: float) -> str:
+    """Whether a difference is an improvement, or may be chance."""
+    if not metric.measured.value:
+        return "equal"
+    if metric.p is None:
+        return "cannot be tested: the models have other metrics"
+    if metric.p > 1 - confidence:
+        return "may be chance"
+    return {True: "better", False: "worse", None: "different"}[metric.is_better]
+
+
+def _classes(classes: tuple[ClassScores, ...]) -> EvaluationTable:
+    worst = sorted(classes, key=lambda each: math.inf if each.f1.value is None else each.f1.value)
+    shown = [each for each in classes if each in worst[:MOST_CLASSES]]
+    rows = [(each.name, f"{each.examples:,}", *map(_share, (each.precision, each.recall, each.f1))) for each in shown]
+    note = f"The {len(shown)} classes with the lowest F1, of {len(classes):,}." if len(shown) < len(classes) else ""
+    return EvaluationTable(("CLASS", "EXAMPLES", "PRECISION", "RECALL", "F1"), rows, note)
+
+
+def _share(measured: Measurement) -> str:
+    """Such as ``0.975 (0.91-1.00)``."""
+    if measured.value is None:
+        return "none"
+    if measured.low is None or measured.high is None:
+        return f"{measured.value:.3f}"
+    return f"{measured.value:.3f} ({measured.low:.2f}-{measured.high:.2f})"
+
+
+def _text(measured: Measurement, *, signed: bool = False) -> str:
+    """Such as ``0.9194 (0.8944 to 0.9472)``."""
+    if measured.value is None:
+        return "none"
+    sign = "+" if signed and measured.value > 0 else ""
+    value = f"{sign}{format_metric(measured.value)}"
+    if measured.low is None or measured.high is None:
+        return value
+    return f"{value} ({format_metric(measured.low)} to {format_metric(measured.high)})"

@@ -1,0 +1,112 @@
+"""Evaluate screen: metrics of runs on examples that training did not see, and whether one of them is better."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import ScrollableContainer
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from accel_engine.errors import AccelError
+from accel_engine.launch.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
+from accel_engine.text import printable, printable_line
+from accel_tui.formatting import numbers
+from accel_tui.formatting.evaluation import EvaluationTable, headline, tables
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.top_bar import TopBar
+
+_VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
+"""Colours of verdicts on differences."""
+
+
+class EvaluateScreen(Screen[None]):
+    """Evaluates runs on the same examples, in an engine process of its own.
+
+    Args:
+        directories: The runs' directories; the others are compared with the first.
+    """
+
+    CSS_PATH = "evaluate_screen.tcss"
+    AUTO_FOCUS = "ScrollableContainer"
+    BINDING_GROUP_TITLE = "Evaluate"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; ends a running evaluation")
+    ]
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        super().__init__()
+        self._directories = tuple(directories)
+        self._options = EvaluationOptions()
+        self._query: EvaluationQuery | None = None
+        self._is_closed = False
+
+    def compose(self) -> ComposeResult:
+        """Compose the progress, and the room for the tables."""
+        yield TopBar(f"Evaluate {numbers.counted(len(self._directories), 'run')}")
+        yield Static("starting an engine", id="about")
+        yield ScrollableContainer(id="tables")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Start the evaluation."""
+        self._evaluate()
+
+    def on_unmount(self) -> None:
+        """End the engine."""
+        self._is_closed = True
+        if self._query:
+            self._query.cancel()
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        self.app.pop_screen()
+
+    @work(thread=True, exit_on_error=False, group="evaluate")
+    def _evaluate(self) -> None:
+        try:
+            with EvaluationQuery(self._directories, self._options) as self._query:
+                if not self._is_closed:
+                    found = self._query.evaluation(partial(self.call_later, self._show_progress))
+                    self.call_later(self._show, found)
+        except AccelError as error:
+            if not self._is_closed:
+                self.call_later(self._show_problem, str(error))
+
+    def _show_progress(self, done: int, of: int) -> None:
+        total = f" of {of:,}" if of else ""
+        self.query_one("#about", Static).update(Content.styled(f"{done:,}{total} examples", "$text-accent"))
+
+    def _show_problem(self, problem: str) -> None:
+        self.query_one("#about", Static).update(Content.styled(printable(problem), "$text-error"))
+
+    async def _show(self, found: Evaluation) -> None:
+        notes = [f"{model.name}: {note}" for model in found.models for note in model.notes]
+        words = Content("\n").join(
+            [Content(headline(found, self._options)), *(Content(printable(note)) for note in notes)]
+        )
+        self.query_one("#about", Static).update(words)
+        room = self.query_one("#tables", ScrollableContainer)
+        for table in tables(found, self._options.confidence):
+            await room.mount(Static(_content(table), classes="table"))
+            if table.note:
+                await room.mount(Static(table.note, classes="note", markup=False))
+
+
+def _content(table: EvaluationTable) -> Content:
+    """A table as lines, with its header and its verdicts in colours."""
+    cells = [[printable_line(text) for text in row] for row in (table.header, *table.rows)]
+    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(table.header))]
+
+    def line(row: Sequence[str], style: str = "") -> Content:
+        padded = (set_cell_size(text, width) for text, width in zip(row[:-1], widths[:-1], strict=True))
+        last = Content.styled(row[-1], style or _VERDICTS.get(row[-1], ""))
+        return Content.styled("  ".join([*padded, ""]), style) + last
+
+    return Content("\n").join([line(cells[0], "bold $text-muted"), *map(line, cells[1:])])
