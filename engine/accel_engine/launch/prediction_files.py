@@ -36,12 +36,14 @@ def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
     suffixes = SUFFIXES.get(form.kind, ARRAYS)
     for path in files:
         if path.suffix.lower() not in suffixes:
-            raise UsageError(f"{path} has no examples for run {run}: its data is {form.kind} ({', '.join(suffixes)})")
+            raise UsageError(
+                f"{path.name} has no examples for run {run}: its data is {form.kind} ({', '.join(suffixes)})"
+            )
         if form.table is not None:
             given = read_cells(path, skip_invalid=True, limit=1).table.column_names
             lacking = [column.name for column in form.table.columns if column.name not in given]
             if lacking:
                 noun = "column" if len(lacking) == 1 else "columns"
                 raise UsageError(
-                    f"{path} has no {noun} {', '.join(lacking)}, which run {run} needs; it has {', '.join(given)}"
+                    f"{path.name} has no {noun} {', '.join(lacking)}, which run {run} needs; it has {', '.join(given)}"
                 )

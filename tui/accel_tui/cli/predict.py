@@ -16,7 +16,9 @@ from accel_engine.launch.prediction import predict as predict_images
 from accel_engine.launch.prediction_files import ARRAYS, TABLES, check_files
 from accel_engine.launch.text_writing import WritingOptions, write_text
 from accel_engine.run import diagnostics, find
+from accel_engine.run.connection import DATABASE
 from accel_engine.run.diagnostics import DataFormat
+from accel_engine.run.run_paths import MODEL
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli.evaluate import MODEL_FILES, CheckpointType
 from accel_tui.cli.output import print_to_stderr, write, write_json
@@ -136,9 +138,11 @@ def _target(run: str) -> Path:
     """
     if not run.endswith(MODEL_FILES):
         return find(run)
-    if not is_file(user_path(run)):
+    path = user_path(run)
+    if not is_file(path):
         raise UsageError(f"no such file: {run}")
-    return user_path(run)
+    is_of_run = path.name == MODEL and is_file(path.absolute().parent / DATABASE)
+    return find(str(path.absolute().parent)) if is_of_run else path  # the run knows its classes and units
 
 
 def _are_images(files: list[Path]) -> bool:

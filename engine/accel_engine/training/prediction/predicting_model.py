@@ -1,20 +1,22 @@
 """Loads a trained model to predict other examples, without the data of its run where the run has recorded its form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import keras
 
 from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import ValueRange, is_image
-from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_to_json
-from accel_engine.errors import ModelError
+from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
+from accel_engine.errors import ModelError, PlanError
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.saved_model import load_saved
+from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.chosen_checkpoint import chosen_step
@@ -27,6 +29,9 @@ from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.prediction.data_formats import data_format_of, dataset_of, description_of
 from accel_engine.training.prediction.outputs import OutputForm, output_forms
+
+_BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
+"""What a softmax over the last axis predicts."""
 
 Outputs = Callable[[Structure], Structure]
 """Computes the outputs of a model for raw inputs."""
@@ -73,9 +78,9 @@ def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
     """
     notes: list[str] = []
     step = chosen_step(directory, notes.append, checkpoint)
-    with closing(RunReader(directory)) as reader:
-        plan = Plan.from_mapping(reader.info().plan_values)
     recorded = read(directory)
+    with closing(RunReader(directory)) as reader:
+        plan = _plan(reader.info().plan_values, directory, recorded.format)
     dataset, description, build = _data_of(directory, plan, recorded)
     input_spec = recorded.input_spec or (input_spec_of(dataset, 1.0) if description is None else None)
     scales: list[float] = []
@@ -113,26 +118,41 @@ def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
     )
 
 
+def _plan(values: Mapping[str, Any], directory: Path, form: DataFormat | None) -> Plan:
+    """A run's plan; where its data is gone and not needed, with other data in its place.
+
+    Raises:
+        PlanError: The data is gone and needed.
+    """
+    try:
+        return Plan.from_mapping(values)
+    except PlanError as error:
+        if error.field != "data" or form is None or _needs_words(form, directory):
+            raise
+        return Plan.from_mapping({**values, "data": "digits"})
+
+
+def _needs_words(form: DataFormat, directory: Path) -> bool:
+    """Whether only the data tells the words of a model of texts: they are in ``model.keras`` once the run has ended."""
+    return has_texts(specs_from_json(form.inputs)) and trained_model(directory) is None
+
+
 def _data_of(
     directory: Path, plan: Plan, recorded: Diagnostics
 ) -> tuple[Dataset, DataDescription | None, Callable[[], keras.Model] | None]:
-    """A run's data without its examples, and how its model is built; all of the data where nothing else tells.
-
-    The words of a model of texts are in ``model.keras``, once the run has ended.
-    """
-    form, build = recorded.format, None
-    if form is not None:
-        dataset = dataset_of(form)
-        if not has_texts(dataset.spec.inputs):
-            return dataset, description_of(form, plan), None
-        if saved := trained_model(directory):
-            options = BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on")
-            keras.config.set_dtype_policy(plan.policy)
-            return dataset, description_of(form, plan), lambda: load_saved(str(saved), options)
+    """A run's data without its examples, and how its model is built; all of the data where nothing else tells."""
+    form, saved = recorded.format, trained_model(directory)
+    if form is not None and not _needs_words(form, directory):
+        dataset, options = (
+            dataset_of(form),
+            BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on"),
+        )
+        is_text = has_texts(dataset.spec.inputs)
+        return dataset, description_of(form, plan), (lambda: load_saved(str(saved), options)) if is_text else None
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     dataset = data.load(plan.data, plan.data_options)
     check_restorable(dataset, plan, recorded)
-    return dataset, None, build
+    return dataset, None, None
 
 
 def of_file(path: Path) -> PredictingModel:
@@ -155,13 +175,24 @@ def of_file(path: Path) -> PredictingModel:
     form = DataFormat(SEVERAL_OUTPUTS, "auto", kind, specs_to_json(inputs), None, ValueRange())
     names = getattr(model, "output_names", ())
     specs = tuple(keras.KerasTensor(tensor.shape, tensor.dtype) for tensor in model.outputs)
-    outputs = output_forms(specs, model.loss if model.compiled else None, form, Task(SEVERAL_OUTPUTS), targets, names)
+    task = Task(SEVERAL_OUTPUTS) if model.compiled else _task_of_uncompiled(model)
+    outputs = output_forms(specs, model.loss if model.compiled else None, form, task, targets, names)
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
         return model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
 
     return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, None, ())
+
+
+def _task_of_uncompiled(model: keras.Model) -> Task:
+    """The task by the activation of the only output; otherwise its outputs are numbers."""
+    activation, shape = output_activation(model), model.outputs[0].shape
+    if len(model.outputs) == 1 and activation == "softmax" and len(shape) in _BY_RANK:
+        return Task(_BY_RANK[len(shape)])
+    if len(model.outputs) == 1 and activation == "sigmoid" and len(shape) == 2:
+        return Task("classification", binary=True) if shape[-1] == 1 else Task("multi-label")
+    return Task("custom")
 
 
 def _spec(tensor: keras.KerasTensor) -> ArraySpec:

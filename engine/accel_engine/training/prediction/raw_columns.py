@@ -9,7 +9,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables.columns import read_columns
 from accel_engine.data.tables.raw_inputs import MISSING_TEXT, raw_inputs
-from accel_engine.training.prediction.examples import Examples
+from accel_engine.training.prediction.examples import Examples, without_problems
 from accel_engine.training.prediction.table_examples import check_columns
 
 
@@ -31,10 +31,13 @@ def read_raw_columns(path: Path, specs: Mapping[str, ArraySpec]) -> Examples:
     if kinds:  # such as a category whose values are all numbers here
         columns = read_columns(path, DataOptions(kinds=kinds)).columns
         found = {raw.key: raw for raw in raw_inputs(columns, columns)}
-    inputs = {}
+    inputs, problems = {}, dict[int, str]()
     for key, spec in specs.items():
         values = found[key].values
         if spec.dtype != "string":
             values = np.array([np.nan if value == MISSING_TEXT else value for value in values], np.float32)
+            for row in np.flatnonzero(np.isinf(values)).tolist():
+                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {found[key].name}")
         inputs[key] = values[:, np.newaxis]
-    return Examples(tuple(str(row + 1) for row in range(len(values))), inputs)
+    rows = tuple(str(row + 1) for row in range(len(values)))
+    return Examples(rows, without_problems(inputs, problems), problems)
