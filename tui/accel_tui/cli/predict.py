@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,16 +161,15 @@ def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
         values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
         write_json({**values, "tokens": written.tokens})
     else:
+        shown: list[str] = []
 
         def show(text: str) -> None:
-            write(text, end="")
+            write(text if shown else f"{options.prompt}{text}", end="")
             sys.stdout.flush()
+            shown.append(text)
 
-        write(options.prompt, end="")
-        try:
-            written = write_text(target, options, show)
-        finally:
-            write()
+        written = write_text(target, options, show)
+        write()
     for note in written.notes:
         print_to_stderr(note)
     return 0
@@ -192,6 +192,8 @@ def _predict(
         if form is not None:
             check_files(target.name, form, readable)
         found = predict_examples(target, readable, texts, checkpoint)
+    saved = {str(path) for path in readable} - {str(path) for path in files}
+    found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
     for note in found.notes:
         print_to_stderr(note)
     if output is not None:

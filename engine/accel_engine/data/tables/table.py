@@ -64,6 +64,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         kind="table",
         feature_names=learned.feature_names,
         target_names=roles.targets,
+        target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
         preprocess=model,
         value_range=ValueRange("float32"),
         notes=tuple(dict.fromkeys(notes)),

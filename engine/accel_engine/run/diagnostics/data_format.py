@@ -1,7 +1,7 @@
 """The form of a run's data, as runs store it: what prediction needs to know of the data once its files are gone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from accel_engine.data.pixel_scaling import ValueRange
@@ -61,6 +61,7 @@ class DataFormat:
         class_names: Names of the classes.
         feature_names: Names of the columns of the inputs.
         target_names: Names of the columns of the targets.
+        target_classes: Names of the classes of each of several targets that are classes.
         vocabulary: The text of each token.
         sample_rate: Samples per second of audio; 0 for other data.
         target_mean: Means of a regression's targets, with which its model was built.
@@ -79,6 +80,7 @@ class DataFormat:
     class_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
+    target_classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: tuple[str, ...] = ()
     sample_rate: int = 0
     target_mean: tuple[float, ...] = ()

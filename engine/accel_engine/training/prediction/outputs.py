@@ -109,7 +109,7 @@ def _forms(
             own = Task(found, logits=logits, binary=units == 1)
         single = len(leaves) == 1
         width = 2 if own.binary else units
-        classes = form.class_names if single or len(form.class_names) == width else ()
+        classes = form.class_names if single or len(form.class_names) == width else form.target_classes.get(name, ())
         if own.name in OF_PARTS and not classes and len(form.vocabulary) == width:
             classes = form.vocabulary
         yield OutputForm(

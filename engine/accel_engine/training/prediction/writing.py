@@ -43,10 +43,14 @@ def write(directory: Path, request: Mapping[str, Any], on_text: Callable[[str], 
     prompt = encoded(request["prompt"], vocabulary)
     form = model.outputs[0]
 
+    @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
+    def compute(tokens: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        output = flatten(model.outputs_of(tokens))[0]
+        return probabilities_of(output[0, last], form.task)
+
     def next_chances(tokens: npt.NDArray[Any], last: int) -> npt.NDArray[np.float64]:
-        output = flatten(model.outputs_of(tokens[np.newaxis].astype(dtype)))[0][0, last]
-        found = probabilities_of(tf.convert_to_tensor(output), form.task).numpy()
-        chances: npt.NDArray[np.float64] = found.astype(np.float64)[: len(vocabulary)]
+        found = compute(tf.constant(tokens[np.newaxis], dtype), tf.constant(last))
+        chances: npt.NDArray[np.float64] = found.numpy().astype(np.float64)[: len(vocabulary)]
         return chances
 
     tokens = continued(
