@@ -200,6 +200,15 @@ def test_sounds_are_padded_and_those_of_another_rate_are_named(gym: Gym, tmp_pat
     assert arrays["values 0"].shape == (1, 2)
 
 
+PIXELS = """
+import keras
+from keras import layers
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Conv2D(classes, 3, padding="same", activation="softmax")])
+"""
+
+
 def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> None:
     rng = np.random.default_rng(0)
     for index in range(12):
@@ -208,7 +217,9 @@ def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> Non
             path = tmp_path / "scenes" / part / f"{index}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(tf.io.encode_png(pixels).numpy())
-    plan = Plan(model="unet", data=str(tmp_path / "scenes"), epochs=1, batch_size=6)
+    source = tmp_path / "own.py"
+    source.write_text(PIXELS)
+    plan = Plan(model=f"{source}:build", data=str(tmp_path / "scenes"), epochs=1, batch_size=6)
     directory = gym.train(plan).directory
     reply, arrays = predicted(directory, tmp_path / "scenes" / "images" / "3.png", tmp_path / "missing.png")
     assert reply["outputs"][0]["task"] == "segmentation"

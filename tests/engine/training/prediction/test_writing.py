@@ -18,6 +18,17 @@ from ..conftest import Gym
 REQUEST = {"prompt": "the ", "tokens": 6, "temperature": 0.0, "seed": 0, "checkpoint": "auto"}
 
 
+SOURCE = """
+import keras
+from keras import layers
+
+def build(vocabulary):
+    count = len(vocabulary)
+    return keras.Sequential([keras.Input((8,), dtype="int32"), layers.Embedding(count, 8),
+                             layers.Conv1D(16, 3, padding="causal"), layers.Dense(count, activation="softmax")])
+"""
+
+
 def written(directory: Path, **changes: Any) -> tuple[dict[str, Any], list[str]]:
     parts: list[str] = []
     return write(directory, {**REQUEST, **changes}, parts.append), parts
@@ -26,7 +37,10 @@ def written(directory: Path, **changes: Any) -> tuple[dict[str, Any], list[str]]
 def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -> None:
     story = tmp_path / "story.txt"
     story.write_text("the cat sat. the dog ran. " * 40)
-    directory = gym.train(Plan(model="gpt", data=str(story), window=8, epochs=1, batch_size=20)).directory
+    source = tmp_path / "own.py"
+    source.write_text(SOURCE)
+    plan = Plan(model=f"{source}:build", data=str(story), window=8, epochs=1, batch_size=20)
+    directory = gym.train(plan).directory
     story.unlink()
     reply, parts = written(directory)
     assert (len(parts), "".join(parts), reply["tokens"]) == (6, reply["written"], 6)
