@@ -111,11 +111,19 @@ def predict_examples(
         reply["step"],
         reply["kind"],
         tuple((given.get(path, path), given.get(name, name)) for path, name in reply["names"]),
-        {int(place): problem for place, problem in reply["problems"].items()},
+        {
+            int(place): _shortened(problem, reply["names"][int(place)][0], given)
+            for place, problem in reply["problems"].items()
+        },
         outputs,
         limits and (limits[0], limits[1]),
-        tuple(reply["notes"]),
+        tuple(_shortened(note, note.partition(": ")[0], given) for note in reply["notes"]),
     )
+
+
+def _shortened(text: str, path: str, given: Mapping[str, str]) -> str:
+    """A text with a path as it was given."""
+    return text.replace(path, given[path]) if path in given else text
 
 
 def _output(index: int, described: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> OutputPrediction:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import AccelError, UsageError
 
 STANDARD_INPUT = "-"
 """The name of standard input among files."""
@@ -37,7 +37,11 @@ def saved_input(kind: str) -> Iterator[Path]:
         with path.open("wb") as file:
             file.write(head)
             shutil.copyfileobj(stream, file)
-        yield path
+        try:
+            yield path
+        except AccelError as error:
+            error.args = (str(error).replace(f"{folder}/", ""),)
+            raise
 
 
 def _table_suffix(head: bytes) -> str:

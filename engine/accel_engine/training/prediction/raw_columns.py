@@ -7,10 +7,9 @@ import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.columns import read_columns
 from accel_engine.data.tables.raw_inputs import MISSING_TEXT, raw_inputs
 from accel_engine.training.prediction.examples import Examples, without_problems
-from accel_engine.training.prediction.table_examples import check_columns
+from accel_engine.training.prediction.table_examples import check_columns, read_all_rows
 
 
 def read_raw_columns(path: Path, specs: Mapping[str, ArraySpec]) -> Examples:
@@ -23,13 +22,13 @@ def read_raw_columns(path: Path, specs: Mapping[str, ArraySpec]) -> Examples:
     Raises:
         DataError: The file cannot be read, or lacks a column.
     """
-    columns = read_columns(path, DataOptions()).columns
+    columns = read_all_rows(path, DataOptions()).columns
     found = {raw.key: raw for raw in raw_inputs(columns, columns)}
     check_columns(path, specs, found)
     text = [found[key].name for key, spec in specs.items() if spec.dtype == "string"]
     kinds = tuple(f"{name}=category" for name in text if columns[name].kind not in ("category", "text"))
     if kinds:  # such as a category whose values are all numbers here
-        columns = read_columns(path, DataOptions(kinds=kinds)).columns
+        columns = read_all_rows(path, DataOptions(kinds=kinds)).columns
         found = {raw.key: raw for raw in raw_inputs(columns, columns)}
     inputs, problems = {}, dict[int, str]()
     for key, spec in specs.items():

@@ -13,14 +13,13 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.array_series import column_names
 from accel_engine.data.series.series import order_series
 from accel_engine.data.series.series_parts import window_of
-from accel_engine.data.tables.columns import read_columns
 from accel_engine.data.tables.table_series import series_arrays
 from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.prediction.data_formats import standardization
 from accel_engine.training.prediction.examples import Examples
-from accel_engine.training.prediction.table_examples import check_columns
+from accel_engine.training.prediction.table_examples import check_columns, read_all_rows
 
 
 def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
@@ -66,9 +65,9 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
 
 
 def _table(path: Path, options: DataOptions) -> Mapping[str, npt.NDArray[Any]]:
-    table = read_columns(path, DataOptions())
+    table = read_all_rows(path, DataOptions())
     kinds = tuple(kind for kind in options.kinds if kind.rpartition("=")[0] in table.columns)
-    return series_arrays(read_columns(path, DataOptions(kinds=kinds)) if kinds else table)
+    return series_arrays(read_all_rows(path, DataOptions(kinds=kinds)) if kinds else table)
 
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:

@@ -83,6 +83,10 @@ def test_classes_have_their_names_and_a_row_that_lacks_a_column_is_an_error(
     classes = reply["outputs"][0]["classes"]
     assert classes == ("red", "white")
     assert [classes[place] for place in arrays["values 0"].argmax(1)] == ["white", "red"]
+    table = tmp_path / "new.csv"
+    table.write_text("acid,sugar\n1,1\n2\n")
+    with pytest.raises(AccelError, match=r"new.csv, line 3: 1 fields instead of 2: '2'$"):
+        predicted(directory, table)
     rows.write_text('{"acid": 3}\n')
     with pytest.raises(AccelError, match=r"new.jsonl has no column sugar, which the model needs; it has acid"):
         predicted(directory, rows)
@@ -175,6 +179,11 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
     expected = saved(directory)(tf.constant(["dull grey"])).numpy()
     np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
+    (directory / "model.keras").unlink()  # as in a run that trains: only its data has the words
+    with pytest.raises(AccelError, match="reviews': not a folder"):
+        predicted(directory, lines)
+    (tmp_path / "gone").rename(tmp_path / "reviews")
+    np.testing.assert_allclose(predicted(directory, lines)[1]["values 0"], arrays["values 0"][1:], atol=1e-5)
 
 
 def wav(path: Path, samples: int, rate: int = 2000) -> Path:
