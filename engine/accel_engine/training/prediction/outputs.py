@@ -69,7 +69,8 @@ class PredictedOutput:
             self.values.append(probabilities.argmax(-1).astype(np.int32))
             self.chances.append(probabilities.max(-1))
             return
-        values = np.asarray(output)
+        array = tf.convert_to_tensor(output)
+        values = (tf.cast(array, tf.float32) if array.dtype.is_floating else array).numpy()  # of bfloat16, too
         if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
             values = values.reshape(len(values), *form.shape)
         self.values.append(values if form.units is None else form.units.restore(values).astype(np.float32))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
@@ -52,8 +53,8 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         notes += examples.notes
         if examples.inputs is not None:
             _add(model, examples.inputs, found, progress)
-    arrays = {f"values {index}": np.concatenate(each.values) for index, each in enumerate(found) if each.values}
-    arrays |= {f"chances {index}": np.concatenate(each.chances) for index, each in enumerate(found) if each.chances}
+    arrays = {f"values {index}": _joined(each.values) for index, each in enumerate(found) if each.values}
+    arrays |= {f"chances {index}": _joined(each.chances) for index, each in enumerate(found) if each.chances}
     with Path(request["results"]).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     return {
@@ -69,6 +70,17 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         ],
         "limits": model.limits,
     }
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The predictions of all batches.
+
+    Raises:
+        DataError: They have different shapes, as where the sizes of examples vary.
+    """
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise DataError("the examples of the files have different shapes: predict one file at a time")
+    return np.concatenate(parts)
 
 
 def _read(model: PredictingModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:

@@ -240,6 +240,21 @@ def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> Non
     np.testing.assert_allclose(arrays["chances 0"], expected.max(-1), atol=1e-5)
 
 
+def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
+    file = tmp_path / "own.keras"
+    given = keras.Input((None, 2))
+    model = keras.Model(given, keras.layers.Dense(1)(given))
+    model.compile("sgd", "mse")
+    model.save(file)
+    x = np.random.default_rng(0).normal(size=(2, 5, 2)).astype(np.float32)
+    np.save(tmp_path / "five.npy", x)
+    np.save(tmp_path / "four.npy", x[:, 1:])
+    _, arrays = predicted(file, tmp_path / "five.npy")
+    np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-5)
+    with pytest.raises(AccelError, match="different shapes: predict one file at a time"):
+        predicted(file, tmp_path / "five.npy", tmp_path / "four.npy")
+
+
 def test_a_checkpoint_can_be_chosen_and_a_run_without_a_recorded_form_reads_its_data(
     gym: Gym, tmp_path: Path, predicted, monkeypatch
 ) -> None:
