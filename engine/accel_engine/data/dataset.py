@@ -1,7 +1,7 @@
 """A dataset for training: its splits, and what is known about them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -143,6 +143,7 @@ class Dataset:
         kind: What an example is: ``images``, ``arrays``, ``table``, ``text``, ``tokens``, ``audio`` or ``series``.
         feature_names: Names of the columns of the inputs, if the input is a matrix; empty if unknown.
         target_names: Names of the columns of the targets; empty if unknown.
+        target_classes: Names of the classes of each of several targets that are classes.
         vocabulary: The text of each token, where inputs are tokens; empty otherwise.
         sample_rate: Samples per second of audio; 0 for other data.
         preprocess: Makes a Keras model from raw columns to the inputs, which is saved with the trained model; ``None``
@@ -163,6 +164,7 @@ class Dataset:
     kind: str = "arrays"
     feature_names: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
+    target_classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: tuple[str, ...] = ()
     sample_rate: int = 0
     preprocess: Callable[[], Any] | None = None

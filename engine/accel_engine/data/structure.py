@@ -88,6 +88,30 @@ def map_structure(function: Callable[..., Any], structure: Structure, *others: S
     return function(structure, *others)
 
 
+def specs_to_json(structure: Structure) -> Any:
+    """The specs of a structure in types of JSON: an object with a ``shape`` and a ``dtype`` for each."""
+    if isinstance(structure, dict):
+        return {"parts": {name: specs_to_json(part) for name, part in structure.items()}}
+    if isinstance(structure, tuple | list):
+        return [specs_to_json(part) for part in structure]
+    return structure and {"shape": list(structure.shape), "dtype": structure.dtype}
+
+
+def specs_from_json(value: Any) -> Structure:
+    """The specs that :func:`specs_to_json` described; a list becomes a tuple.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none of these.
+    """
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return tuple(map(specs_from_json, value))
+    if "parts" in value:
+        return {name: specs_from_json(part) for name, part in value["parts"].items()}
+    return ArraySpec(tuple(side if side is None else int(side) for side in value["shape"]), str(value["dtype"]))
+
+
 def describe(structure: Structure) -> str:
     """A line about the specs of a structure, such as ``float32 8`` or ``age: float32, city: string``."""
     return ", ".join(printable(f"{name}: {spec}" if name else str(spec)) for name, spec in named_leaves(structure))

@@ -49,11 +49,16 @@ class EngineQuery:
         self._process.wait()
         self._log.close()
 
-    def answer(self, on_progress: Callable[[int, int], object] = lambda *_: None) -> dict[str, Any]:
+    def answer(
+        self,
+        on_progress: Callable[[int, int], object] = lambda *_: None,
+        on_text: Callable[[str], object] = lambda _: None,
+    ) -> dict[str, Any]:
         """Wait for the answer, at least as long as TensorFlow takes to import.
 
         Args:
             on_progress: Called now and then with the number of examples done, and of all.
+            on_text: Called with each part of a text that is written meanwhile.
 
         Raises:
             RunError: The query failed; why.
@@ -67,6 +72,8 @@ class EngineQuery:
             reply: dict[str, Any] = json.loads(line)
             if "done" in reply:
                 on_progress(reply["done"], reply["of"])
+            elif "text" in reply:
+                on_text(reply["text"])
             elif problem := reply.get("problem"):
                 raise RunError(problem)
             else:

@@ -76,6 +76,11 @@ def returns_logits(model: keras.Model) -> bool:
     return name.lower() not in ("softmax", "sigmoid")
 
 
+def output_activation(model: keras.Model) -> str:
+    """The name of the activation of a model's last layer, such as ``softmax``; empty if it has none."""
+    return _activation(list(_operations(model))[-1]).lower()
+
+
 def _operations(model: keras.Model) -> Iterator[Any]:
     """Yield a model's layers and other operations in order, with those of nested models."""
     for operation in getattr(model, "operations", model.layers):

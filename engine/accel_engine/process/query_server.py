@@ -49,8 +49,15 @@ def answer_or_problem(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Answer a request for predictions with the run's model."""
-    del send  # no progress
+    """Answer a request for predictions with the model of a run, or of a file."""
+    if "prompt" in request:
+        from accel_engine.training.prediction.writing import write
+
+        return write(directory, request, lambda text: send({"text": text}))
+    if "files" in request:
+        from accel_engine.training.prediction.predict import predict
+
+        return predict(directory, request, lambda done, of: send({"done": done, "of": of}))
     from accel_engine.training.evaluation.inference import classify_images
 
     return classify_images(directory, [Path(image) for image in request["images"]], request["top"])

@@ -11,6 +11,7 @@ from accel_engine.run.disk_space import shortage
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.prediction.data_formats import data_format_of
 from accel_engine.training.reporting.model_summary import learning_rate_of, summarize
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -55,6 +56,8 @@ def report_assembly(
         reporter.run.write_diagnostics(input_spec, reporter.step)
     if not reporter.step or read(reporter.run.directory).data is None:  # the data that the run was started with
         reporter.run.write_diagnostics(DataFingerprint(fingerprint(assembly.dataset)), reporter.step)
+    if (form := data_format_of(assembly.dataset, assembly.plan, assembly.task.name)) is not None:
+        reporter.run.write_diagnostics(form, reporter.step)
     if (rate := learning_rate_of(assembly, reporter.step)) is not None:
         reporter.run.write_event(rate)
     for note in (*assembly.information, *assembly.freezing.notes):  # those that have not been unfrozen

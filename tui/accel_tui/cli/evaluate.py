@@ -34,7 +34,7 @@ MODEL_FILES = (".keras", ".h5")
 """Suffixes of files with a model."""
 
 
-class _Checkpoint(click.ParamType[str]):
+class CheckpointType(click.ParamType[str]):
     """``auto``, ``best``, ``last`` or a step."""
 
     name = "checkpoint"
@@ -60,7 +60,7 @@ class _Checkpoint(click.ParamType[str]):
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=_Checkpoint(),
+    type=CheckpointType(),
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )

@@ -1,44 +1,229 @@
-"""``accel-tui predict``: classifies images with the model of a run."""
+"""``accel-tui predict``: predicts examples with the model of a run, or lets it write text."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from accel_engine.data.folders.image_header import SUFFIXES
 from accel_engine.errors import UsageError
+from accel_engine.launch.example_prediction import predict_examples
 from accel_engine.launch.prediction import Prediction
 from accel_engine.launch.prediction import predict as predict_images
-from accel_engine.run import find
-from accel_engine.user_paths import exists, is_directory, is_file
+from accel_engine.launch.prediction_files import ARRAYS, TABLES, check_files
+from accel_engine.launch.text_writing import WritingOptions, write_text
+from accel_engine.run import diagnostics, find
+from accel_engine.run.connection import DATABASE
+from accel_engine.run.diagnostics import DataFormat
+from accel_engine.run.run_paths import MODEL
+from accel_engine.user_paths import exists, is_directory, is_file, user_path
+from accel_tui.cli.evaluate import MODEL_FILES, CheckpointType
 from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.prediction_files import check_output, write_predictions
+from accel_tui.cli.prediction_objects import objects
+from accel_tui.cli.prediction_table import prediction_table
+from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
 from accel_tui.cli.table import table
 
 EPILOG = """\b
 Examples:
   accel-tui predict last photo.jpg
   accel-tui predict k3fp photos/ --top 1 --json | jq -r '.top[0].label'
+  accel-tui predict k3fp houses.csv --output prices.csv
+  tail -n 5 log.csv | cat header.csv - | accel-tui predict k3fp -
+  accel-tui predict k3fp --text "great film" --text "dull"
+  accel-tui predict k3fp scenes/ --output masks
+  accel-tui predict k3fp --prompt "Once upon" --tokens 500
 """
+
+_OF_CLASSES = ("classification", "multi-label")
 
 
 @click.command(epilog=EPILOG)
-@click.argument("run")
-@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN|MODEL")
+@click.argument("inputs", metavar="[INPUT...]", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="Number of classes to show."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per image.")
-def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
-    """Classify each IMAGE, a file or a folder of images, with the model of RUN.
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text to classify; may be repeated.")
+@click.option("--prompt", metavar="TEXT", help="Let a language model continue TEXT.")
+@click.option(
+    "--tokens", default=200, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N", help="Tokens to write."
+)
+@click.option(
+    "--temperature",
+    default=0.8,
+    show_default=True,
+    type=click.FloatRange(0, 100),
+    metavar="T",
+    help="Randomness of what is written; 0 takes the most probable token.",
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N", help="Seed of what is written."
+)
+@click.option(
+    "--checkpoint",
+    default="auto",
+    show_default=True,
+    type=CheckpointType(),
+    metavar="auto|best|last|STEP",
+    help="Weights of the run; auto: best with restore_best, else last.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Write to a .csv, .jsonl or .npz file, or images into a folder.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per example.")
+def predict(
+    run: str,
+    inputs: tuple[Path, ...],
+    top: int,
+    texts: tuple[str, ...],
+    prompt: str | None,
+    tokens: int,
+    temperature: float,
+    seed: int,
+    checkpoint: str,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Predict each INPUT with the model of RUN, or with a FILE.keras.
+
+    An INPUT is a file of the kind of the run's data, or - for standard input: images or folders of images;
+    the rows of a table (.csv, .tsv, .parquet, .jsonl), of which only the columns that the model needs are
+    used; arrays (.npz, .npy); a .txt file with a text in each line; WAV files. Of a time series the rows after
+    the last window are predicted. Examples are preprocessed as the training data was, which may be gone.
 
     The weights are those of the last checkpoint, or of the best one if the run has restore_best.
     PNG, JPEG, GIF and BMP files are converted to the size, colours and scaling of the training data.
-    Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an image or
+    Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an example or
     the model cannot be read, 2 if a file does not exist.
     """
-    directory = find(run)
-    if missing := [str(path) for path in images if not exists(path)]:
+    target = _target(run)
+    if prompt is not None:
+        if inputs or texts or output:
+            raise UsageError("--prompt takes no other input, and writes to the terminal: leave out files and --output")
+        options = WritingOptions(
+            prompt=prompt, tokens=tokens, temperature=temperature, seed=seed, checkpoint=checkpoint
+        )
+        return _write_text(target, options, as_json=as_json)
+    if not inputs and not texts:
+        raise UsageError("nothing to predict: give images, or other files as of the run's data, or --text or --prompt")
+    if missing := [str(path) for path in inputs if str(path) != STANDARD_INPUT and not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
-    predictions = predict_images(directory, [file for path in images for file in _files(path)], top)
+    if output is not None:
+        check_output(output, force=force)
+    files = [file for path in inputs for file in _files(path)]
+    form = diagnostics.read(target).format if is_directory(target) else None
+    is_new = bool(texts or output) or checkpoint != "auto" or not is_directory(target)
+    if not is_new and _are_images(files) and (form is None or form.task in _OF_CLASSES):
+        return _classify_images(target, files, top, as_json=as_json)
+    return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
+
+
+def _target(run: str) -> Path:
+    """The directory of a run, or a file with a model.
+
+    Raises:
+        UsageError: There is no such file.
+        AccelError: There is no such run.
+    """
+    if not run.endswith(MODEL_FILES):
+        return find(run)
+    path = user_path(run)
+    if not is_file(path):
+        raise UsageError(f"no such file: {run}")
+    is_of_run = path.name == MODEL and is_file(path.absolute().parent / DATABASE)
+    return find(str(path.absolute().parent)) if is_of_run else path  # the run knows its classes and units
+
+
+def _are_images(files: list[Path]) -> bool:
+    """Whether files may be images, for all that their names say."""
+    others = (*TABLES, *ARRAYS, ".txt", ".wav")
+    return all(str(file) != STANDARD_INPUT and file.suffix.lower() not in others for file in files)
+
+
+def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
+    """Let a model write: as it does on the screen, at once for JSON."""
+    if not is_directory(target):
+        raise UsageError(f"{target} does not tell its vocabulary: give the run, whose data has it")
+    if as_json:
+        written = write_text(target, options)
+        values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
+        write_json({**values, "tokens": written.tokens})
+    else:
+        shown: list[str] = []
+
+        def show(text: str) -> None:
+            write(text if shown else f"{options.prompt}{text}", end="")
+            sys.stdout.flush()
+            shown.append(text)
+
+        written = write_text(target, options, show)
+        write()
+    for note in written.notes:
+        print_to_stderr(note)
+    return 0
+
+
+def _predict(
+    target: Path,
+    form: DataFormat | None,
+    files: list[Path],
+    texts: tuple[str, ...],
+    top: int,
+    checkpoint: str,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    if texts and form is not None and form.kind != "text":
+        raise UsageError(f"run {target.name} does not take texts: its data is {form.kind}")
+    with _read_files(files, form) as readable:
+        if form is not None:
+            check_files(target.name, form, readable)
+        found = predict_examples(target, readable, texts, checkpoint)
+    saved = {str(path) for path in readable} - {str(path) for path in files}
+    found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
+    for note in found.notes:
+        print_to_stderr(note)
+    if output is not None:
+        write_predictions(output, found, top)
+        if not as_json:
+            write(output)
+    if as_json:
+        for values in objects(found, top):
+            write_json({"run": found.name, "step": found.step, **values})
+    elif output is None and found.readable:
+        write(prediction_table(found, top))
+    for problem in found.problems.values():
+        print_to_stderr(problem)
+    return int(bool(found.problems))
+
+
+@contextmanager
+def _read_files(files: list[Path], form: DataFormat | None) -> Iterator[list[Path]]:
+    """The files, with a temporary one for standard input."""
+    if not any(str(file) == STANDARD_INPUT for file in files):
+        yield files
+        return
+    if sum(str(file) == STANDARD_INPUT for file in files) > 1:
+        raise UsageError("standard input can be read once")
+    with saved_input(form.kind if form else "table") as saved:
+        yield [saved if str(file) == STANDARD_INPUT else file for file in files]
+
+
+def _classify_images(directory: Path, files: list[Path], top: int, *, as_json: bool) -> int:
+    predictions = predict_images(directory, files, top)
     for note in predictions.notes:
         print_to_stderr(note)
     readable = [prediction for prediction in predictions.images if not prediction.problem]
@@ -57,15 +242,16 @@ def predict(run: str, images: tuple[Path, ...], top: int, as_json: bool) -> int:
 
 
 def _files(path: Path) -> list[Path]:
-    """The image files of a path: the file itself, or those of a folder sorted by name."""
-    if not is_directory(path):
+    """The files of a path: the file itself, or the images of a folder sorted by name."""
+    if str(path) == STANDARD_INPUT or not is_directory(path):
         return [path]
     try:
         found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and is_file(file))
+        found = found or sorted(file for file in path.iterdir() if file.suffix.lower() == ".wav" and is_file(file))
     except OSError as error:
         raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
     if not found:
-        raise UsageError(f"the folder {path} contains no images ({', '.join(SUFFIXES)})")
+        raise UsageError(f"the folder {path} contains no images ({', '.join(SUFFIXES)}) and no WAV files")
     return found
 
 
@@ -77,7 +263,7 @@ def _rows(prediction: Prediction) -> list[tuple[str, ...]]:
     ]
 
 
-def _to_json(prediction: Prediction) -> dict[str, object]:
+def _to_json(prediction: Prediction) -> dict[str, Any]:
     return {
         "image": prediction.image,
         "top": [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices],

@@ -35,7 +35,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         folder,
         options,
         progress,
-        decode=partial(_sound_tensor, samples=samples, rate=rate),
+        decode=partial(sound_tensor, samples=samples, rate=rate),
         shape=(samples, 1),
         dtype=np.float32,
         explain=partial(_explain, rate=rate),
@@ -44,7 +44,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     )
 
 
-def _sound_tensor(path: tf.Tensor, samples: int, rate: int) -> tf.Tensor:
+def sound_tensor(path: tf.Tensor, samples: int, rate: int) -> tf.Tensor:
     """Decode a file in a graph, float32 ``[samples, 1]``."""
     sound, found = tf.audio.decode_wav(tf.io.read_file(path), desired_samples=samples)
     with tf.control_dependencies([tf.debugging.assert_equal(found, rate)]):

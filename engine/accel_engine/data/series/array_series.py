@@ -62,7 +62,7 @@ def windowed_splits(name: str, splits: Mapping[str, Mapping[str, npt.NDArray[Any
         DataError: The arrays cannot be used.
         PlanError: An option does not fit the arrays.
     """
-    names = {split: _column_names({each: array.shape for each, array in own.items()}) for split, own in splits.items()}
+    names = {split: column_names({each: array.shape for each, array in own.items()}) for split, own in splits.items()}
     tables = {
         split: {
             column: own[each].reshape(len(own[each]), -1)[:, index]
@@ -97,7 +97,7 @@ def survey_arrays(
         PlanError: An option does not fit the arrays.
     """
     splits = _by_split(headers, validation, options)
-    names = {split: _column_names({each: shape for each, (shape, _) in own.items()}) for split, own in splits.items()}
+    names = {split: column_names({each: shape for each, (shape, _) in own.items()}) for split, own in splits.items()}
     rows = {split: next(iter(own.values()))[0][0] for split, own in splits.items()}
     chosen = _with_columns(names["train"], options)
     dtypes = {column: splits["train"][each][1] for each, columns in names["train"].items() for column in columns}
@@ -153,7 +153,7 @@ def _in_one_file(arrays: Mapping[str, T], options: DataOptions) -> dict[str, dic
     return splits
 
 
-def _column_names(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, ...]]:
+def column_names(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, ...]]:
     """The names of each array's columns.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.materialise import materialise
-from accel_engine.data.series.normalization_model import normalization_model
+from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_columns import SeriesColumns, example_shapes
 from accel_engine.data.series.series_parts import divide, span_of, too_few_rows, window_of, without_shares
@@ -82,7 +81,7 @@ def windowed(
         kind="series",
         feature_names=inputs,
         target_names=targets,
-        preprocess=scalings and partial(normalization_model, window_of(options), scalings.inputs),
+        preprocess=scalings and WindowNormalization(window_of(options), scalings.inputs),
         target_scaling=scalings and scalings.targets,
         notes=(*series.notes, *notes, *_notes(splits, options)),
     )

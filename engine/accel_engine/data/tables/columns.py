@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.column_names import check_names, declared_kinds
 from accel_engine.data.tables.dates import parse_dates, timestamps
 from accel_engine.data.tables.table_file import MISSING, read_cells
@@ -61,6 +62,12 @@ class TableColumn:
     notes: tuple[str, ...] = ()
 
     @property
+    def format(self) -> ColumnFormat:
+        """How it was read."""
+        is_numbered = self.kind == "key" and self.values.dtype != object
+        return ColumnFormat(self.name, "number" if is_numbered else self.kind, self.date_format)
+
+    @property
     def missing_rows(self) -> npt.NDArray[np.bool_]:
         """Whether each value is missing, ``[rows]``."""
         if self.values.dtype != object:
@@ -102,7 +109,7 @@ def read_columns(
     progress: Progress = no_progress,
     *,
     limit: int | None = None,
-    like: Mapping[str, TableColumn] | None = None,
+    like: Mapping[str, TableColumn | ColumnFormat] | None = None,
 ) -> Columns:
     """Read a CSV, TSV, Parquet or JSON lines file.
 

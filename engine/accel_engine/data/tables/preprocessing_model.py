@@ -19,6 +19,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.preprocessing import Preprocessing
 from accel_engine.data.tables.raw_inputs import RawInput
 
@@ -32,9 +33,15 @@ class PreprocessingModel:
 
     Attributes:
         learned: The statistics and vocabularies.
+        columns: The columns of the inputs, in the order of the file.
     """
 
     learned: Preprocessing
+    columns: tuple[ColumnFormat, ...] = ()
+
+    def __call__(self) -> Any:
+        """The Keras model."""
+        return self.model
 
     @cached_property
     def model(self) -> Any:

@@ -44,7 +44,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     rows = valid_rows(entry.path, table.columns, roles, form, options)
     parts = rows.split(roles, form, options)
     learned, constant = learn(rows.inputs, parts.train)
-    model = PreprocessingModel(learned)
+    model = PreprocessingModel(learned, tuple(table.columns[name].format for name in roles.inputs))
     notes = [*table.notes, *roles.notes, *rows.notes, *_missing(table, roles)]
     if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
         notes.append(f"left out {_listed(unused)}: the same value in all training rows")
@@ -64,7 +64,8 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         kind="table",
         feature_names=learned.feature_names,
         target_names=roles.targets,
-        preprocess=lambda: model.model,
+        target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
+        preprocess=model,
         value_range=ValueRange("float32"),
         notes=tuple(dict.fromkeys(notes)),
     )

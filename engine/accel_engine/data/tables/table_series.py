@@ -56,7 +56,7 @@ def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, lim
         PlanError: An option does not fit the table, or there are too few rows.
     """
     own_options = _without_unused(table, options)
-    arrays = _arrays(table)
+    arrays = series_arrays(table)
     columns = choose_columns(arrays, own_options)
     validation = _validation(table, options, limit=limit)
     notes = (*table.notes, *_notes(table, options))
@@ -84,8 +84,8 @@ def _windows(name: str, table: Columns, validation: Columns | None, options: Dat
         parts = np.zeros(table.rows, np.intp)
         for number, rows in enumerate(split_by_values(table.columns[column].values.tolist(), column)):
             parts[rows] = number
-    others = None if validation is None else _arrays(validation)
-    dataset = windowed(name, _arrays(table), _without_unused(table, options), validation=others, parts=parts)
+    others = None if validation is None else series_arrays(validation)
+    dataset = windowed(name, series_arrays(table), _without_unused(table, options), validation=others, parts=parts)
     return replace(dataset, notes=(*table.notes, *_notes(table, options), *dataset.notes))
 
 
@@ -127,7 +127,7 @@ def _notes(table: Columns, options: DataOptions) -> Iterator[str]:
         yield f"rows are in the order of the file; {FieldValue('time', repr(date))} puts them in order"
 
 
-def _arrays(table: Columns) -> dict[str, npt.NDArray[Any]]:
+def series_arrays(table: Columns) -> dict[str, npt.NDArray[Any]]:
     """The values of each column: numbers, 0 and 1 for booleans, dates as ``datetime64``, or texts."""
     return {name: _values(column) for name, column in table.columns.items()}
 

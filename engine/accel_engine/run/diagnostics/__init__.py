@@ -1,4 +1,4 @@
-"""A run's diagnostics: its model's input, its data, its layers, and the report of the last validation.
+"""A run's diagnostics: its model's input, its data and their form, its layers, and the report of the last validation.
 
 Each is a row of the table ``inside``: a JSON head and a body of bytes. Runs of older programs have no such table, or
 another form of report.
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from accel_engine.run.connection import reading
 from accel_engine.run.database import Database
 from accel_engine.run.diagnostics import packing
+from accel_engine.run.diagnostics.data_format import DataFormat
 from accel_engine.run.diagnostics.examined import unpack_examined
 from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
 from accel_engine.run.diagnostics.reports import (
@@ -37,6 +38,7 @@ __all__ = [
     "ClassificationReport",
     "CustomReport",
     "DataFingerprint",
+    "DataFormat",
     "Diagnostics",
     "DiagnosticsItem",
     "Example",
@@ -59,15 +61,22 @@ __all__ = [
     "serialize",
 ]
 
-DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | LayerTable | ValidationReport
+DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | DataFormat | LayerTable | ValidationReport
 """A part of a run's diagnostics, stored as one row."""
 
-_ROW_NAMES = {InputSpec: "intake", DataFingerprint: "data", LayerTable: "layers", ValidationReport: "validation"}
+_ROW_NAMES = {
+    InputSpec: "intake",
+    DataFingerprint: "data",
+    DataFormat: "format",
+    LayerTable: "layers",
+    ValidationReport: "validation",
+}
 
 
 _UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]]] = {
     "intake": ("input_spec", InputSpec.unpacked),
     "data": ("data", DataFingerprint.unpacked),
+    "format": ("format", DataFormat.unpacked),
     "layers": ("layers", LayerTable.unpacked),
     "examined": ("validation", unpack_examined),
     "validation": ("validation", packing.unpack),
@@ -82,6 +91,7 @@ class Diagnostics:
     Attributes:
         input_spec: The model's input.
         data: Fingerprint of the data.
+        format: Form of the data, with which other examples are predicted.
         layers: Its layers.
         validation: The report of the last validation.
         steps: Steps taken when each was stored, by attribute name.
@@ -90,6 +100,7 @@ class Diagnostics:
 
     input_spec: InputSpec | None = None
     data: DataFingerprint | None = None
+    format: DataFormat | None = None
     layers: LayerTable | None = None
     validation: ValidationReport | None = None
     steps: Mapping[str, int] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import UserModel
 from accel_engine.models.build import output_specs
+from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
@@ -64,7 +65,13 @@ class RestoredModel:
 
 
 def restore_model(
-    plan: Plan, data: Dataset, scale: Callable[[keras.Model], float], directory: Path, step: int
+    plan: Plan,
+    data: Dataset,
+    scale: Callable[[keras.Model], float],
+    directory: Path,
+    step: int,
+    description: DataDescription | None = None,
+    build: Callable[[], keras.Model] | None = None,
 ) -> RestoredModel:
     """Build a plan's model and load a checkpoint's weights.
 
@@ -74,6 +81,8 @@ def restore_model(
         scale: Returns the factor that the model's raw inputs are multiplied by.
         directory: The run's directory.
         step: The checkpoint's step.
+        description: What the model is built with, where the data has no examples.
+        build: Makes the model, in place of the plan's builder.
 
     Raises:
         ModelError: The model cannot be built.
@@ -81,8 +90,8 @@ def restore_model(
     """
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
-    description = describe_data(data, plan.task)
-    model = build_plan_model(plan, description, lambda model: not changed_layer(model, layers))
+    description = description or describe_data(data, plan.task)
+    model = build() if build else build_plan_model(plan, description, lambda model: not changed_layer(model, layers))
     change = changed_layer(model, layers)
     if change and not isinstance(models.find(plan.model), UserModel):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")

@@ -67,8 +67,8 @@ def report_for(
     builders = []
     for index, (path, leaf) in enumerate(leaves):
         name = path if isinstance(outputs, dict) or index >= len(output_names) else output_names[index]
-        own = _part(loss, name, index)
-        target = _target_index(dataset.spec.targets, name, index)
+        own = loss_of_output(loss, name, index)
+        target = target_index(dataset.spec.targets, name, index)
         output = ModelOutput(
             tuple(leaf.shape),
             views,
@@ -170,7 +170,7 @@ def _writes_text(dataset: Dataset, output: ModelOutput) -> bool:
     return is_sequence and own and 0 < len(dataset.vocabulary) <= output.units
 
 
-def _part(loss: Loss, name: str, index: int) -> Loss:
+def loss_of_output(loss: Loss, name: str, index: int) -> Loss:
     """The loss of one output."""
     if isinstance(loss, dict):
         return loss.get(name) if name in loss or len(loss) > 1 else single_loss(loss)
@@ -179,7 +179,7 @@ def _part(loss: Loss, name: str, index: int) -> Loss:
     return loss
 
 
-def _target_index(targets: Structure, name: str, index: int) -> int | None:
+def target_index(targets: Structure, name: str, index: int) -> int | None:
     """The place of an output's target among the arrays of all targets."""
     if isinstance(targets, dict) and name in targets:
         return sorted(targets).index(name)

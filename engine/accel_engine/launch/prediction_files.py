@@ -1,0 +1,49 @@
+"""Checks before TensorFlow starts whether files can have examples for a run's model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
+from accel_engine.data.tables.table_file import read_cells
+from accel_engine.errors import UsageError
+from accel_engine.run.diagnostics import DataFormat
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+ARRAYS = (".npz", ".npy")
+
+SUFFIXES = {
+    "table": TABLES,
+    "series": (*TABLES, *ARRAYS),
+    "text": (".txt", *ARRAYS),
+    "audio": (".wav", *ARRAYS),
+    "images": (*IMAGES, *ARRAYS),
+}
+"""The suffixes of files with examples, by what an example is; those of arrays for all others."""
+
+
+def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
+    """Raise if a file has no examples for a run's model.
+
+    Args:
+        run: The run's id.
+        form: The form of its data.
+        files: Existing files.
+
+    Raises:
+        UsageError: Another kind of file is needed, or a table lacks a column.
+        DataError: A table cannot be read.
+    """
+    suffixes = SUFFIXES.get(form.kind, ARRAYS)
+    for path in files:
+        if path.suffix.lower() not in suffixes:
+            raise UsageError(
+                f"{path.name} has no examples for run {run}: its data is {form.kind} ({', '.join(suffixes)})"
+            )
+        if form.table is not None:
+            given = read_cells(path, skip_invalid=True, limit=1).table.column_names
+            lacking = [column.name for column in form.table.columns if column.name not in given]
+            if lacking:
+                noun = "column" if len(lacking) == 1 else "columns"
+                raise UsageError(
+                    f"{path.name} has no {noun} {', '.join(lacking)}, which run {run} needs; it has {', '.join(given)}"
+                )

@@ -1,0 +1,96 @@
+"""The form of a run's data, as runs store it: what prediction needs to know of the data once its files are gone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.tables.column_format import ColumnFormat
+from accel_engine.stored_values import make
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """The columns of a table's inputs, and what was learned from the training rows.
+
+    Attributes:
+        columns: The columns, in the order of the file.
+        means: See :class:`accel_engine.data.tables.preprocessing.Preprocessing`, as are the others.
+        variances: Variances of the numbers.
+        numbers: Keys of the numbers.
+        flagged: Keys of the numbers that may be missing.
+        vocabularies: Categories of each column.
+        words: Words of each text column.
+        names: The column of each key.
+    """
+
+    columns: tuple[ColumnFormat, ...]
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+    numbers: tuple[str, ...]
+    flagged: tuple[str, ...]
+    vocabularies: Mapping[str, tuple[str, ...]]
+    words: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How columns were standardised.
+
+    Attributes:
+        mean: What was subtracted.
+        scale: What was divided by then.
+    """
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFormat:
+    """The form of a run's data.
+
+    Attributes:
+        task: What the model learned.
+        data_task: The task that the data suggests.
+        kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        inputs: The specs of an example's inputs, as of :func:`accel_engine.data.structure.specs_to_json`.
+        targets: Those of its targets.
+        value_range: The range of the inputs' values.
+        class_names: Names of the classes.
+        feature_names: Names of the columns of the inputs.
+        target_names: Names of the columns of the targets.
+        target_classes: Names of the classes of each of several targets that are classes.
+        vocabulary: The text of each token.
+        sample_rate: Samples per second of audio; 0 for other data.
+        target_mean: Means of a regression's targets, with which its model was built.
+        target_variance: Their variances.
+        table: What a table's inputs are made of; ``None`` for other data.
+        input_units: How the columns of a time series were standardised; ``None`` if they were not.
+        target_units: The same of its targets.
+    """
+
+    task: str
+    data_task: str
+    kind: str
+    inputs: Any
+    targets: Any
+    value_range: ValueRange
+    class_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+    target_classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    vocabulary: tuple[str, ...] = ()
+    sample_rate: int = 0
+    target_mean: tuple[float, ...] = ()
+    target_variance: tuple[float, ...] = ()
+    table: TableFormat | None = None
+    input_units: Units | None = None
+    target_units: Units | None = None
+
+    @classmethod
+    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
+        """The form of a row ``format``."""
+        del body
+        return make(cls, head)

@@ -1,0 +1,141 @@
+"""Predicts the examples of files with a trained model."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
+from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
+from accel_engine.errors import AccelError, DataError
+from accel_engine.training.prediction import file_examples, predicting_model
+from accel_engine.training.prediction.array_examples import read_arrays
+from accel_engine.training.prediction.examples import Examples
+from accel_engine.training.prediction.outputs import PredictedOutput
+from accel_engine.training.prediction.predicting_model import PredictingModel
+from accel_engine.training.prediction.raw_columns import read_raw_columns
+from accel_engine.training.prediction.series_examples import read_last_windows
+from accel_engine.training.prediction.table_examples import read_rows
+
+_ROWS, _BYTES = 1024, 1 << 24
+"""The most examples of a batch, and their bytes."""
+
+_ARRAYS = (".npz", ".npy")
+
+
+def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, int], object]) -> dict[str, Any]:
+    """Predict examples.
+
+    Args:
+        target: The directory of a run, or a ``FILE.keras``.
+        request: ``files``: their paths; ``texts``; ``checkpoint``; and ``results``: the ``.npz`` file to write.
+        progress: Reports the number of examples done, and of all of a file.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.example_prediction.ExamplePredictions` but for the arrays, which are
+        in the file: the values of each output as ``values N``, and their probabilities, if any, as ``chances N``.
+
+    Raises:
+        AccelError: The model cannot be used, or a file has no examples for it.
+    """
+    is_file = target.is_file()
+    model = predicting_model.of_file(target) if is_file else predicting_model.of_run(target, request["checkpoint"])
+    found = [PredictedOutput() for _ in model.outputs]
+    names: list[list[str]] = []
+    problems: dict[int, str] = {}
+    notes = list(model.notes)
+    for path, examples in _read(model, list(map(Path, request["files"])), request["texts"]):
+        problems |= {len(names) + place: problem for place, problem in examples.problems.items()}
+        names += [[path, name] for name in examples.names]
+        notes += examples.notes
+        if examples.inputs is not None:
+            _add(model, examples.inputs, found, progress)
+    arrays = {f"values {index}": _joined(each.values) for index, each in enumerate(found) if each.values}
+    arrays |= {f"chances {index}": _joined(each.chances) for index, each in enumerate(found) if each.chances}
+    with Path(request["results"]).open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    return {
+        "name": model.name,
+        "step": model.step,
+        "kind": model.form.kind,
+        "names": names,
+        "problems": problems,
+        "notes": list(dict.fromkeys(notes)),
+        "outputs": [
+            {"name": each.name, "task": each.task.name, "classes": each.classes, "columns": each.columns}
+            for each in model.outputs
+        ],
+        "limits": model.limits,
+    }
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The predictions of all batches.
+
+    Raises:
+        DataError: They have different shapes, as where the sizes of examples vary.
+    """
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise DataError("the examples of the files have different shapes: predict one file at a time")
+    return np.concatenate(parts)
+
+
+def _read(model: PredictingModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:
+    if texts:
+        spec = model.inputs
+        if not isinstance(spec, ArraySpec) or spec.dtype != "string":
+            raise DataError(f"{model.name} does not take texts: its data is {model.form.kind}")
+        yield "", file_examples.texts(texts, spec)
+    for path in files:
+        try:
+            yield str(path), _examples(model, path)
+        except AccelError as error:
+            if len(files) == 1 and not texts:
+                raise
+            yield str(path), Examples((str(path),), None, {0: str(error)})
+
+
+def _examples(model: PredictingModel, path: Path) -> Examples:
+    """Read a file as the model's data.
+
+    Raises:
+        DataError: It has no examples for the model.
+    """
+    suffix, form, spec = path.suffix.lower(), model.form, model.inputs
+    if model.plan is not None and form.kind == "series":
+        return read_last_windows(path, form, model.plan)
+    if suffix in _ARRAYS and form.kind != "table":
+        features = model.plan.features if model.plan else ()
+        return read_arrays(path, spec, features)
+    if form.table is not None:
+        return read_rows(path, form.table)
+    if form.kind == "table" and model.plan is None:
+        return read_raw_columns(path, spec)
+    if isinstance(spec, ArraySpec):
+        if has_texts(spec) and suffix == ".txt":
+            return file_examples.read_lines(path, spec)
+        if form.kind == "audio" and suffix == ".wav":
+            return file_examples.read_sound(path, spec, form.sample_rate)
+        if model.input_spec is not None and suffix in IMAGES:
+            return file_examples.read_images(path, model.input_spec)
+    raise DataError(f"{path.name} has no examples for {model.name}, whose data is {form.kind}")
+
+
+def _add(
+    model: PredictingModel,
+    inputs: Structure,
+    found: list[PredictedOutput],
+    progress: Callable[[int, int], object],
+) -> None:
+    arrays = flatten(inputs)
+    count = len(arrays[0])
+    size = max(1, sum(array.nbytes for array in arrays) // max(count, 1))
+    rows = max(1, min(_ROWS, _BYTES // size))
+    for start in range(0, count, rows):
+        part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), inputs)  # noqa: B023
+        for each, form, output in zip(found, model.outputs, flatten(model.outputs_of(part)), strict=True):
+            each.add(form, output)
+        progress(min(start + rows, count), count)

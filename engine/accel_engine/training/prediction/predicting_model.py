@@ -1,0 +1,199 @@
+"""Loads a trained model to predict other examples, without the data of its run where the run has recorded its form."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from accel_engine import data
+from accel_engine.data.dataset import Dataset
+from accel_engine.data.pixel_scaling import ValueRange, is_image
+from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
+from accel_engine.errors import ModelError, PlanError
+from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.data_description import DataDescription
+from accel_engine.models.saved_model import load_saved
+from accel_engine.models.traits import output_activation
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from accel_engine.run.chosen_checkpoint import chosen_step
+from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec, read
+from accel_engine.run.run_paths import trained_model
+from accel_engine.training.checkpoints.restored_model import restore_model
+from accel_engine.training.core.changed_data import check_restorable
+from accel_engine.training.core.run_scaling import decide_scaling
+from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
+from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.prediction.data_formats import data_format_of, dataset_of, description_of
+from accel_engine.training.prediction.outputs import OutputForm, output_forms
+
+_BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
+"""What a softmax over the last axis predicts."""
+
+Outputs = Callable[[Structure], Structure]
+"""Computes the outputs of a model for raw inputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictingModel:
+    """A trained model, and what its inputs and outputs mean.
+
+    Attributes:
+        name: The run's id, or the file's name.
+        step: The step of the checkpoint with its weights; 0 for a file.
+        plan: What it was trained with; ``None`` for a file.
+        form: The form of its data.
+        inputs: The specs of an example's inputs.
+        input_spec: How images become an example; ``None`` if they do not.
+        outputs_of: Computes its outputs.
+        outputs: What each of them means.
+        limits: The values of its outputs that are black and white, where it reconstructs its inputs.
+        notes: Notes for the user.
+    """
+
+    name: str
+    step: int
+    plan: Plan | None
+    form: DataFormat
+    inputs: Structure
+    input_spec: InputSpec | None
+    outputs_of: Outputs
+    outputs: tuple[OutputForm, ...]
+    limits: tuple[float, float] | None
+    notes: tuple[str, ...]
+
+
+def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
+    """The model of a run's checkpoint.
+
+    Args:
+        directory: The run's directory.
+        checkpoint: See :func:`accel_engine.run.chosen_checkpoint.chosen_step`.
+
+    Raises:
+        AccelError: The model cannot be restored.
+    """
+    notes: list[str] = []
+    step = chosen_step(directory, notes.append, checkpoint)
+    recorded = read(directory)
+    with closing(RunReader(directory)) as reader:
+        plan = _plan(reader.info().plan_values, directory, recorded.format)
+    dataset, description, build = _data_of(directory, plan, recorded)
+    input_spec = recorded.input_spec or (input_spec_of(dataset, 1.0) if description is None else None)
+    scales: list[float] = []
+
+    def scale(model: keras.Model) -> float:
+        scales.append(decide_scaling(plan, dataset, model, recorded.input_spec).factor)
+        return scales[-1]
+
+    model = restore_model(plan, dataset, scale, directory, step, description, build)
+    form = recorded.format
+    if form is None or description is None:
+        form = data_format_of(dataset, plan, model.task.name)
+    if form is None:
+        raise ModelError(f"the data of run {directory.name} has statistics that are not finite")
+    outputs = output_forms(
+        model.output_specs,
+        model.model.loss,
+        form,
+        model.task,
+        dataset.spec.targets,
+        getattr(model.model, "output_names", ()),
+    )
+    limits = (input_spec.low * scales[-1], input_spec.high * scales[-1]) if input_spec else None
+    return PredictingModel(
+        directory.name,
+        step,
+        plan,
+        form,
+        dataset.spec.inputs,
+        input_spec if input_spec and input_spec.is_image else None,
+        model.outputs,
+        outputs,
+        limits if model.task.encoding == INPUTS else None,
+        tuple(notes),
+    )
+
+
+def _plan(values: Mapping[str, Any], directory: Path, form: DataFormat | None) -> Plan:
+    """A run's plan; where its data is gone and not needed, with other data in its place.
+
+    Raises:
+        PlanError: The data is gone and needed.
+    """
+    try:
+        return Plan.from_mapping(values)
+    except PlanError as error:
+        if error.field != "data" or form is None or _needs_words(form, directory):
+            raise
+        return Plan.from_mapping({**values, "data": "digits"})
+
+
+def _needs_words(form: DataFormat, directory: Path) -> bool:
+    """Whether only the data tells the words of a model of texts: they are in ``model.keras`` once the run has ended."""
+    return has_texts(specs_from_json(form.inputs)) and trained_model(directory) is None
+
+
+def _data_of(
+    directory: Path, plan: Plan, recorded: Diagnostics
+) -> tuple[Dataset, DataDescription | None, Callable[[], keras.Model] | None]:
+    """A run's data without its examples, and how its model is built; all of the data where nothing else tells."""
+    form, saved = recorded.format, trained_model(directory)
+    if form is not None and not _needs_words(form, directory):
+        dataset, options = (
+            dataset_of(form),
+            BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on"),
+        )
+        is_text = has_texts(dataset.spec.inputs)
+        return dataset, description_of(form, plan), (lambda: load_saved(str(saved), options)) if is_text else None
+    keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
+    dataset = data.load(plan.data, plan.data_options)
+    check_restorable(dataset, plan, recorded)
+    return dataset, None, None
+
+
+def of_file(path: Path) -> PredictingModel:
+    """The model of a ``FILE.keras``, which tells its inputs but not the names of its classes.
+
+    Raises:
+        ModelError: It cannot be loaded, or has no inputs of a known shape.
+    """
+    model = load_saved(str(path), BuildOptions())
+    if not getattr(model, "inputs", None):
+        raise ModelError(f"{path.name} does not tell the shape of its inputs")
+    named = {tensor.name: _spec(tensor) for tensor in model.inputs}
+    inputs: Structure = named if len(named) > 1 else next(iter(named.values()))
+    is_table = all(spec.shape == (1,) for spec in named.values()) and (len(named) > 1 or not has_texts(inputs))
+    if is_table:
+        inputs = named
+    sides = tuple(side or 2 for side in flatten(inputs)[0].shape)
+    kind = "table" if is_table else "text" if has_texts(inputs) else "images" if is_image(sides) else "arrays"
+    targets = tuple(ArraySpec((), "int32") for _ in model.outputs)
+    form = DataFormat(SEVERAL_OUTPUTS, "auto", kind, specs_to_json(inputs), None, ValueRange())
+    names = getattr(model, "output_names", ())
+    specs = tuple(keras.KerasTensor(tensor.shape, tensor.dtype) for tensor in model.outputs)
+    task = Task(SEVERAL_OUTPUTS) if model.compiled else _task_of_uncompiled(model)
+    outputs = output_forms(specs, model.loss if model.compiled else None, form, task, targets, names)
+
+    def outputs_of(raw: Structure) -> Structure:
+        given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
+        return model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+
+    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, None, ())
+
+
+def _task_of_uncompiled(model: keras.Model) -> Task:
+    """The task by the activation of the only output; otherwise its outputs are numbers."""
+    activation, shape = output_activation(model), model.outputs[0].shape
+    if len(model.outputs) == 1 and activation == "softmax" and len(shape) in _BY_RANK:
+        return Task(_BY_RANK[len(shape)])
+    if len(model.outputs) == 1 and activation == "sigmoid" and len(shape) == 2:
+        return Task("classification", binary=True) if shape[-1] == 1 else Task("multi-label")
+    return Task("custom")
+
+
+def _spec(tensor: keras.KerasTensor) -> ArraySpec:
+    return ArraySpec(tuple(tensor.shape[1:]), str(tensor.dtype))

@@ -1,0 +1,272 @@
+"""Predictions equal those of the saved model on the same examples, also once the run's data is gone."""
+
+import wave
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.run import diagnostics
+from accel_engine.run.run_paths import trained_model
+from accel_engine.training.prediction.predict import predict
+
+from ..conftest import Gym
+
+
+@pytest.fixture
+def predicted(tmp_path: Path):
+    """Predicts files; returns the reply with the arrays of the results."""
+
+    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto") -> Any:
+        results = tmp_path / "results.npz"
+        request = {
+            "files": list(map(str, files)),
+            "texts": list(texts),
+            "checkpoint": checkpoint,
+            "results": str(results),
+        }
+        reply = predict(target, request, lambda *_: None)
+        with np.load(results) as arrays:
+            return reply, dict(arrays)
+
+    return ask
+
+
+def saved(directory: Path) -> keras.Model:
+    file = trained_model(directory)
+    assert file is not None
+    return keras.models.load_model(file)
+
+
+HOUSES = "id,area,city,built,price\n" + "".join(
+    f"{1000 + 7 * row},{'' if row % 9 == 4 else 40 + row},{('Bonn', 'Trier', 'Ulm')[row % 3]},20{10 + row % 10}-03-0"
+    f"{1 + row % 9},{100.5 + 3 * row}\n"
+    for row in range(60)
+)
+
+
+def test_rows_are_predicted_in_units_without_the_training_file(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "houses.csv"
+    source.write_text(HOUSES)
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=2, batch_size=20)).directory
+    source.unlink()
+    rows = tmp_path / "new.csv"
+    rows.write_text("city,built,other,area\nUlm,2012-03-04,x,51\nKiel,,y,\nBonn,2013-01-01,z,inf\n")
+    reply, arrays = predicted(directory, rows)
+    assert reply["outputs"][0]["columns"] == ("price",)
+    assert (reply["names"], reply["problems"]) == (
+        [[str(rows), "1"], [str(rows), "2"], [str(rows), "3"]],
+        {2: "row 3 of new.csv has an infinite number in area"},
+    )
+    raw: dict[str, Any] = {"area": [51, np.nan], "city": ["Ulm", "Kiel"], "built_year": [2012, np.nan]}
+    raw |= {"built_month": [3, np.nan], "built_day": [4, np.nan], "built_weekday": [6, np.nan], "built_hour": [0, 0]}
+    model = saved(directory)
+    expected = model({each.name: tf.constant(raw[each.name], shape=(2, 1)) for each in model.inputs})
+    np.testing.assert_allclose(arrays["values 0"], expected, rtol=1e-5)
+
+
+def test_classes_have_their_names_and_a_row_that_lacks_a_column_is_an_error(
+    gym: Gym, tmp_path: Path, predicted
+) -> None:
+    source = tmp_path / "wine.csv"
+    rows_of = (f"{row % 7},{row % 2},{('red', 'white')[row % 2]}\n" for row in range(60))
+    source.write_text("acid,sugar,kind\n" + "".join(rows_of))
+    directory = gym.train(Plan(data=str(source), epochs=8, batch_size=10, learning_rate=0.05)).directory
+    rows = tmp_path / "new.jsonl"
+    rows.write_text('{"sugar": 1, "acid": 3}\n{"sugar": 0, "acid": 3}\n')
+    reply, arrays = predicted(directory, rows)
+    classes = reply["outputs"][0]["classes"]
+    assert classes == ("red", "white")
+    assert [classes[place] for place in arrays["values 0"].argmax(1)] == ["white", "red"]
+    table = tmp_path / "new.csv"
+    table.write_text("acid,sugar\n1,1\n2\n")
+    with pytest.raises(AccelError, match=r"new.csv, line 3: 1 fields instead of 2: '2'$"):
+        predicted(directory, table)
+    rows.write_text('{"acid": 3}\n')
+    with pytest.raises(AccelError, match=r"new.jsonl has no column sugar, which the model needs; it has acid"):
+        predicted(directory, rows)
+
+
+def test_a_file_with_a_model_takes_raw_columns(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "houses.csv"
+    source.write_text(HOUSES)
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=20)).directory
+    rows = tmp_path / "new.csv"
+    rows.write_text("city,built,area\nUlm,2012-03-04,51\nBonn,2013-02-05,60\n")
+    file = trained_model(directory)
+    assert file is not None
+    of_file, of_run = predicted(file, rows)[1], predicted(directory, rows)[1]
+    np.testing.assert_allclose(of_file["values 0"].reshape(-1), of_run["values 0"].reshape(-1), rtol=1e-5)
+
+
+SERIES = "hour,station,level\n" + "".join(
+    f"{hour},{station},{base + 5 * np.sin(hour / 3):.3f}\n"
+    for station, base in (("North", 10), ("South", 90))
+    for hour in range(40)
+)
+
+
+def test_a_forecast_follows_the_last_window_of_each_series(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "tides.csv"
+    source.write_text(SERIES)
+    plan = Plan(
+        model="lstm",
+        data=str(source),
+        time="hour",
+        group="station",
+        target=("level",),
+        window=4,
+        horizon=2,
+        epochs=1,
+        batch_size=20,
+    )
+    directory = gym.train(plan).directory
+    source.unlink()
+    rows = tmp_path / "new.csv"
+    rows.write_text(
+        "station,hour,level\nSouth,3,89\nSouth,1,\nSouth,2,88\nSouth,4,91\nSouth,5,90\nEast,1,7\n"
+        "West,1,5\nWest,2,\nWest,3,5\nWest,4,5\n"
+    )
+    reply, arrays = predicted(directory, rows)
+    assert [name for _, name in reply["names"]] == ["East", "South", "West"]
+    assert reply["problems"] == {
+        0: "East has 1 rows; a window has 4",
+        2: "row 8 of new.csv, in the last window of West, is not finite",
+    }
+    units = diagnostics.read(directory).format.target_units  # type: ignore[union-attr]
+    window = np.array([[[88], [89], [91], [90]]], np.float32)
+    expected = saved(directory)([window]).numpy() * units.scale[0] + units.mean[0]  # type: ignore[union-attr]
+    np.testing.assert_allclose(arrays["values 0"], expected, rtol=1e-4)
+
+
+def test_arrays_are_found_by_name_or_shape(gym: Gym, tmp_path: Path, predicted) -> None:
+    x = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
+    np.savez(tmp_path / "train.npz", x=x, y=(x > 0).astype(np.int32))
+    directory = gym.train(Plan(data=str(tmp_path / "train.npz"), epochs=1, batch_size=20)).directory
+    (tmp_path / "train.npz").unlink()
+    np.savez(tmp_path / "new.npz", rows=x[:4].astype(np.float64), other=np.zeros(9))
+    np.save(tmp_path / "one.npy", x[0])
+    reply, arrays = predicted(directory, tmp_path / "new.npz", tmp_path / "one.npy")
+    assert reply["outputs"][0]["task"] == "multi-label"
+    np.testing.assert_allclose(arrays["values 0"][:4], saved(directory)(x[:4]), atol=1e-5)
+    np.testing.assert_allclose(arrays["values 0"][4], arrays["values 0"][0], atol=1e-6)
+    np.savez(tmp_path / "bad.npz", x=np.zeros((2, 5)))
+    with pytest.raises(AccelError, match=r"the array x has the shape \[2, 5\]; the model takes examples of float32 3"):
+        predicted(directory, tmp_path / "bad.npz")
+    x[1, 2] = np.nan
+    np.save(tmp_path / "nan.npy", x[:3])
+    assert list(predicted(directory, tmp_path / "nan.npy")[0]["problems"]) == [1]
+
+
+def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_path: Path, predicted) -> None:
+    for name, word in (("glad", "great fine"), ("sorry", "dull grey")):
+        folder = tmp_path / "reviews" / name
+        folder.mkdir(parents=True)
+        for index in range(12):
+            (folder / f"{index}.txt").write_text(f"{word} film {index}")
+    plan = Plan(model="bag-of-words", data=str(tmp_path / "reviews"), epochs=8, batch_size=4, learning_rate=0.01)
+    directory = gym.train(plan).directory
+    (tmp_path / "reviews").rename(tmp_path / "gone")
+    lines = tmp_path / "new.txt"
+    lines.write_text("dull grey\n\na great film\n")
+    reply, arrays = predicted(directory, lines, texts=("fine film",))
+    assert [name for _, name in reply["names"]] == ["fine film", "dull grey", "a great film"]
+    assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
+    expected = saved(directory)(tf.constant(["dull grey"])).numpy()
+    np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
+    (directory / "model.keras").unlink()  # as in a run that trains: only its data has the words
+    with pytest.raises(AccelError, match="reviews': not a folder"):
+        predicted(directory, lines)
+    (tmp_path / "gone").rename(tmp_path / "reviews")
+    np.testing.assert_allclose(predicted(directory, lines)[1]["values 0"], arrays["values 0"][1:], atol=1e-5)
+
+
+def wav(path: Path, samples: int, rate: int = 2000) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = (8000 * np.sin(np.arange(samples) / 3)).astype("<i2").tobytes()
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(content)
+    return path
+
+
+def test_sounds_are_padded_and_those_of_another_rate_are_named(gym: Gym, tmp_path: Path, predicted) -> None:
+    for name in ("high", "low"):
+        for index in range(6):
+            wav(tmp_path / "tones" / name / f"{index}.wav", 200)
+    directory = gym.train(Plan(model="mlp", data=str(tmp_path / "tones"), epochs=1, batch_size=4)).directory
+    short, other = wav(tmp_path / "short.wav", 150), wav(tmp_path / "other.wav", 200, rate=8000)
+    reply, arrays = predicted(directory, short, other)
+    assert reply["notes"] == [f"{short}: padded with silence from 150 to 200 samples"]
+    assert "it has 8000 samples per second" in reply["problems"][1]
+    assert arrays["values 0"].shape == (1, 2)
+
+
+PIXELS = """
+import keras
+from keras import layers
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Conv2D(classes, 3, padding="same", activation="softmax")])
+"""
+
+
+def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> None:
+    rng = np.random.default_rng(0)
+    for index in range(12):
+        mask = (rng.random((8, 8, 1)) > 0.5).astype(np.uint8)
+        for part, pixels in (("images", np.repeat(200 * mask, 3, axis=2)), ("masks", mask)):
+            path = tmp_path / "scenes" / part / f"{index}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tf.io.encode_png(pixels).numpy())
+    source = tmp_path / "own.py"
+    source.write_text(PIXELS)
+    plan = Plan(model=f"{source}:build", data=str(tmp_path / "scenes"), epochs=1, batch_size=6)
+    directory = gym.train(plan).directory
+    reply, arrays = predicted(directory, tmp_path / "scenes" / "images" / "3.png", tmp_path / "missing.png")
+    assert reply["outputs"][0]["task"] == "segmentation"
+    assert list(reply["problems"]) == [1]
+    pixels = tf.io.decode_png((tmp_path / "scenes" / "images" / "3.png").read_bytes()).numpy()
+    expected = saved(directory)(pixels[np.newaxis] / np.float32(255)).numpy()
+    assert arrays["values 0"].shape == (1, 8, 8)
+    np.testing.assert_array_equal(arrays["values 0"], expected.argmax(-1))
+    np.testing.assert_allclose(arrays["chances 0"], expected.max(-1), atol=1e-5)
+
+
+def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
+    file = tmp_path / "own.keras"
+    given = keras.Input((None, 2))
+    model = keras.Model(given, keras.layers.Dense(1)(given))
+    model.compile("sgd", "mse")
+    model.save(file)
+    x = np.random.default_rng(0).normal(size=(2, 5, 2)).astype(np.float32)
+    np.save(tmp_path / "five.npy", x)
+    np.save(tmp_path / "four.npy", x[:, 1:])
+    _, arrays = predicted(file, tmp_path / "five.npy")
+    np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-5)
+    with pytest.raises(AccelError, match="different shapes: predict one file at a time"):
+        predicted(file, tmp_path / "five.npy", tmp_path / "four.npy")
+
+
+def test_a_checkpoint_can_be_chosen_and_a_run_without_a_recorded_form_reads_its_data(
+    gym: Gym, tmp_path: Path, predicted, monkeypatch
+) -> None:
+    x = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
+    np.savez(tmp_path / "train.npz", x=x, y=x.sum(1))
+    plan = Plan(data=str(tmp_path / "train.npz"), epochs=2, batch_size=20, learning_rate=0.05)
+    directory = gym.train(plan.replace(checkpoint_every="2 steps")).directory
+    file = tmp_path / "train.npz"
+    first, last = (predicted(directory, file, checkpoint=each) for each in ("4", "last"))
+    assert (first[0]["step"], last[0]["step"]) == (4, 8)
+    assert not np.allclose(first[1]["values 0"], last[1]["values 0"])
+    read = diagnostics.read(directory)
+    old = diagnostics.Diagnostics(read.input_spec, read.data, None, read.layers, read.validation)
+    monkeypatch.setattr("accel_engine.training.prediction.predicting_model.read", lambda _: old)
+    np.testing.assert_allclose(predicted(directory, file)[1]["values 0"], last[1]["values 0"], atol=1e-6)

@@ -1,0 +1,154 @@
+"""Writes predictions to a CSV, JSON lines or ``.npz`` file, or as PNG images into a folder."""
+
+import colorsys
+import csv
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine import png
+from accel_engine.errors import RunError, UsageError
+from accel_engine.files import replacing
+from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.user_paths import exists, is_directory
+from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
+
+SUFFIXES = (".csv", ".jsonl", ".npz")
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Raise if predictions cannot be written to a path.
+
+    Raises:
+        UsageError: It is there already and is not to be replaced, has another suffix, or its folder is missing.
+    """
+    if path.suffix and path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path} must end with {', '.join(SUFFIXES)}, or have no suffix: a folder for images")
+    if not is_directory(path.absolute().parent):
+        raise UsageError(f"no such directory: {path.parent}")
+    if exists(path) and not force:
+        raise UsageError(f"{path} already exists: add --force to overwrite it")
+    if exists(path) and is_directory(path) == bool(path.suffix):
+        raise UsageError(f"{path} is {'a directory' if path.suffix else 'a file'}: choose another path with --output")
+
+
+def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
+    """Write predictions; the suffix tells the format.
+
+    Args:
+        path: The file, or the folder of images.
+        found: The predictions.
+        top: Number of the most probable classes in JSON.
+
+    Raises:
+        UsageError: They do not fit the format.
+        RunError: The path cannot be written.
+    """
+    try:
+        if not path.suffix:
+            _write_images(path, found)
+            return
+        with replacing(path) as partial:
+            if path.suffix.lower() == ".npz":
+                _write_arrays(partial, found)
+            elif path.suffix.lower() == ".jsonl":
+                with partial.open("w", encoding="utf-8") as file:
+                    file.writelines(f"{json.dumps(each)}\n" for each in objects(found, top))
+            else:
+                _write_csv(partial, found)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _write_csv(path: Path, found: ExamplePredictions) -> None:
+    widest = max((output.values[0].size for output in found.outputs if len(output.values)), default=0)
+    if widest > MOST_COLUMNS and any(output.task not in ("segmentation", "sequence") for output in found.outputs):
+        raise UsageError(f"a prediction has {widest:,} values, too many for a row of CSV: use .npz or .jsonl")
+    rows = list(records(found))
+    names = list(dict.fromkeys(name for row in rows for name in row if name != "problem"))
+    if found.problems:
+        names.append("problem")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_arrays(path: Path, found: ExamplePredictions) -> None:
+    """Arrays of the examples without a problem: their names, and the values of each output."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "example": np.array([found.names[place][1] for place in found.readable], str)
+    }
+    for output in found.outputs:
+        lead = f"{output.name}_" if output.name else ""
+        is_of_classes = output.task in ("classification", "multi-label")
+        key = "probabilities" if is_of_classes else "labels" if output.chances is not None else "values"
+        arrays[f"{lead}{key}"] = output.values
+        if output.chances is not None:
+            arrays[f"{lead}probabilities"] = output.chances
+        if output.classes:
+            arrays[f"{lead}class_names"] = np.array(output.classes, str)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def _write_images(folder: Path, found: ExamplePredictions) -> None:
+    """A PNG file for each example: its mask in the colours of the classes, or the image that the model made."""
+    output = found.outputs[0]
+    if len(found.outputs) > 1 or not _is_images(output):
+        raise UsageError(
+            f"the predictions of {found.name} are no images: give --output a file that ends with {', '.join(SUFFIXES)}"
+        )
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    taken: Counter[str] = Counter()
+    try:
+        for row, place in enumerate(found.readable):
+            path, name = found.names[place]
+            stem = Path(name).stem if path == name else f"{Path(path).stem}-{name}"
+            taken[stem] += 1
+            copy = f"-{taken[stem]}" if taken[stem] > 1 else ""
+            (partial / f"{stem}{copy}.png").write_bytes(png.encode(pixels(output, row, found.limits)))
+        if is_directory(folder):
+            for file in partial.iterdir():
+                file.replace(folder / file.name)
+            partial.rmdir()
+        else:
+            partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _is_images(output: OutputPrediction) -> bool:
+    shape = output.values.shape[1:]
+    return output.task == "segmentation" or (len(shape) == 3 and shape[2] in (1, 3))
+
+
+def pixels(output: OutputPrediction, row: int, limits: tuple[float, float] | None) -> npt.NDArray[np.uint8]:
+    """A prediction as an image, ``[height, width, channels]``.
+
+    Args:
+        output: A segmentation, or images.
+        row: The example.
+        limits: The values that are black and white; where they are unknown, 0 and 1, or 0 and 255 for larger values.
+    """
+    values = output.values[row]
+    if output.task == "segmentation":
+        coloured: npt.NDArray[np.uint8] = palette(len(output.classes))[values.reshape(values.shape[:2])]
+        return coloured
+    low, high = limits or (0.0, 255.0 if output.values.max(initial=0) > 2 else 1.0)
+    shown: npt.NDArray[np.floating[Any]] = np.clip((np.nan_to_num(values) - low) / (high - low or 1), 0, 1)
+    return np.asarray(np.rint(255 * shown), np.uint8)
+
+
+def palette(classes: int) -> npt.NDArray[np.uint8]:
+    """A colour for each class, ``[classes, 3]``: black for the first, then evenly spaced hues."""
+    colours = [colorsys.hsv_to_rgb(place / max(classes - 1, 1), 0.75, 1.0) for place in range(classes - 1)]
+    return np.asarray(np.rint(255 * np.array([(0.0, 0.0, 0.0), *colours])), np.uint8)

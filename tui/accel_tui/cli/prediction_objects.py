@@ -1,0 +1,137 @@
+"""Predictions as objects of plain values: lines of JSON, and rows of CSV files."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
+
+OF_PARTS = ("sequence", "segmentation")
+"""Tasks with a class for each token or pixel."""
+
+THRESHOLD = 0.5
+"""A label is predicted from this probability."""
+
+MOST_COLUMNS = 10_000
+"""Values of an example that a row of a CSV file has at most."""
+
+
+def objects(found: ExamplePredictions, top: int) -> Iterator[dict[str, Any]]:
+    """An object for each example, with its name, its predictions and why it has none.
+
+    Args:
+        found: The predictions.
+        top: Number of the most probable classes.
+    """
+    row = 0
+    for place, (path, name) in enumerate(found.names):
+        values: dict[str, Any] = {"example": name, "problem": found.problems.get(place, "")}
+        if path and path != name:
+            values = {"file": path, **values}
+        if place not in found.problems:
+            parts = {output.name: prediction(output, row, top, found.kind) for output in found.outputs}
+            values |= {"outputs": parts} if len(parts) > 1 else next(iter(parts.values()))
+            row += 1
+        yield values
+
+
+def prediction(output: OutputPrediction, row: int, top: int, kind: str) -> dict[str, Any]:
+    """What an output predicts for an example.
+
+    Args:
+        output: The output.
+        row: The example's place among those without a problem.
+        top: Number of the most probable classes.
+        kind: What an example of the data is.
+    """
+    values = output.values[row]
+    if output.task == "classification":
+        best = np.argsort(-values, kind="stable")[:top].tolist()
+        chances = {output.classes[place]: float(values[place]) for place in best}
+        return {"label": output.classes[best[0]], "probability": float(values[best[0]]), "probabilities": chances}
+    if output.task == "multi-label":
+        chances = {name: float(chance) for name, chance in zip(output.classes, values, strict=True)}
+        return {"labels": [name for name, chance in chances.items() if chance >= THRESHOLD], "probabilities": chances}
+    if output.task == "segmentation":
+        return {"pixels": shares(values, output.classes)}
+    if output.task == "sequence" and output.chances is not None:
+        labels = [output.classes[label] for label in values.ravel().tolist()]
+        return {"labels": labels, "probabilities": plain(output.chances[row])}
+    if kind == "series":
+        columns = output.columns or ("value",)
+        return {"forecast": [dict(zip(columns, plain(step), strict=True)) for step in steps(output, row)]}
+    if values.ndim <= 1 and len(output.columns) == values.size:
+        return {"values": dict(zip(output.columns, plain(values.reshape(-1)), strict=True))}
+    return {"values": plain(values)}
+
+
+def steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
+    """A forecast, ``[horizon, columns]``."""
+    values, columns = output.values[row], len(output.columns) or 1
+    matrix: npt.NDArray[Any] = values.reshape(-1, columns if values.size % columns == 0 else 1)
+    return matrix
+
+
+def shares(labels: npt.NDArray[Any], classes: tuple[str, ...]) -> dict[str, float]:
+    """The share of each class that is there, the largest first."""
+    counts = np.bincount(labels.ravel(), minlength=len(classes))
+    order = np.argsort(-counts, kind="stable").tolist()
+    return {classes[place]: counts[place].item() / labels.size for place in order if counts[place]}
+
+
+def plain(values: npt.NDArray[Any]) -> Any:
+    """Numbers for JSON, which has neither NaN nor infinity."""
+    if values.ndim:
+        return [plain(each) for each in values] if values.dtype.kind == "f" else values.tolist()
+    value = values.item()
+    return value if not isinstance(value, float) or math.isfinite(value) else None
+
+
+def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
+    """The rows of a CSV file: one for each example, or for each step of a forecast.
+
+    All have the same columns, also those of examples without a prediction.
+    """
+    row = 0
+    several = len(found.outputs) > 1
+    for place, (path, name) in enumerate(found.names):
+        lead: dict[str, Any] = {"file": path} if any(path != name and path for path, name in found.names) else {}
+        lead["example"] = name
+        if problem := found.problems.get(place):
+            yield {**lead, "problem": problem}
+            continue
+        parts = [
+            {f"{output.name} {key}" if several else key: value for key, value in each.items()}
+            for output in found.outputs
+            for each in [record(output, row, found.kind)]
+        ]
+        if found.kind == "series" and not several:
+            for number, step in enumerate(steps(found.outputs[0], row), 1):
+                columns = found.outputs[0].columns or ("value",)
+                yield {**lead, "step": number, **dict(zip(columns, plain(step), strict=True)), "problem": ""}
+        else:
+            yield {**lead, **{key: value for part in parts for key, value in part.items()}, "problem": ""}
+        row += 1
+
+
+def record(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
+    """The cells of an output's prediction for an example."""
+    found = prediction(output, row, 1, kind)
+    if output.task in ("classification", "multi-label"):
+        chances = zip(output.classes, output.values[row].tolist(), strict=True)
+        first = {"label": found["label"]} if "label" in found else {"labels": " ".join(found["labels"])}
+        return {**first, **{f"probability {name}": chance for name, chance in chances}}
+    if output.task == "sequence" and "labels" in found:
+        return {"labels": " ".join(found["labels"])}
+    if "pixels" in found:
+        return {f"share {name}": found["pixels"].get(name, 0.0) for name in output.classes}
+    values = found.get("values")
+    if isinstance(values, dict):
+        return values
+    flat = output.values[row].reshape(-1)
+    if flat.size == 1:
+        return {"value": plain(flat[0])}
+    return {f"value {place}": plain(value) for place, value in enumerate(flat)}
