@@ -16,10 +16,10 @@ from accel_engine.data.dataset import Split
 from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.training.core.assembly import STEP_SERIES
-from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.training.evaluation.example_states import ExampleStates
 from accel_engine.training.evaluation.resampling import (
