@@ -20,6 +20,7 @@ class Setup:
         device: TensorFlow's name of the device in lower case, such as ``cpu:0``.
         xla: Whether XLA compiles it.
         precision: Keras' dtype policy; empty for formats that have their own.
+        load_seconds: How long the file took to load; ``None`` for a run, whose data is loaded with it.
     """
 
     model: str
@@ -27,6 +28,7 @@ class Setup:
     device: str
     xla: bool
     precision: str = ""
+    load_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

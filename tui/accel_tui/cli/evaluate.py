@@ -40,7 +40,7 @@ MOST_CLASSES = 20
 """The most classes in the table; of more, those with the lowest F1."""
 
 
-class _Checkpoint(click.ParamType[str]):
+class CheckpointChoice(click.ParamType[str]):
     """``auto``, ``best``, ``last`` or a step."""
 
     name = "checkpoint"
@@ -66,7 +66,7 @@ class _Checkpoint(click.ParamType[str]):
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=_Checkpoint(),
+    type=CheckpointChoice(),
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )
