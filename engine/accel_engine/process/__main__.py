@@ -47,7 +47,8 @@ def main() -> int:
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    environment.set_batch_scheduling()  # before threads start, which inherit it
+    if not arguments.bench:  # which measures what a server would reach
+        environment.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()
     tensorflow = TensorFlowImport()
     if arguments.predict:

@@ -30,10 +30,12 @@ def setup_text(candidate: Candidate) -> str:
 
 
 def page(candidates: Sequence[Candidate]) -> Iterator[str]:
-    """A table for each setup."""
+    """A table for each setup, and what brackets in them mean."""
     for setup, group in groupby(candidates, setup_text):
         found = list(group)
         yield f"{setup}, {found[0].scenario}\n{_table(found)}"
+    if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
+        yield "(in brackets): too few requests to tell how long that percentile may be; --seconds gives more"
 
 
 def _table(candidates: Sequence[Candidate]) -> str:
@@ -46,7 +48,7 @@ def _table(candidates: Sequence[Candidate]) -> str:
         "FIRST",
         "MEMORY",
         *(("J/EXAMPLE",) if has_energy else ()),
-        "",
+        "SETTLED",
     ]
     return table(header, [_row(each, has_latencies=has_latencies, has_energy=has_energy) for each in candidates])
 
@@ -54,7 +56,7 @@ def _table(candidates: Sequence[Candidate]) -> str:
 def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list[str]:
     known = not candidate.problem
     latencies = [_percentile(name, candidate.percentiles.get(name)) for name in RANKS] if has_latencies else []
-    energy = [numbers.compact(float(candidate.energy)) if candidate.energy is not None else ""] if has_energy else []
+    energy = [f"{candidate.energy:.3g}" if candidate.energy is not None else ""] if has_energy else []
     return [
         str(candidate.batch_size),
         *latencies,
@@ -62,7 +64,7 @@ def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list
         numbers.latency(candidate.first_seconds) if known else "",
         numbers.long_size(candidate.memory) if candidate.memory is not None else "",
         *energy,
-        _remark(candidate),
+        _settled(candidate),
     ]
 
 
@@ -72,15 +74,21 @@ def _percentile(name: str, measured: Percentile | None) -> str:
         return ""
     text = numbers.latency(measured.value)
     if name != "p99":
-        return text if measured.high is not None else f"({text})"
+        return f"({text})" if _is_open(name, measured) else text
     low, high = ("?" if end is None else numbers.latency(end) for end in (measured.low, measured.high))
     return f"{text} ({low} to {high})"
 
 
-def _remark(candidate: Candidate) -> str:
-    if candidate.problem or candidate.settled:
+def _is_open(name: str, measured: Percentile) -> bool:
+    """Whether a percentile is shown in brackets."""
+    return name != "p99" and measured.high is None
+
+
+def _settled(candidate: Candidate) -> str:
+    """Whether the last windows agree, else by how much they differ; or why nothing could be measured."""
+    if candidate.problem:
         return candidate.problem
-    return f"not settled: the last windows differ by {100 * candidate.disagreement:.0f}%"
+    return "yes" if candidate.settled else f"no, ±{100 * candidate.disagreement:.0f}%"
 
 
 def sentences(found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None) -> Iterator[str]:
@@ -98,7 +106,9 @@ def sentences(found: Verdict, scenario: str, target_latency: float | None, targe
     within = f" within {numbers.latency(target_latency)} at p99" if target_latency else ""
     yield f"Batch {best.batch_size} of {setup_text(best)} has {what}{within}: {_rate(best)}{_p99(best)}."
     if not found.is_certain:
-        yield "The confidence interval of its p99 exceeds that: measure longer, with --seconds."
+        yield "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds."
+    if not best.settled:
+        yield f"It did not settle in the time limit: its figures differ by {100 * best.disagreement:.0f}%."
     if found.fastest and not target_latency and found.fastest is not best:
         yield f"Batch {found.fastest.batch_size} of {setup_text(found.fastest)} is the fastest{_p99(found.fastest)}."
     if found.machines and target_rate:
