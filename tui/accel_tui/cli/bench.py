@@ -6,13 +6,12 @@ import click
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
-from accel_engine.inference.open_model import format_of
 from accel_engine.inference.verdict import verdict
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.plan import Plan
 from accel_engine.run import find
-from accel_engine.user_paths import user_path
+from accel_engine.user_paths import exists, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.evaluate import MODEL_FILES, CheckpointChoice
@@ -186,7 +185,8 @@ def _model(target: str, data: str) -> Path | Plan | ModelFile:
     is_saved = path.is_dir() and any(next(path.glob(each), None) for each in ("saved_model.pb", "*/saved_model.pb"))
     if not is_saved and not target.endswith(_FILES):
         return find(target)
-    format_of(path)
+    if not exists(path):
+        raise UsageError(f"no such file: {target}")
     if target.endswith(MODEL_FILES) and data:
         return Plan(model=target, data=data).absolute()
     return ModelFile(path.absolute())
