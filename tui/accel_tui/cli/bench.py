@@ -20,10 +20,10 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 EPILOG = """\b
 Examples:
   accel-tui bench last
-  accel-tui bench last --target-latency 10ms           which batch size within 10 ms?
-  accel-tui bench last --target-rate 500               how many machines?
+  accel-tui bench last --target-latency 10ms   which batch size within 10 ms?
+  accel-tui bench last --target-rate 500       how many machines?
   accel-tui bench last --scenario server --target-latency 10ms
-  accel-tui bench model.tflite model.onnx --batch-sizes 1,8 --json | jq .p99
+  accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
 
 _XLA = {"both": (False, True), "on": (True,), "off": (False,)}
@@ -33,7 +33,7 @@ _FILES = (*MODEL_FILES, ".tflite", ".onnx")
 
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL|EXPORTED...", nargs=-1, required=True)
-@click.option("--data", default="", metavar="DATA", help="Examples, for files; without, they are random.")
+@click.option("--data", default="", metavar="DATA", help="Other examples than those of runs; files get random ones.")
 @click.option(
     "--scenario",
     default="multi-stream",
@@ -82,7 +82,7 @@ _FILES = (*MODEL_FILES, ".tflite", ".onnx")
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of random examples and arrivals.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
 def bench(
     targets: tuple[str, ...],
