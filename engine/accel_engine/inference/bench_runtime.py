@@ -1,5 +1,6 @@
 """Measures a runtime: batch size by batch size, in one of MLPerf's scenarios; without TensorFlow."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -66,6 +67,7 @@ class RuntimeBench:
         settings: How it is measured.
         memory: Measures bytes.
         energy: Measures joules.
+        available: Returns the bytes of memory that are left, where ``memory`` measures the same memory.
         timer: The clock.
     """
 
@@ -77,6 +79,7 @@ class RuntimeBench:
         settings: BenchSettings,
         memory: Meter | None = None,
         energy: Meter | None = None,
+        available: Callable[[], float] = lambda: math.inf,
         timer: Timer | None = None,
     ) -> None:
         self._setup = setup
@@ -85,7 +88,9 @@ class RuntimeBench:
         self._settings = settings
         self._memory = memory or NoMeter()
         self._energy = energy or NoMeter()
+        self._available = available
         self._timer = timer or SystemTimer()
+        self._taken: list[tuple[int, float]] = []
 
     def candidates(self) -> Iterator[Candidate]:
         """Measure the batch sizes; ends with one that fails, as larger ones would."""
@@ -109,6 +114,7 @@ class RuntimeBench:
     def _candidate(self, size: int) -> Candidate:
         described = asdict(self._setup) | {"scenario": self._settings.scenario, "batch_size": size}
         try:
+            self._check_memory(size)
             batches = batches_of(self._examples, size)
             self._memory.start()
             first_seconds = self._first(batches[0])
@@ -116,6 +122,7 @@ class RuntimeBench:
         except (ModelError, MemoryError) as error:
             return Candidate(**described, problem=str(error) or "out of memory")
         memory = self._memory.stop()
+        self._taken = [*self._taken[-1:], *([] if memory is None else [(size, memory)])]
         found, rate, energy = measured
         return Candidate(
             **described,
@@ -131,6 +138,20 @@ class RuntimeBench:
             memory=None if memory is None else round(memory),
             energy=energy,
         )
+
+    def _check_memory(self, size: int) -> None:
+        """Raise before a batch that would not fit in the host's memory, where the system would kill the process.
+
+        Raises:
+            ModelError: It takes more than is available, by the growth between the two sizes before.
+        """
+        if len(self._taken) < 2:
+            return
+        (small, before), (large, last) = self._taken
+        more = (last - before) / (large - small) * (size - large) if large > small else 0.0
+        left = self._available()
+        if more > left:
+            raise ModelError(f"it would take about {more / 1e9:,.1f} GB more memory, and {left / 1e9:,.1f} GB are left")
 
     def _first(self, batch: Arrays) -> float:
         """Seconds of the first request, in which a model is traced and compiled."""

@@ -43,14 +43,17 @@ class KnownRuntime:
 
 
 class Counter:
-    """A meter of something that grows by 60 each time."""
+    """A meter of known values, one after the other."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = iter(values)
 
     def start(self) -> None:
         self.started = True
 
     def stop(self) -> float:
         assert self.started
-        return 60.0
+        return next(self.values)
 
 
 def settings(**changes) -> BenchSettings:
@@ -87,6 +90,28 @@ def test_the_end_of_memory_is_a_candidate_with_a_problem_and_the_last() -> None:
     assert [each.batch_size for each in benched(largest=4, batch_sizes=(2, 8, 16))] == [2, 8]
 
 
+def test_a_batch_that_would_not_fit_in_memory_is_not_tried() -> None:
+    timer = FakeTimer()
+    runtime = KnownRuntime(timer)
+    bench = RuntimeBench(
+        SETUP,
+        runtime,
+        EXAMPLES,
+        settings(batch_sizes=(2, 4, 8, 32)),
+        Counter(20e9, 40e9, 80e9),
+        available=lambda: 100e9,
+        timer=timer,
+    )
+    found = list(bench.candidates())
+    assert [(each.batch_size, each.problem) for each in found] == [
+        (2, ""),
+        (4, ""),
+        (8, ""),
+        (32, "it would take about 240.0 GB more memory, and 100.0 GB are left"),
+    ]
+    assert max(runtime.sizes) == 8
+
+
 def test_no_batch_is_tried_after_one_whose_median_exceeds_the_wanted_latency() -> None:
     assert [each.batch_size for each in benched(target_latency=0.006)] == [1, 2, 4, 8, 16, 32]
 
@@ -118,7 +143,7 @@ def test_a_server_fills_batches_up_and_keeps_within_the_bound() -> None:
 def test_memory_is_that_of_the_meter_and_energy_is_by_example() -> None:
     timer = FakeTimer()
     bench = RuntimeBench(
-        SETUP, KnownRuntime(timer), EXAMPLES, settings(batch_sizes=(8,)), Counter(), Counter(), timer=timer
+        SETUP, KnownRuntime(timer), EXAMPLES, settings(batch_sizes=(8,)), Counter(60.0), Counter(60.0), timer=timer
     )
     (found,) = bench.candidates()
     assert found.memory == 60

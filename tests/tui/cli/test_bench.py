@@ -152,9 +152,15 @@ def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):
     )
 
 
-def test_an_engines_error_is_told(run_command, asked, monkeypatch):
-    def fail(*_):
-        raise RunError("TensorFlow has no device gpu")
+def test_an_engines_error_is_told_after_what_was_measured_before(run_command, asked, monkeypatch):
+    def fail(models, options, on_candidate):
+        on_candidate(SMALL)
+        raise RunError("the engine exited unexpectedly")
 
     monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
-    assert (run_command("bench last").status, asked[1:]) == (1, [])
+    result = run_command("bench last")
+    assert (result.status, result.err.splitlines()[-1]) == (1, "accel-tui: the engine exited unexpectedly")
+    assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
+    assert "Batch" not in result.out
+    (line,) = run_command("bench last --json").lines
+    assert json.loads(line)["batch_size"] == 1

@@ -129,7 +129,13 @@ def bench(
         else:
             print_to_stderr(bench_report.line(candidate))
 
-    for note in bench_models(models, options, show):
+    try:
+        notes = bench_models(models, options, show)
+    except AccelError:
+        if candidates and not as_json:  # what was measured before, which may have taken minutes
+            write("\n\n".join(bench_report.page(candidates)))
+        raise
+    for note in notes:
         print_to_stderr(note)
     _report(candidates, scenario, target_latency, target_rate, as_json=as_json)
 

@@ -1,5 +1,6 @@
 """Measures the inference of trained models: on each device, in each precision, with XLA and without."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.revalidation import batches
@@ -136,12 +138,13 @@ def _measure(
     device = setup.device.upper()
     energy: Meter | None = None
     memory: Meter = host
+    available: Callable[[], float] = available_memory
     if device.startswith("GPU"):
-        memory = DeviceMemory(device)
+        memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error
         bus = _BUS_ID.search(device_descriptions().get(device, ""))
         energy = energy_meter(bus[1]) if bus else None
     with tf.device(device):
-        yield from RuntimeBench(setup, runtime, examples, settings, memory, energy).candidates()
+        yield from RuntimeBench(setup, runtime, examples, settings, memory, energy, available).candidates()
 
 
 def _examples_for(runtime: Runtime, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> Examples:
