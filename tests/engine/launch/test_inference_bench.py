@@ -52,7 +52,7 @@ def query(monkeypatch):
 
 def test_candidates_and_notes_come_back(query) -> None:
     found, progress = [], []
-    plan = Plan(model="m.keras", data="digits")
+    plan = Plan(model="mlp", data="digits")
     models = [ModelFile(Path("/m.onnx")), plan]
     notes = bench(models, BenchOptions(scenario="offline"), found.append, lambda *done: progress.append(done))
     assert (found, notes, progress) == ([CANDIDATE], ("a note",), [(1, 2)])
