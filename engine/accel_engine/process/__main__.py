@@ -1,9 +1,9 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--bench``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it
-answers one :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports
-TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and
-waits for a run to train.
+With ``--predict``, ``--evaluate``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it answers one
+:class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports TensorFlow,
+answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and waits for a
+run to train.
 """
 
 import argparse
@@ -39,10 +39,10 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
     parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
-    parser.add_argument("--bench", action="store_true", help="measure the inference of models")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
+    parser.add_argument("--bench", action="store_true", help="measure the inference of models, as a query")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
@@ -55,14 +55,14 @@ def main() -> int:
         return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
     if arguments.evaluate:
         return query_server.serve_query(query_server.serve_evaluation, tensorflow)
-    if arguments.bench:
-        return query_server.serve_query(query_server.serve_bench, tensorflow)
     if arguments.revalidate:
         return query_server.serve_query(partial(query_server.revalidate, arguments.revalidate), tensorflow)
     if arguments.describe_data:
         return query_server.serve_query(query_server.describe_data, tensorflow)
     if arguments.describe_model:
         return query_server.serve_query(query_server.describe_model, tensorflow)
+    if arguments.bench:
+        return query_server.serve_query(query_server.serve_bench, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

@@ -63,13 +63,6 @@ def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]
     return evaluate(request, lambda done, of: send({"done": done, "of": of}))
 
 
-def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Measure the inference of models; sends each candidate when it has been measured."""
-    from accel_engine.training.inference_bench.bench import bench
-
-    return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))
-
-
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Validate the run's last checkpoint and save its evaluation report."""
     del request  # has no options
@@ -92,3 +85,10 @@ def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     plan = Plan.from_mapping(request["plan"])
     dataset = data.load(plan.data, plan.data_options, lambda done, of: send({"done": done, "of": of}))
     return to_json(entry_of(dataset, data.find(plan.data)))
+
+
+def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Measure the inference of models; sends each candidate when it has been measured."""
+    from accel_engine.training.inference_bench.bench import bench
+
+    return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))

@@ -14,7 +14,8 @@ from accel_engine.run import find
 from accel_engine.user_paths import exists, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
-from accel_tui.cli.evaluate import MODEL_FILES, CheckpointChoice
+from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.output import print_to_stderr, write, write_json
 
 EPILOG = """\b
@@ -78,7 +79,7 @@ _FILES = (*MODEL_FILES, ".tflite", ".onnx")
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=CheckpointChoice(),
+    type=Checkpoint(),
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )
