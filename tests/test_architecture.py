@@ -25,6 +25,7 @@ SCREEN = ("textual", "rich", "click")
 
 ENGINE_ONLY = re.compile(
     r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
+    r"|accel_engine\.inference\.(keras_runtime|savedmodel_runtime)|accel_engine\.model_export(\..*)?"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
     r"|accel_engine\.data\.(?!dataset_entry$|data_options$|folders$|folders\.layout$|folders\.image_header$|pixel_scaling$|structure$).*"
 )

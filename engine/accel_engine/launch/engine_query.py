@@ -21,16 +21,19 @@ class EngineQuery:
     Args:
         arguments: The arguments of the engine process.
         request: The request, JSON-serializable.
+        environment: Environment variables of the process; by default, accelerators are hidden.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
 
-    def __init__(self, arguments: Sequence[str], request: Mapping[str, Any]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], request: Mapping[str, Any], environment: Mapping[str, str] = ON_THE_CPU
+    ) -> None:
         self._request = json.dumps(request)
         self._log = tempfile.TemporaryFile("w+", prefix="accel-tui-engine-")  # noqa: SIM115 (closed at the end)
         try:
-            self._process = spawn(*arguments, stderr=self._log, environment=ON_THE_CPU)
+            self._process = spawn(*arguments, stderr=self._log, environment=environment)
         except BaseException:
             self._log.close()
             raise
@@ -53,12 +56,14 @@ class EngineQuery:
         self,
         on_progress: Callable[[int, int], object] = lambda *_: None,
         on_text: Callable[[str], object] = lambda _: None,
+        on_part: Callable[[dict[str, Any]], object] = lambda _: None,
     ) -> dict[str, Any]:
         """Wait for the answer, at least as long as TensorFlow takes to import.
 
         Args:
             on_progress: Called now and then with the number of examples done, and of all.
             on_text: Called with each part of a text that is written meanwhile.
+            on_part: Called with each part of an answer that comes in parts.
 
         Raises:
             RunError: The query failed; why.
@@ -74,6 +79,8 @@ class EngineQuery:
                 on_progress(reply["done"], reply["of"])
             elif "text" in reply:
                 on_text(reply["text"])
+            elif "part" in reply:
+                on_part(reply["part"])
             elif problem := reply.get("problem"):
                 raise RunError(problem)
             else:

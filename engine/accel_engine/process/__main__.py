@@ -42,11 +42,13 @@ def main() -> int:
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
+    parser.add_argument("--bench", action="store_true", help="measure the inference of models, as a query")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    environment.set_batch_scheduling()  # before threads start, which inherit it
+    if not arguments.bench:  # which measures what a server would reach
+        environment.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()
     tensorflow = TensorFlowImport()
     if arguments.predict:
@@ -59,6 +61,8 @@ def main() -> int:
         return query_server.serve_query(query_server.describe_data, tensorflow)
     if arguments.describe_model:
         return query_server.serve_query(query_server.describe_model, tensorflow)
+    if arguments.bench:
+        return query_server.serve_query(query_server.serve_bench, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

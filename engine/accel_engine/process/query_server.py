@@ -92,3 +92,10 @@ def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     plan = Plan.from_mapping(request["plan"])
     dataset = data.load(plan.data, plan.data_options, lambda done, of: send({"done": done, "of": of}))
     return to_json(entry_of(dataset, data.find(plan.data)))
+
+
+def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Measure the inference of models; sends each candidate when it has been measured."""
+    from accel_engine.training.inference_bench.bench import bench
+
+    return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))

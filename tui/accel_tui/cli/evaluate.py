@@ -18,6 +18,7 @@ from accel_engine.launch.evaluation import (
 from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.user_paths import is_file, user_path
+from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.evaluation import headline, tables
@@ -34,18 +35,6 @@ MODEL_FILES = (".keras", ".h5")
 """Suffixes of files with a model."""
 
 
-class CheckpointType(click.ParamType[str]):
-    """``auto``, ``best``, ``last`` or a step."""
-
-    name = "checkpoint"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """See :class:`click.ParamType`."""
-        if value not in ("auto", "best", "last") and not str(value).isdecimal():
-            self.fail(f"{value!r} is neither auto, best, last nor a step", param, ctx)
-        return str(value)
-
-
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL...", nargs=-1, required=True)
 @click.option("--data", default="", metavar="DATA", help="Other data than that of the runs, as in train.")
@@ -60,7 +49,7 @@ class CheckpointType(click.ParamType[str]):
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=CheckpointType(),
+    type=Checkpoint(),
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )

@@ -21,7 +21,8 @@ from accel_engine.run.connection import DATABASE
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.run_paths import MODEL
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
-from accel_tui.cli.evaluate import MODEL_FILES, CheckpointType
+from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_files import check_output, write_predictions
 from accel_tui.cli.prediction_objects import objects
@@ -69,7 +70,7 @@ _OF_CLASSES = ("classification", "multi-label")
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=CheckpointType(),
+    type=Checkpoint(),
     metavar="auto|best|last|STEP",
     help="Weights of the run; auto: best with restore_best, else last.",
 )

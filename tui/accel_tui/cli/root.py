@@ -22,6 +22,7 @@ COMMANDS = {
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "evaluate": ("accel_tui.cli.evaluate:evaluate", "Evaluate runs and models, and tell which is better."),
+    "bench": ("accel_tui.cli.bench:bench", "Measure the latency and the throughput of models."),
     "predict": ("accel_tui.cli.predict:predict", "Predict with a run's model."),
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
@@ -53,7 +54,7 @@ _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
     "Train": ("data", "estimate", "train", "run", "continue", "cluster", "demo"),
-    "View runs": ("runs", "watch", "compare", "evaluate", "predict", "import", "export"),
+    "View runs": ("runs", "watch", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),

@@ -20,6 +20,14 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def latency(seconds: float) -> str:
+    """A short time in three digits: ``85.0 µs``, ``1.25 ms``, ``640 ms``, ``2.50 s``."""
+    for unit, name in ((1e-6, "µs"), (1e-3, "ms")):
+        if seconds < 999.5 * unit:
+            return f"{compact(float(seconds / unit))} {name}"
+    return f"{compact(float(seconds))} s"
+
+
 def time_taken(word: str, seconds: float, before: float | None, first_step: int) -> str:
     """How long engines trained a run: ``after 4:37, 0:13 since step 1,000``; empty if that is unknown.
 

@@ -1,0 +1,209 @@
+"""Measures a runtime: batch size by batch size, in one of MLPerf's scenarios; without TensorFlow."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import cycle
+from typing import Protocol
+
+from accel_engine.errors import ModelError
+from accel_engine.inference.candidate import Candidate, Setup
+from accel_engine.inference.example_batches import batches_of
+from accel_engine.inference.measurement.batch_sizes import growing
+from accel_engine.inference.measurement.closed_loop import ClosedLoop
+from accel_engine.inference.measurement.rate_search import HighestRate, highest_rate, serve_at
+from accel_engine.inference.measurement.settled import Measured, measure
+from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
+from accel_engine.inference.runtime import Arrays, Runtime
+
+
+class Meter(Protocol):
+    """Measures something between two points in time."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> float | None:
+        """What was measured since; ``None`` if it cannot be read."""
+
+
+class NoMeter:
+    """Measures what no device tells."""
+
+    def start(self) -> None:
+        """See :class:`Meter`."""
+
+    def stop(self) -> None:
+        """See :class:`Meter`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchSettings:
+    """How a runtime is measured.
+
+    Attributes:
+        scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.
+        batch_sizes: What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing.
+        seconds: Time limit of a measurement.
+        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any. The scenario server needs it.
+        seed: Of the arrivals.
+    """
+
+    scenario: str
+    batch_sizes: Sequence[int] | None
+    seconds: float
+    target_latency: float | None
+    seed: int = 0
+
+
+class RuntimeBench:
+    """Measures a runtime.
+
+    Args:
+        setup: Describes it.
+        runtime: The runtime.
+        examples: An array for each input, ``[examples, ...]``.
+        settings: How it is measured.
+        memory: Measures bytes.
+        energy: Measures joules.
+        available: Returns the bytes of memory that are left, where ``memory`` measures the same memory.
+        timer: The clock.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        runtime: Runtime,
+        examples: Arrays,
+        settings: BenchSettings,
+        memory: Meter | None = None,
+        energy: Meter | None = None,
+        available: Callable[[], float] = lambda: math.inf,
+        timer: Timer | None = None,
+    ) -> None:
+        self._setup = setup
+        self._runtime = runtime
+        self._examples = examples
+        self._settings = settings
+        self._memory = memory or NoMeter()
+        self._energy = energy or NoMeter()
+        self._available = available
+        self._timer = timer or SystemTimer()
+        self._taken: list[tuple[int, float]] = []
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Measure the batch sizes; ends with one that fails, as larger ones would."""
+        settings = self._settings
+        sizes = (1,) if settings.scenario == "single-stream" else settings.batch_sizes
+        if sizes is None:
+            yield from growing(self._candidate, self._growing_throughput)
+            return
+        for size in sizes:
+            candidate = self._candidate(size)
+            yield candidate
+            if candidate.problem:
+                return
+
+    def _growing_throughput(self, candidate: Candidate) -> float:
+        """The throughput; 0 where a larger batch would have a longer median latency than is wanted."""
+        target = self._settings.target_latency
+        p50 = candidate.percentiles.get("p50")
+        return 0.0 if target and p50 and p50.value > target else candidate.throughput
+
+    def _candidate(self, size: int) -> Candidate:
+        described = asdict(self._setup) | {"scenario": self._settings.scenario, "batch_size": size}
+        try:
+            self._check_memory(size)
+            batches = batches_of(self._examples, size)
+            self._memory.start()
+            first_seconds = self._first(batches[0])
+            measured = self._server(size) if self._settings.scenario == "server" else self._closed(batches, size)
+        except (ModelError, MemoryError) as error:
+            return Candidate(**described, problem=str(error) or "out of memory")
+        memory = self._memory.stop()
+        self._taken = [*self._taken[-1:], *([] if memory is None else [(size, memory)])]
+        found, rate, energy = measured
+        return Candidate(
+            **described,
+            percentiles=found.percentiles,
+            throughput=rate,
+            requests=found.requests,
+            seconds=found.seconds,
+            settled=found.settled,
+            disagreement=found.disagreement,
+            first_seconds=first_seconds,
+            warm_up_requests=found.warm_up_requests,
+            warm_up_seconds=found.warm_up_seconds,
+            memory=None if memory is None else round(memory),
+            energy=energy,
+        )
+
+    def _check_memory(self, size: int) -> None:
+        """Raise before a batch that would not fit in the host's memory, where the system would kill the process.
+
+        Raises:
+            ModelError: It takes more than is available, by the growth between the two sizes before.
+        """
+        if len(self._taken) < 2:
+            return
+        (small, before), (large, last) = self._taken
+        more = (last - before) / (large - small) * (size - large) if large > small else 0.0
+        left = self._available()
+        if more > left:
+            raise ModelError(f"it would take about {more / 1e9:,.1f} GB more memory, and {left / 1e9:,.1f} GB are left")
+
+    def _first(self, batch: Arrays) -> float:
+        """Seconds of the first request, in which a model is traced and compiled."""
+        start = self._timer.now()
+        self._runtime.run(batch)
+        return (self._timer.now() - start) / SECOND
+
+    def _closed(self, batches: Sequence[Arrays], size: int) -> tuple[Measured, float, float | None]:
+        """What was measured of requests one after the other, the throughput, and joules per example."""
+        loop = ClosedLoop(
+            self._runtime.run,
+            batches,
+            size,
+            timer=self._timer,
+            keeps_latencies=self._settings.scenario != "offline",
+        )
+        self._energy.start()
+        found = measure(loop, self._settings.seconds, timer=self._timer)
+        joules = self._energy.stop()
+        examples = size * (found.requests + found.warm_up_requests)
+        return found, found.throughput, None if joules is None else joules / examples
+
+    def _server(self, size: int) -> tuple[Measured, float, float | None]:
+        """What was measured at the highest rate within the bound, and the rate."""
+        settings = self._settings
+        assert settings.target_latency is not None  # noqa: S101 (which the command checks)
+        serve = self._serve_up_to(size)
+        offline = ClosedLoop(
+            self._runtime.run, batches_of(self._examples, size), size, timer=self._timer, keeps_latencies=False
+        )
+        capacity = measure(offline, settings.seconds, timer=self._timer).throughput
+        try_rate = partial(
+            serve_at,
+            serve=serve,
+            largest_batch=size,
+            bound=settings.target_latency,
+            seconds=settings.seconds,
+            timer=self._timer,
+            seed=settings.seed,
+        )
+        found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency)
+        return found.measured, found.rate, None
+
+    def _serve_up_to(self, largest: int) -> Callable[[int], object]:
+        """Serves requests as the smallest batch they fit in, of 1, 2, 4 and so on, filled up with other examples.
+
+        So few programs are compiled, all of them here. TensorFlow Serving does the same with ``allowed_batch_sizes``.
+        """
+        sizes = sorted({*(1 << power for power in range(largest.bit_length())), largest})
+        batches = {size: cycle(batches_of(self._examples, size)) for size in sizes}
+        padded = [next(size for size in sizes if size >= count) for count in range(largest + 1)]
+        run = self._runtime.run
+        for size in sizes:
+            run(next(batches[size]))
+        return lambda count: run(next(batches[padded[count]]))

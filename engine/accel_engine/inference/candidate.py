@@ -1,0 +1,79 @@
+"""A way to serve a model, and what was measured of it; without TensorFlow."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from accel_engine.inference.measurement.percentiles import Percentile
+
+SCENARIOS = ("single-stream", "multi-stream", "offline", "server")
+"""How requests come, by the names of MLPerf's LoadGen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A model as it is served.
+
+    Attributes:
+        model: The run's id, or the file's name.
+        format: ``keras``, ``savedmodel``, ``tflite`` or ``onnx``.
+        device: TensorFlow's name of the device in lower case, such as ``cpu:0``.
+        xla: Whether XLA compiles it.
+        precision: Keras' dtype policy; empty for formats that have their own.
+        load_seconds: How long the file took to load; ``None`` for a run, whose data is loaded with it.
+    """
+
+    model: str
+    format: str
+    device: str
+    xla: bool
+    precision: str = ""
+    load_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate(Setup):
+    """What was measured of a model with a batch size.
+
+    Attributes:
+        scenario: One of :data:`SCENARIOS`.
+        batch_size: Examples of a request; of the scenario server, the most requests that are served together.
+        percentiles: Latencies of requests in seconds: ``p50``, ``p90``, ``p99`` and ``p999``; empty in the scenario
+            offline.
+        throughput: Examples per second; of the scenario server, the highest rate of requests within the bound.
+        requests: Requests that these figures are of.
+        seconds: How long they took.
+        settled: Whether the last windows agree.
+        disagreement: Their largest relative deviation.
+        first_seconds: How long the first request took, in which a model is traced and compiled.
+        warm_up_requests: Requests between the first one and those that count.
+        warm_up_seconds: How long they took.
+        memory: Bytes of memory at the peak; ``None`` if that cannot be read.
+        energy: Joules per example; ``None`` if no device tells.
+        problem: Why nothing could be measured; empty if it was.
+    """
+
+    scenario: str
+    batch_size: int
+    percentiles: Mapping[str, Percentile] = field(default_factory=dict)
+    throughput: float = 0.0
+    requests: int = 0
+    seconds: float = 0.0
+    settled: bool = False
+    disagreement: float = 0.0
+    first_seconds: float = 0.0
+    warm_up_requests: int = 0
+    warm_up_seconds: float = 0.0
+    memory: int | None = None
+    energy: float | None = None
+    problem: str = ""
+
+    def to_values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """The candidate of :meth:`to_values`."""
+        found = {name: Percentile(**each) for name, each in values["percentiles"].items()}
+        return cls(**{**values, "percentiles": found})

@@ -1,0 +1,1 @@
+"""Measures latency and throughput of anything that serves requests; without TensorFlow."""

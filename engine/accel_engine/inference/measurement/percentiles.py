@@ -1,0 +1,98 @@
+"""Percentiles of latencies, with confidence intervals that assume nothing about how latencies are distributed."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.inference.measurement.timer import SECOND
+
+RANKS = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+"""The share of requests that take at most as long as each percentile."""
+
+CONFIDENCE = 0.95
+"""The level of the intervals."""
+
+_DEVIATIONS = 12
+"""Standard deviations around its mean outside of which a binomial distribution has no probability in float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """A percentile of latencies.
+
+    Attributes:
+        value: Seconds.
+        low: The lower end of its confidence interval; ``None`` if there are too few requests to tell.
+        high: The upper end; ``None`` if there are too few requests to tell.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def percentiles(latencies: npt.NDArray[np.int64], confidence: float = CONFIDENCE) -> dict[str, Percentile]:
+    """The percentiles of :data:`RANKS`; empty without latencies.
+
+    Args:
+        latencies: Nanoseconds of each request, in any order.
+        confidence: The level of the intervals.
+    """
+    if not len(latencies):
+        return {}
+    ordered = np.sort(latencies) / SECOND
+    return {name: _percentile(ordered, share, confidence) for name, share in RANKS.items()}
+
+
+def _percentile(ordered: npt.NDArray[np.float64], share: float, confidence: float) -> Percentile:
+    """The nearest-rank percentile: the shortest latency that at least ``share`` of the requests do not exceed."""
+    count = len(ordered)
+    low, high = interval_ranks(count, share, confidence)
+    return Percentile(
+        float(ordered[_nearest_rank(count, share) - 1]),
+        float(ordered[low - 1]) if low else None,
+        float(ordered[high - 1]) if high else None,
+    )
+
+
+def _nearest_rank(count: int, share: float) -> int:
+    return min(max(math.ceil(round(share * count, 9)), 1), count)
+
+
+def interval_ranks(count: int, share: float, confidence: float) -> tuple[int | None, int | None]:
+    """The ranks, from 1, of the two ordered values that enclose a percentile of the distribution.
+
+    The number of values below the percentile is binomially distributed, so that the values of these ranks enclose it
+    with at least the given probability (David and Nagaraja, Order Statistics, 7.1). That takes values that do not
+    depend on each other.
+
+    Args:
+        count: Number of values.
+        share: The percentile, 0 to 1.
+        confidence: The probability.
+
+    Returns:
+        The lower and the upper rank; ``None`` for one that would take more values.
+    """
+    first, cumulative = _binomial(count, share)
+    tail = (1 - confidence) / 2
+    # The percentile is below the value of rank r only if fewer than r values are below it.
+    low = first + int(np.searchsorted(cumulative, tail, side="right"))
+    high = first + int(np.searchsorted(cumulative, 1 - tail, side="left")) + 1
+    return (low if low >= 1 else None), (high if high <= count else None)
+
+
+def _binomial(count: int, share: float) -> tuple[int, npt.NDArray[Any]]:
+    """The smallest number of successes with a probability worth counting, and the cumulative probabilities from it."""
+    mean, deviation = count * share, math.sqrt(count * share * (1 - share))
+    first = max(0, math.floor(mean - _DEVIATIONS * deviation - _DEVIATIONS))
+    last = min(count, math.ceil(mean + _DEVIATIONS * deviation + _DEVIATIONS))
+    successes = np.arange(first, last, dtype=np.float64)
+    # Each probability from the one before, in logarithms, as they are too small for floats far from the mean.
+    steps = np.log((count - successes) / (successes + 1)) + math.log(share / (1 - share))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    probabilities = np.exp(logs - logs.max())
+    return first, np.cumsum(probabilities) / probabilities.sum()

@@ -1,0 +1,97 @@
+"""Measures until the last windows agree."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from accel_engine.inference.measurement.percentiles import Percentile, percentiles
+from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
+from accel_engine.inference.measurement.window import LAST, TOLERANCE, Window, disagreement
+
+WINDOWS = 10
+"""Windows that fit in the time limit, if none takes longer than it should."""
+
+
+class Loop(Protocol):
+    """Sends requests, window by window."""
+
+    def window(self, seconds: float) -> Window:
+        """Send requests for some time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The figures of the windows that count.
+
+    Attributes:
+        percentiles: Percentiles of the latencies by name; empty if only the throughput counts.
+        throughput: Examples per second.
+        requests: Number of requests in these windows.
+        seconds: How long they took.
+        warm_up_requests: Requests before them.
+        warm_up_seconds: Time before them.
+        settled: Whether the windows agree.
+        disagreement: Their largest relative deviation, see :func:`disagreement`.
+    """
+
+    percentiles: dict[str, Percentile]
+    throughput: float
+    requests: int
+    seconds: float
+    warm_up_requests: int
+    warm_up_seconds: float
+    settled: bool
+    disagreement: float
+
+
+def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance: float = TOLERANCE) -> Measured:
+    """Measure until the throughputs and the median latencies of the last three windows agree; only these count.
+
+    Args:
+        loop: Sends the requests.
+        seconds: The time limit; a window is a tenth of it. The last window may exceed it.
+        timer: The clock.
+        tolerance: The largest deviation from their mean with which windows agree.
+    """
+    clock = timer or SystemTimer()
+    windows: list[Window] = []
+    deadline = clock.now() + round(seconds * SECOND)
+    with without_garbage_collection():
+        while True:
+            windows.append(loop.window(seconds / WINDOWS))
+            last = windows[-LAST:]
+            agreed = len(last) == LAST and disagreement(last) <= tolerance
+            if agreed or clock.now() >= deadline:
+                return summarize(windows[:-LAST], last, settled=agreed, disagreement=disagreement(last))
+
+
+def summarize(before: Sequence[Window], counted: Sequence[Window], *, settled: bool, disagreement: float) -> Measured:
+    """The figures of the windows that count, and of the warm-up before them."""
+    nanoseconds = sum(each.nanoseconds for each in counted)
+    return Measured(
+        percentiles(np.concatenate([each.latencies for each in counted])),
+        sum(each.examples for each in counted) * SECOND / max(nanoseconds, 1),
+        sum(each.requests for each in counted),
+        nanoseconds / SECOND,
+        sum(each.requests for each in before),
+        sum(each.nanoseconds for each in before) / SECOND,
+        settled,
+        disagreement,
+    )
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Collect garbage before, and not in between, as :mod:`timeit` does."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,52 @@
+"""A stretch of a measurement, and whether the last ones agree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.inference.measurement.timer import SECOND
+
+LAST = 3
+"""Windows that have to agree, as many as in Triton's Performance Analyzer."""
+
+TOLERANCE = 0.05
+"""The largest deviation from their mean with which windows agree."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """What was measured in a stretch of time.
+
+    Attributes:
+        latencies: Nanoseconds of each request, in order; empty if only the throughput counts.
+        requests: Number of requests.
+        examples: Examples that they had in all.
+        nanoseconds: How long the window took.
+    """
+
+    latencies: npt.NDArray[np.int64]
+    requests: int
+    examples: int
+    nanoseconds: int
+
+    @property
+    def throughput(self) -> float:
+        """Examples per second."""
+        return self.examples * SECOND / max(self.nanoseconds, 1)
+
+    @property
+    def median(self) -> float:
+        """The median latency in nanoseconds; 0 without latencies."""
+        return float(np.median(self.latencies)) if len(self.latencies) else 0.0
+
+
+def disagreement(windows: Sequence[Window]) -> float:
+    """The largest relative deviation of a throughput or a median latency from its mean in some windows."""
+    return max(_deviation([each.throughput for each in windows]), _deviation([each.median for each in windows]))
+
+
+def _deviation(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return max(abs(value - mean) for value in values) / mean if mean else 0.0

@@ -1,0 +1,82 @@
+"""Runs a SavedModel by its signature, as TensorFlow Serving does."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import ArraySpec
+from accel_engine.errors import ModelError, UsageError
+from accel_engine.inference.arrays import bytes_of, check_inputs
+from accel_engine.inference.runtime import Arrays
+from accel_engine.user_code import reason
+
+SIGNATURE = "serving_default"
+"""The signature that TensorFlow Serving calls unless a request names another."""
+
+MODEL_FILE = "saved_model.pb"
+"""The file that a directory with a SavedModel has."""
+
+
+class SavedModelRuntime:
+    """A loaded SavedModel; see :class:`accel_engine.inference.runtime.Runtime`.
+
+    Args:
+        path: A directory with a SavedModel, or with a numbered directory for each version, of which the last is taken.
+        jit_compile: Whether XLA compiles it.
+
+    Raises:
+        ModelError: It cannot be loaded.
+        UsageError: There is no SavedModel.
+    """
+
+    name = "savedmodel"
+
+    def __init__(self, path: Path, *, jit_compile: bool = False) -> None:
+        directory = version_of(path)
+        self.size = bytes_of(directory)
+        try:
+            self._loaded = tf.saved_model.load(str(directory))  # keeps the variables
+        except (tf.errors.OpError, OSError, ValueError, TypeError, AttributeError) as error:
+            raise ModelError(f"{path} cannot be loaded: {reason(error)}") from error
+        if SIGNATURE not in self._loaded.signatures:
+            raise ModelError(f"{path} has no signature {SIGNATURE}")
+        signature = self._loaded.signatures[SIGNATURE]
+        inputs: dict[str, Any] = signature.structured_input_signature[1]
+        self.inputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in sorted(inputs.items())}
+        self.outputs: Mapping[str, ArraySpec] = {
+            name: _spec(tensor) for name, tensor in sorted(signature.structured_outputs.items())
+        }
+        self._function = tf.function(signature, autograph=False, jit_compile=True) if jit_compile else signature
+
+    def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
+        check_inputs(inputs, self.inputs)
+        try:
+            outputs = self._function(
+                **{name: tf.constant(inputs[name], spec.dtype) for name, spec in self.inputs.items()}
+            )
+            return {name: outputs[name].numpy() for name in self.outputs}
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            raise ModelError(f"TensorFlow cannot run the SavedModel: {reason(error)}") from error
+
+
+def version_of(path: Path) -> Path:
+    """The directory with the SavedModel: ``path``, or its numbered directory of the highest version.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if (path / MODEL_FILE).is_file():
+        return path
+    versions = [each for each in path.glob("*") if each.name.isdecimal() and (each / MODEL_FILE).is_file()]
+    if not versions:
+        raise UsageError(f"{path} has no SavedModel: neither {MODEL_FILE} nor a numbered directory with one")
+    return max(versions, key=lambda each: int(each.name))
+
+
+def _spec(tensor: Any) -> ArraySpec:
+    return ArraySpec(tuple(tensor.shape.as_list()[1:]), tensor.dtype.name)

@@ -1,0 +1,107 @@
+"""Measures the inference of trained models in a separate engine process."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.inference.candidate import Candidate
+from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
+from accel_engine.launch.model_query import check_checkpoint
+from accel_engine.plan import Plan
+
+_WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
+"""Environment variables that hide TPUs, on which models are not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model in a file or directory, as it is served.
+
+    Attributes:
+        path: The file or directory.
+    """
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """How models are measured.
+
+    Attributes:
+        data: Other data than that of the runs; that of files, whose examples are random without.
+        split: ``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples.
+        checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights.
+        scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.
+        batch_sizes: What is measured; ``None`` for 1, 2, 4 and so on until the throughput stops growing.
+        seconds: Time limit of a measurement.
+        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
+        devices: Such as ``cpu`` or ``gpu:0``; empty for all.
+        precisions: Keras' dtype policies; empty for those that fit the device.
+        xla: Whether XLA compiles the model: both, one after the other, by default.
+        seed: Of random examples and arrivals.
+    """
+
+    data: str = ""
+    split: str = "auto"
+    checkpoint: str = "auto"
+    scenario: str = "multi-stream"
+    batch_sizes: tuple[int, ...] | None = None
+    seconds: float = 5.0
+    target_latency: float | None = None
+    devices: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    xla: tuple[bool, ...] = (False, True)
+    seed: int = 0
+
+
+def bench(
+    models: Sequence[Path | Plan | ModelFile],
+    options: BenchOptions,
+    on_candidate: Callable[[Candidate], object],
+    on_progress: Callable[[int, int], object] = no_progress,
+) -> tuple[str, ...]:
+    """Measure models. Takes at least as long as importing TensorFlow.
+
+    Args:
+        models: Directories of runs, plans with the file of a model and its data, or files of models without data.
+        options: How.
+        on_candidate: Called with each candidate when it has been measured.
+        on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
+
+    Returns:
+        Warnings for the user.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: A model cannot be measured; why.
+    """
+    for model in models:
+        if isinstance(model, Path):
+            check_checkpoint(model)
+    request = {
+        "models": [_described(model) for model in models],
+        "data": options.data,
+        "split": options.split,
+        "checkpoint": options.checkpoint,
+        "scenario": options.scenario,
+        "batch_sizes": options.batch_sizes,
+        "seconds": options.seconds,
+        "target_latency": options.target_latency,
+        "devices": options.devices,
+        "precisions": options.precisions,
+        "xla": options.xla,
+        "seed": options.seed,
+    }
+    on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
+    with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
+        reply = query.answer(on_progress, lambda part: on_candidate(Candidate.from_values(part)))
+    return tuple(reply["notes"])
+
+
+def _described(model: Path | Plan | ModelFile) -> dict[str, Any]:
+    if isinstance(model, ModelFile):
+        return {"file": str(model.path)}
+    return {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()}

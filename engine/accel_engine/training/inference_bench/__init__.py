@@ -1,0 +1,1 @@
+"""Measures the inference of trained models, on each device, in each precision, with XLA and without."""

@@ -1,0 +1,168 @@
+"""Measures the inference of trained models: on each device, in each precision, with XLA and without."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine import data
+from accel_engine.data.data_options import DataOptions, no_progress
+from accel_engine.data.structure import flatten
+from accel_engine.devices.energy_meter import energy_meter
+from accel_engine.errors import DataError
+from accel_engine.inference.arrays import check_inputs
+from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
+from accel_engine.inference.candidate import Candidate, Setup
+from accel_engine.inference.example_batches import random_examples
+from accel_engine.inference.open_model import format_of, open_model
+from accel_engine.inference.runtime import Runtime
+from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
+from accel_engine.private_names.tensorflow_names import device_descriptions
+from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.inference_bench.device_choice import devices, precisions
+from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory
+from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
+from accel_engine.training.trained_model import TrainedModel, of_file, of_run
+
+EXAMPLES = 1024
+"""Examples of the data at most; larger batches repeat them."""
+
+_OF_TENSORFLOW = ("keras", "savedmodel")
+"""Formats that TensorFlow runs, on any device and with XLA; other runtimes use the CPU."""
+
+_BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
+
+Examples = dict[str, npt.NDArray[Any]]
+
+
+def bench(
+    request: Mapping[str, Any],
+    on_candidate: Callable[[dict[str, Any]], object],
+    on_progress: Callable[[int, int], None] = no_progress,
+) -> dict[str, Any]:
+    """Measure some models.
+
+    Args:
+        request: ``models``: for each the ``directory`` of its run, the ``plan`` with its file and data, or the ``file``
+            of a model; ``data``, of files; ``split``, ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions``
+            (empty for all that fit), ``xla`` (a list of booleans) and the fields of :class:`BenchSettings`.
+        on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
+        on_progress: Called now and then with the number of examples read, and of all.
+
+    Returns:
+        ``notes``: warnings for the user.
+
+    Raises:
+        AccelError: A model cannot be loaded, or there is no such device.
+    """
+    names = ("scenario", "batch_sizes", "seconds", "target_latency", "seed")
+    settings = BenchSettings(**{name: request[name] for name in names})
+    notes: dict[str, None] = {}
+    chosen = devices(request["devices"])
+    for model in request["models"]:
+        if "file" in model:
+            measured = _measure_file(Path(model["file"]), chosen, request, settings, on_progress)
+        else:
+            measured = _measure_trained(model, chosen, request, settings, on_progress, notes)
+        for candidate in measured:
+            on_candidate(candidate.to_values())
+    return {"notes": list(notes)}
+
+
+def _measure_trained(
+    model: Mapping[str, Any],
+    chosen: Sequence[str],
+    request: Mapping[str, Any],
+    settings: BenchSettings,
+    on_progress: Callable[[int, int], None],
+    notes: dict[str, None],
+) -> Iterator[Candidate]:
+    """Measure the model of a run, or of a file with data."""
+    for device in chosen:
+        with tf.device(device):  # where the weights are created
+            trained = _load(model, request, on_progress)
+        notes.update(dict.fromkeys(trained.notes))
+        own = trained.compiled.model.dtype_policy.name
+        examples, host = examples_of(trained, EXAMPLES), HostMemory()
+        for precision in request["precisions"] or precisions(device, own):
+            for xla in request["xla"]:
+                runtime = TrainedRuntime(trained, xla=xla, precision=precision)
+                setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
+                yield from _measure(setup, runtime, examples, settings, host)
+
+
+def _load(
+    model: Mapping[str, Any], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
+) -> TrainedModel:
+    if "directory" in model:
+        return of_run(Path(model["directory"]), request["data"], request["split"], request["checkpoint"], on_progress)
+    return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
+
+
+def _measure_file(
+    path: Path,
+    chosen: Sequence[str],
+    request: Mapping[str, Any],
+    settings: BenchSettings,
+    on_progress: Callable[[int, int], None],
+) -> Iterator[Candidate]:
+    """Measure a model as it is in its file.
+
+    Raises:
+        AccelError: It cannot be loaded, or the data does not fit it.
+    """
+    kind = format_of(path)
+    by_tensorflow = kind in _OF_TENSORFLOW
+    for device in chosen if by_tensorflow else ("CPU:0",):
+        for xla in request["xla"] if by_tensorflow else (False,):
+            host, began = HostMemory(), time.perf_counter()
+            with tf.device(device) if by_tensorflow else nullcontext():
+                runtime = open_model(path, jit_compile=xla)
+            setup = Setup(model=path.name, format=kind, device=device.lower(), xla=xla)
+            setup = replace(setup, load_seconds=time.perf_counter() - began)
+            yield from _measure(setup, runtime, _examples_for(runtime, request, on_progress), settings, host)
+
+
+def _measure(
+    setup: Setup, runtime: Runtime, examples: Examples, settings: BenchSettings, host: HostMemory
+) -> Iterator[Candidate]:
+    device = setup.device.upper()
+    energy: Meter | None = None
+    memory: Meter = host
+    available: Callable[[], float] = available_memory
+    if device.startswith("GPU"):
+        memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error
+        bus = _BUS_ID.search(device_descriptions().get(device, ""))
+        energy = energy_meter(bus[1]) if bus else None
+    with tf.device(device):
+        yield from RuntimeBench(setup, runtime, examples, settings, memory, energy, available).candidates()
+
+
+def _examples_for(runtime: Runtime, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> Examples:
+    """The examples of the data, or random ones without data.
+
+    Raises:
+        AccelError: The data cannot be read, or does not fit the model.
+    """
+    if not request["data"]:
+        return random_examples(runtime.inputs, request["seed"])
+    dataset = data.load(request["data"], DataOptions(), on_progress)
+    raw = next(batches(dataset.test or dataset.validation or dataset.train))[1]
+    arrays = [np.asarray(array)[:EXAMPLES] for array in flatten(raw.inputs)]
+    if len(arrays) != len(runtime.inputs):
+        raise DataError(f"{request['data']} has {len(arrays)} inputs, and the model takes {len(runtime.inputs)}")
+    found = dict(zip(sorted(runtime.inputs), arrays, strict=True))
+    check_inputs(found, runtime.inputs)
+    return {
+        name: array if runtime.inputs[name].dtype == "string" else array.astype(runtime.inputs[name].dtype)
+        for name, array in found.items()
+    }

@@ -1,0 +1,86 @@
+"""Runs the model of a run, from raw examples of its data."""
+
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays
+from accel_engine.private_names.keras_names import all_layers
+from accel_engine.training.core.metric_states import call_model
+from accel_engine.training.core.run_scaling import scaler
+from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.trained_model import TrainedModel
+from accel_engine.user_code import reason
+
+INPUT = "inputs"
+"""The name of an input that has none."""
+
+OUTPUT = "outputs"
+"""The name of an output that has none."""
+
+
+class TrainedRuntime:
+    """A trained model as one compiled function; see :class:`accel_engine.inference.runtime.Runtime`.
+
+    Args:
+        trained: The model. It runs on the current device, on which its weights should be.
+        xla: Whether XLA compiles it, for each batch size anew.
+        precision: Keras' dtype policy of the layers; the weights stay as they are.
+    """
+
+    name = "keras"
+
+    def __init__(self, trained: TrainedModel, *, xla: bool, precision: str) -> None:
+        self._model = trained.compiled.model
+        self._structure = trained.dataset.spec.inputs
+        self._scale = scaler(trained.compiled.scaling.factor, trained.dataset)
+        set_precision(self._model, precision)
+        self.inputs: Mapping[str, ArraySpec] = dict(named_leaves(self._structure, INPUT))
+        self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.compiled.outputs, OUTPUT))
+        self.size = sum(weight.numpy().nbytes for weight in self._model.weights)
+        self._function = tf.function(self._call, autograph=False, jit_compile=xla, reduce_retracing=not xla)
+
+    def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
+        try:
+            outputs = self._function({name: tf.convert_to_tensor(array) for name, array in inputs.items()})
+            return {name: output.numpy() for name, output in named_leaves(outputs, OUTPUT)}
+        except tf.errors.ResourceExhaustedError as error:
+            raise ModelError("out of memory") from error
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            raise ModelError(f"TensorFlow cannot run the model: {reason(error)}") from error
+
+    def _call(self, tensors: dict[str, tf.Tensor]) -> Structure:
+        arrays = iter(tensors[name] for name, _ in named_leaves(self._structure, INPUT))
+        inputs = map_structure(lambda _: next(arrays), self._structure)
+        return call_model(self._model, self._scale(inputs), training=False)
+
+
+def set_precision(model: keras.Model, precision: str) -> None:
+    """Let all layers compute in a precision, but for those that compute in float32 on purpose.
+
+    Args:
+        model: The model; its weights stay as they are.
+        precision: Keras' dtype policy.
+    """
+    before = model.dtype_policy.name
+    for layer in all_layers(model):
+        if layer.dtype_policy.name == before:
+            layer.dtype_policy = keras.DTypePolicy(precision)
+
+
+def examples_of(trained: TrainedModel, limit: int) -> dict[str, npt.NDArray[np.generic]]:
+    """The inputs of the first examples of the model's split, by name, ``[examples, ...]``.
+
+    Args:
+        trained: The model with its data.
+        limit: Examples at most.
+    """
+    raw: Batch = next(batches(trained.examples))[1]
+    arrays = [np.asarray(array)[:limit] for array in flatten(raw.inputs)]
+    return dict(zip((name for name, _ in named_leaves(raw.inputs, INPUT)), arrays, strict=True))

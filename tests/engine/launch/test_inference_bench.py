@@ -1,0 +1,79 @@
+"""What the engine process is asked, with which devices in sight, and how its parts come back."""
+
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.launch import inference_bench
+from accel_engine.launch.engine_query import ON_THE_CPU
+from accel_engine.launch.inference_bench import BenchOptions, ModelFile, bench
+from accel_engine.plan import Plan
+from accel_engine.run import create
+
+CANDIDATE = Candidate(
+    model="m.keras",
+    format="keras",
+    device="cpu:0",
+    xla=True,
+    scenario="multi-stream",
+    batch_size=4,
+    percentiles={"p50": Percentile(0.1, 0.05, None)},
+)
+
+
+class Query:
+    """Answers with a candidate and a note; keeps what it was asked."""
+
+    asked: tuple = ()
+
+    def __init__(self, *arguments):
+        type(self).asked = arguments
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def answer(self, on_progress, on_part):
+        on_progress(1, 2)
+        on_part(CANDIDATE.to_values())
+        return {"notes": ["a note"]}
+
+
+@pytest.fixture
+def query(monkeypatch):
+    monkeypatch.setattr(inference_bench, "EngineQuery", Query)
+    return Query
+
+
+def test_candidates_and_notes_come_back(query) -> None:
+    found, progress = [], []
+    plan = Plan(model="mlp", data="digits")
+    models = [ModelFile(Path("/m.onnx")), plan]
+    notes = bench(models, BenchOptions(scenario="offline"), found.append, lambda *done: progress.append(done))
+    assert (found, notes, progress) == ([CANDIDATE], ("a note",), [(1, 2)])
+    arguments, request, _ = query.asked
+    assert arguments == ("--bench",)
+    assert request["models"] == [{"file": "/m.onnx"}, {"plan": plan.to_mapping()}]
+    assert (request["scenario"], request["batch_sizes"], request["xla"]) == ("offline", None, (False, True))
+
+
+@pytest.mark.parametrize(
+    ("devices", "hides_gpus"), [((), False), (("cpu",), True), (("cpu:0", "gpu"), False), (("gpu:1",), False)]
+)
+def test_gpus_are_hidden_unless_they_are_measured(query, devices: tuple[str, ...], hides_gpus: bool) -> None:
+    bench([ModelFile(Path("/m.onnx"))], BenchOptions(devices=devices), print)
+    environment = query.asked[2]
+    assert (environment == ON_THE_CPU) is hides_gpus
+    assert ("CUDA_VISIBLE_DEVICES" in environment) is hides_gpus
+
+
+def test_a_run_without_a_checkpoint_starts_no_engine(query, monkeypatch) -> None:
+    monkeypatch.setattr(Query, "asked", ())
+    with pytest.raises(RunError, match="has no checkpoint"):
+        bench([create(Plan())], BenchOptions(), print)
+    assert not query.asked

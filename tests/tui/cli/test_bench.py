@@ -1,0 +1,166 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.launch.inference_bench import ModelFile
+from accel_engine.plan import Plan
+
+
+def candidate(batch_size, milliseconds, throughput, **changes):
+    seconds = milliseconds / 1000
+    described = {"model": "k3fp", "format": "keras", "device": "cpu:0", "xla": False, "precision": "float32"}
+    figures = {
+        "p50": Percentile(seconds / 2, seconds / 3, seconds),
+        "p90": Percentile(seconds * 0.9, seconds / 2, seconds),
+        "p99": Percentile(seconds, seconds * 0.9, seconds * 1.1),
+        "p999": Percentile(seconds * 2, seconds, None),
+    }
+    measured = {"scenario": "multi-stream", "percentiles": figures, "throughput": throughput, "settled": True}
+    return Candidate(**{**described, **measured, "batch_size": batch_size, "first_seconds": 0.25, **changes})
+
+
+SMALL = candidate(1, 1, 1000.0, memory=3 << 20)
+LARGE = candidate(8, 9.5, 4000.0, settled=False, disagreement=0.12, energy=0.025)
+FAILED = candidate(16, 1, 0.0, percentiles={}, problem="out of memory")
+
+
+@pytest.fixture
+def asked(monkeypatch, new_run):
+    """A run, and a stand-in for the engine's measurement; what it was asked is kept."""
+    new_run().close()
+    requests = []
+    measured = [SMALL, LARGE, FAILED]
+
+    def answer(models, options, on_candidate):
+        requests.append((models, options))
+        for each in measured:
+            on_candidate(each)
+        return ("a note",)
+
+    monkeypatch.setattr("accel_tui.cli.bench.bench_models", answer)
+    answer.measured = measured
+    requests.append(answer)
+    return requests
+
+
+def test_a_table_has_a_line_for_each_batch_size(run_command, asked, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    result = run_command("bench last")
+    assert result.status == 0
+    assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
+    assert result.lines[1].split()[:5] == ["BATCH", "P50", "P90", "P99", "(95%)"]
+    assert "1.00 ms (900 µs to 1.10 ms)" in result.lines[2]
+    assert "(2.00 ms)" in result.lines[2]
+    assert "3.0 MiB" in result.lines[2]
+    assert result.lines[2].endswith("yes")
+    assert result.lines[3].endswith("0.025      no, ±12%")
+    assert result.lines[4].split() == ["16", "out", "of", "memory"]
+    assert "(in brackets): too few requests" in result.out
+    assert "accel-tui: k3fp on cpu:0, float32: batch 1: 1.00k examples/s, p99 1.00 ms\n" in result.err
+    assert "accel-tui: k3fp on cpu:0, float32: batch 16: out of memory\n" in result.err
+    assert result.err.endswith("accel-tui: a note\n")
+    assert isinstance(asked[1][0][0], Path)
+
+
+def test_the_verdict_answers_which_batch_and_how_many_machines(run_command, asked):
+    lines = run_command("bench last --target-latency 10ms --target-rate 9000").lines
+    assert lines[-4:] == [
+        "Batch 8 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms at p99: 4.00k examples/s, "
+        "with 9.50 ms at p99.",
+        "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds.",
+        "It did not settle in the time limit: its figures differ by 12%.",
+        "9000 requests/s take 3 machines like this one, without reserve.",
+    ]
+    assert asked[1][1].target_latency == 0.01
+    assert run_command("bench last --target-latency 5ms").lines[-1].startswith("Batch 1 of k3fp")
+    none = run_command("bench last --target-latency 500us").lines[-1]
+    assert none == "None keeps 500 µs at p99: the fastest is batch 1 of k3fp on cpu:0, float32, with 1.00 ms."
+
+
+def test_json_has_a_line_for_each_candidate_and_the_verdict_last(run_command, asked):
+    small, _, failed, last = map(json.loads, run_command("bench last --json --target-rate 100").lines)
+    assert {name: small[name] for name in ("batch_size", "p50", "p99", "p999", "throughput", "memory", "xla")} == {
+        "batch_size": 1,
+        "p50": 0.0005,
+        "p99": 0.001,
+        "p999": 0.002,
+        "throughput": 1000.0,
+        "memory": 3 << 20,
+        "xla": False,
+    }
+    assert small["intervals"]["p999"] == [0.001, None]
+    assert (failed["p99"], failed["throughput"], failed["problem"]) == (None, None, "out of memory")
+    assert last["best"]["batch_size"] == 8
+    assert last["machines"] == 1
+    assert "Batch 1 of k3fp on cpu:0, float32 is the fastest, with 1.00 ms at p99." in last["verdict"]
+
+
+def test_options_reach_the_engine(run_command, asked):
+    command = "bench last --scenario server --batch-sizes 4,2,4 --target-latency 1.5s --devices cpu,gpu:1 --xla on"
+    assert run_command(f"{command} --precision mixed_float16 --seconds 2").status == 0
+    options = asked[1][1]
+    assert (options.batch_sizes, options.target_latency, options.devices) == ((4, 2), 1.5, ("cpu", "gpu:1"))
+    assert (options.xla, options.precisions, options.seconds) == ((True,), ("mixed_float16",), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--scenario server", "give --target-latency"),
+        ("--scenario offline --target-latency 1ms", "offline has no latencies"),
+        ("--scenario single-stream --batch-sizes 1,2", "leave out --batch-sizes"),
+        ("--scenario burst", "'burst' is not one of"),
+        ("--target-latency 10", "give one with its unit"),
+        ("--target-latency 0ms", "give one with its unit"),
+        ("--batch-sizes 1,0", "give positive whole numbers"),
+        ("--devices tpu", "'tpu' is none of cpu, gpu"),
+        ("--precision int8", "'int8' is none of float32"),
+        ("--target-rate 0", "0"),
+    ],
+)
+def test_wrong_usage_starts_no_engine(run_command, asked, options, message):
+    result = run_command(f"bench last {options}")
+    assert result.status == 2
+    assert message in result.err
+    assert len(asked) == 1
+
+
+def test_files_are_measured_as_they_are_or_on_data(run_command, asked, tmp_path):
+    for name in ("m.keras", "m.tflite"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "saved" / "1").mkdir(parents=True)
+    (tmp_path / "saved" / "1" / "saved_model.pb").write_text("")
+    assert run_command(f"bench {tmp_path}/m.keras {tmp_path}/m.tflite {tmp_path}/saved").status == 0
+    assert asked[1][0] == [ModelFile(tmp_path / name) for name in ("m.keras", "m.tflite", "saved")]
+    assert run_command(f"bench {tmp_path}/m.keras --data digits").status == 0
+    (model,) = asked[2][0]
+    assert isinstance(model, Plan)
+    missing = run_command(f"bench {tmp_path}/missing.onnx")
+    assert (missing.status, "no such file" in missing.err) == (2, True)
+
+
+def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):
+    asked[0].measured[:] = [FAILED]
+    result = run_command("bench last")
+    assert (result.status, result.err.splitlines()[-1]) == (
+        1,
+        "accel-tui: nothing could be measured: out of memory",
+    )
+
+
+def test_an_engines_error_is_told_after_what_was_measured_before(run_command, asked, monkeypatch):
+    def fail(models, options, on_candidate):
+        on_candidate(SMALL)
+        raise RunError("the engine exited unexpectedly")
+
+    monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
+    result = run_command("bench last")
+    assert (result.status, result.err.splitlines()[-1]) == (1, "accel-tui: the engine exited unexpectedly")
+    assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
+    assert "Batch" not in result.out
+    (line,) = run_command("bench last --json").lines
+    assert json.loads(line)["batch_size"] == 1

@@ -1,0 +1,199 @@
+"""``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
+
+from pathlib import Path
+
+import click
+
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.inference.candidate import SCENARIOS, Candidate
+from accel_engine.inference.verdict import verdict
+from accel_engine.launch.inference_bench import BenchOptions, ModelFile
+from accel_engine.launch.inference_bench import bench as bench_models
+from accel_engine.plan import Plan
+from accel_engine.run import find
+from accel_engine.user_paths import exists, user_path
+from accel_tui.cli import bench_report
+from accel_tui.cli.bench_options import Latency, Sizes, Words
+from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.evaluate import MODEL_FILES
+from accel_tui.cli.output import print_to_stderr, write, write_json
+
+EPILOG = """\b
+Examples:
+  accel-tui bench last
+  accel-tui bench last --target-latency 10ms   which batch size within 10 ms?
+  accel-tui bench last --target-rate 500       how many machines?
+  accel-tui bench last --scenario server --target-latency 10ms
+  accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
+"""
+
+_XLA = {"both": (False, True), "on": (True,), "off": (False,)}
+
+_FILES = (*MODEL_FILES, ".tflite", ".onnx")
+
+
+@click.command(epilog=EPILOG)
+@click.argument("targets", metavar="RUN|MODEL|EXPORTED...", nargs=-1, required=True)
+@click.option("--data", default="", metavar="DATA", help="Other examples than those of runs; files get random ones.")
+@click.option(
+    "--scenario",
+    default="multi-stream",
+    show_default=True,
+    type=click.Choice(SCENARIOS),
+    help="How requests come, as in MLPerf.",
+)
+@click.option(
+    "--batch-sizes",
+    type=Sizes(),
+    metavar="1,2,...",
+    help="Batch sizes to measure; 1, 2, 4 and so on by default, until the throughput stops growing.",
+)
+@click.option(
+    "--seconds",
+    default=5.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 3600),
+    help="Time limit of a measurement, which ends earlier when it settles.",
+)
+@click.option("--target-latency", type=Latency(), metavar="10ms", help="The most that p99 may be.")
+@click.option(
+    "--target-rate", type=click.FloatRange(0, min_open=True), metavar="500", help="Examples per second to be served."
+)
+@click.option(
+    "--devices",
+    default=(),
+    type=Words(r"(cpu|gpu)(:\d+)?", "cpu, gpu and such as gpu:1"),
+    metavar="cpu,gpu",
+    help="Where to measure; on all by default.",
+)
+@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(_XLA)), help="Compile with XLA.")
+@click.option(
+    "--precision",
+    "precisions",
+    default=(),
+    type=Words(r"float32|mixed_float16|mixed_bfloat16", "float32, mixed_float16, mixed_bfloat16"),
+    metavar="float32,...",
+    help="Precisions of runs; by default the model's own and those that the device computes fast in.",
+)
+@click.option(
+    "--checkpoint",
+    default="auto",
+    show_default=True,
+    type=Checkpoint(),
+    metavar="auto|best|last|STEP",
+    help="Weights of runs; auto: best with restore_best, else last.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
+def bench(
+    targets: tuple[str, ...],
+    data: str,
+    scenario: str,
+    batch_sizes: tuple[int, ...] | None,
+    seconds: float,
+    target_latency: float | None,
+    target_rate: float | None,
+    devices: tuple[str, ...],
+    xla: str,
+    precisions: tuple[str, ...],
+    checkpoint: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
+
+    Each batch size is measured until its last three windows agree, on each device, in each precision, with
+    XLA and without. Scenarios: single-stream sends one example after the other, multi-stream batches;
+    offline measures the throughput only; server sends single examples at random times and searches the
+    highest rate with p99 within --target-latency.
+    """
+    _check(scenario, batch_sizes, target_latency)
+    models = [_model(target, data) for target in targets]
+    options = BenchOptions(
+        data=data,
+        checkpoint=checkpoint,
+        scenario=scenario,
+        batch_sizes=batch_sizes,
+        seconds=seconds,
+        target_latency=target_latency,
+        devices=devices,
+        precisions=precisions,
+        xla=_XLA[xla],
+        seed=seed,
+    )
+    candidates: list[Candidate] = []
+
+    def show(candidate: Candidate) -> None:
+        candidates.append(candidate)
+        if as_json:
+            write_json(bench_report.values(candidate))
+        else:
+            print_to_stderr(bench_report.line(candidate))
+
+    try:
+        notes = bench_models(models, options, show)
+    except AccelError:
+        if candidates and not as_json:  # what was measured before, which may have taken minutes
+            write("\n\n".join(bench_report.page(candidates)))
+        raise
+    for note in notes:
+        print_to_stderr(note)
+    _report(candidates, scenario, target_latency, target_rate, as_json=as_json)
+
+
+def _report(
+    candidates: list[Candidate],
+    scenario: str,
+    target_latency: float | None,
+    target_rate: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the tables and the verdict.
+
+    Raises:
+        AccelError: Nothing could be measured.
+    """
+    found = verdict(candidates, target_latency, target_rate)
+    said = list(bench_report.sentences(found, scenario, target_latency, target_rate))
+    if as_json:
+        best = found.best and bench_report.values(found.best)
+        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines})
+    else:
+        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
+    if candidates and all(each.problem for each in candidates):
+        raise AccelError(f"nothing could be measured: {candidates[0].problem}")
+
+
+def _check(scenario: str, batch_sizes: tuple[int, ...] | None, target_latency: float | None) -> None:
+    """Raise if options contradict each other.
+
+    Raises:
+        UsageError: They do.
+    """
+    if scenario == "server" and target_latency is None:
+        raise UsageError("the scenario server searches the highest rate within a latency: give --target-latency")
+    if scenario == "offline" and target_latency is not None:
+        raise UsageError("the scenario offline has no latencies: leave out --target-latency, or use multi-stream")
+    if scenario == "single-stream" and batch_sizes not in (None, (1,)):
+        raise UsageError(
+            "the scenario single-stream sends single examples: leave out --batch-sizes, or use multi-stream"
+        )
+
+
+def _model(target: str, data: str) -> Path | Plan | ModelFile:
+    """The directory of a run, the plan of a Keras file with data, or another model as it is.
+
+    Raises:
+        UsageError: There is no such file.
+        AccelError: There is no such run.
+    """
+    path = user_path(target)
+    is_saved = path.is_dir() and any(next(path.glob(each), None) for each in ("saved_model.pb", "*/saved_model.pb"))
+    if not is_saved and not target.endswith(_FILES):
+        return find(target)
+    if not exists(path):
+        raise UsageError(f"no such file: {target}")
+    if target.endswith(MODEL_FILES) and data:
+        return Plan(model=target, data=data).absolute()
+    return ModelFile(path.absolute())
