@@ -97,7 +97,7 @@ def bench(
     }
     on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
     with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
-        reply = query.answer(on_progress, lambda part: on_candidate(Candidate.from_values(part)))
+        reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
     return tuple(reply["notes"])
 
 
