@@ -1,0 +1,155 @@
+"""Exports the trained model of a run in a separate engine process."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.launch.model_query import check_checkpoint
+
+QUANTIZATIONS = ("none", "float16", "dynamic", "int8")
+"""Precisions of a TFLite model: float32; float16 weights; int8 weights; int8 weights and activations."""
+
+TOLERANCES = {
+    "keras": 1e-4,
+    "savedmodel": 1e-4,
+    "onnx": 1e-3,
+    "tflite": 1e-3,
+    "tflite-float16": 0.02,
+    "tflite-dynamic": 0.05,
+    "tflite-int8": 0.05,
+}
+"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean over
+the examples of each one's largest; in parts of the largest output if that is over 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """A file to write.
+
+    Attributes:
+        name: One of :data:`TOLERANCES`.
+        format: One of :data:`accel_engine.inference.open_model.FORMATS`.
+        quantize: One of :data:`QUANTIZATIONS`.
+        path: The file, or the directory of a SavedModel's version.
+        tolerance: See :data:`TOLERANCES`.
+    """
+
+    name: str
+    format: str
+    quantize: str
+    path: str
+    tolerance: float
+
+
+def target_name(file_format: str, quantize: str) -> str:
+    """The name of a target."""
+    return file_format if quantize == "none" else f"{file_format}-{quantize}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredModel:
+    """What was measured of a model.
+
+    Attributes:
+        name: Of its target.
+        metrics: The loss and the metrics on the examples, ``None`` for what is not a finite number.
+        largest: The largest difference of an output from the trained model's; ``None`` if it is not finite.
+        mean: The mean over the examples of each one's largest difference.
+        size: Bytes of its files; of the trained model, of its weights.
+        latency: The median time of a request with one example, in seconds.
+        path: Where it was written; empty for the trained model.
+        problem: Why it was not kept; empty if it was.
+    """
+
+    name: str
+    metrics: dict[str, float | None]
+    largest: float | None
+    mean: float | None
+    size: int
+    latency: float | None
+    path: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The exports of a run's trained model.
+
+    Attributes:
+        name: The run's id.
+        step: Steps that the model was trained for.
+        split: The examples on which it was proved: ``test`` or ``validation``.
+        examples: Their number; 0 if unknown.
+        notes: Warnings for the user.
+        inputs: A line about each input, such as ``uint8 28x28x1``.
+        outputs: The same of each output.
+        original: The trained model.
+        exported: The exported ones.
+    """
+
+    name: str
+    step: int
+    split: str
+    examples: int
+    notes: tuple[str, ...]
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    original: MeasuredModel
+    exported: tuple[MeasuredModel, ...]
+
+    @property
+    def kept(self) -> tuple[MeasuredModel, ...]:
+        """Those within the tolerance, which were kept."""
+        return tuple(each for each in self.exported if not each.problem)
+
+    @property
+    def fastest(self) -> MeasuredModel | None:
+        """The one of the shortest latency of those that were kept."""
+        return min(self.kept, key=lambda each: each.latency or float("inf"), default=None)
+
+
+def export_model(
+    directory: Path,
+    targets: Sequence[ExportTarget],
+    folder: Path,
+    checkpoint: str,
+    on_progress: Callable[[int, int], object] = no_progress,
+) -> Export:
+    """Export a run's trained model, on the CPU. Takes at least as long as importing TensorFlow.
+
+    Args:
+        directory: The run's directory.
+        targets: What to write.
+        folder: Where files are written before they are kept; on the file system of the targets.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The model cannot be used; why.
+    """
+    check_checkpoint(directory)
+    request = {
+        "directory": str(directory),
+        "split": "auto",
+        "checkpoint": checkpoint,
+        "targets": [asdict(target) for target in targets],
+        "folder": str(folder),
+    }
+    with EngineQuery(("--export",), request) as query:
+        reply = query.answer(on_progress)
+    return Export(
+        **{
+            **reply,
+            "notes": tuple(reply["notes"]),
+            "original": MeasuredModel(**reply["original"]),
+            "exported": tuple(_measured(each) for each in reply["exported"]),
+        }
+    )
+
+
+def _measured(reply: dict[str, Any]) -> MeasuredModel:
+    return MeasuredModel(**reply)
