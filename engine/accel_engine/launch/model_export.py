@@ -1,5 +1,6 @@
 """Exports the trained model of a run in a separate engine process."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +22,8 @@ TOLERANCES = {
     "tflite-dynamic": 0.05,
     "tflite-int8": 0.05,
 }
-"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean over
-the examples of each one's largest; in parts of the largest output if that is over 1."""
+"""How far outputs may be from those of the trained model, in parts of the largest output if that is over 1: the largest
+difference, or, of dynamic and int8, the mean over the examples of each one's largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class MeasuredModel:
         mean: The mean over the examples of each one's largest difference.
         size: Bytes of its files; of the trained model, of its weights.
         latency: The median time of a request with one example, in seconds.
+        inputs: A line about each input, such as ``uint8 28x28x1``.
+        outputs: The same of each output.
         path: Where it was written; empty for the trained model.
         problem: Why it was not kept; empty if it was.
     """
@@ -70,6 +73,8 @@ class MeasuredModel:
     mean: float | None
     size: int
     latency: float | None
+    inputs: dict[str, str]
+    outputs: dict[str, str]
     path: str = ""
     problem: str = ""
 
@@ -84,8 +89,6 @@ class Export:
         split: The examples on which it was proved: ``test`` or ``validation``.
         examples: Their number; 0 if unknown.
         notes: Warnings for the user.
-        inputs: A line about each input, such as ``uint8 28x28x1``.
-        outputs: The same of each output.
         original: The trained model.
         exported: The exported ones.
     """
@@ -95,8 +98,6 @@ class Export:
     split: str
     examples: int
     notes: tuple[str, ...]
-    inputs: dict[str, str]
-    outputs: dict[str, str]
     original: MeasuredModel
     exported: tuple[MeasuredModel, ...]
 
@@ -138,6 +139,7 @@ def export_model(
         "checkpoint": checkpoint,
         "targets": [asdict(target) for target in targets],
         "folder": str(folder),
+        "umask": _umask(),
     }
     with EngineQuery(("--export",), request) as query:
         reply = query.answer(on_progress)
@@ -149,6 +151,13 @@ def export_model(
             "exported": tuple(_measured(each) for each in reply["exported"]),
         }
     )
+
+
+def _umask() -> int:
+    """The permissions that files of the user do not get; the engine's own files are its owner's alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _measured(reply: dict[str, Any]) -> MeasuredModel:

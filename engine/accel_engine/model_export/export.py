@@ -36,7 +36,8 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
 
     Args:
         request: ``directory`` of the run; ``split`` and ``checkpoint``: see :func:`of_run`; ``targets``: the fields of
-            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: where temporary files go.
+            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: where temporary files go; ``umask``:
+            permissions that what is kept does not get.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
@@ -51,13 +52,13 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     artefacts = Artefacts(trained, directory.name)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{os.getpid()}.export-", dir=request["folder"]) as folder:
-            return _export(artefacts, targets, Path(folder), on_progress)
+            return _export(artefacts, targets, Path(folder), request["umask"], on_progress)
     except OSError as error:
         raise RunError(f"cannot write to {request['folder']}: {error.strerror or error}") from error
 
 
 def _export(
-    artefacts: Artefacts, targets: list[_Target], folder: Path, on_progress: Callable[[int, int], None]
+    artefacts: Artefacts, targets: list[_Target], folder: Path, umask: int, on_progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     for target in targets:
@@ -75,20 +76,19 @@ def _export(
         found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
         problem = found.problem or _beyond(target, found)
         if not problem:
-            _keep(folder / target.name / target.path.name, target.path)
-        size = runtimes[target.name].size if target.name in runtimes else 0
-        exported.append({**_described(target.name, found, size), "path": str(target.path), "problem": problem})
-    complete = artefacts.complete
-    label = {"label": "string"} if complete.labels else {}
+            _keep(folder / target.name / target.path.name, target.path, umask)
+        runtime = runtimes.get(target.name)
+        described = _described(target.name, found, runtime.size if runtime else 0)
+        exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
+    complete = artefacts.complete.model
+    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
     return {
         "name": trained.name,
         "step": trained.step,
         "split": trained.split,
         "examples": raw.count,
         "notes": list(trained.notes),
-        "inputs": specs_of(complete.model.input),
-        "outputs": {**specs_of(complete.model.output), **label},
-        "original": _described("trained model", original, _weight_bytes(trained)),
+        "original": {**_described("trained model", original, _weight_bytes(trained)), **signature},
         "exported": exported,
     }
 
@@ -105,9 +105,23 @@ def _beyond(target: _Target, figures: Figures) -> str:
     return f"the {name} difference of the outputs, {value:.2g}, is beyond the tolerance of {target.tolerance:g}"
 
 
-def _keep(written: Path, path: Path) -> None:
+def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
+    """A line about each input and output."""
+    inputs, outputs = (runtime.inputs, runtime.outputs) if runtime else ({}, {})
+    return {
+        "inputs": {name: str(spec) for name, spec in inputs.items()},
+        "outputs": {name: str(spec) for name, spec in outputs.items()},
+    }
+
+
+def _keep(written: Path, path: Path, umask: int) -> None:
     """Move what was written, with the file beside it, to where it is kept."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for each in (written.parent, *written.parent.rglob("*")):
+        each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
+    for above in reversed(path.parents):
+        if not above.exists():
+            above.mkdir()
+            above.chmod(0o777 & ~umask)
     if path.is_dir():
         shutil.rmtree(path)
     if sidecar_of(written).is_file():

@@ -5,15 +5,16 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch, Structure, flatten, map_structure
+from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import DataError, ModelError
-from accel_engine.inference.runtime import Arrays, Runtime
+from accel_engine.inference.runtime import Runtime
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable, shown_outputs
 from accel_engine.run.series_names import SeriesNames
@@ -120,14 +121,12 @@ def prove(
             figures[name] = Figures(problem=problems[name])
             continue
         each = sums[name]
-        latency = median_seconds(lambda runtime=runtime: runtime.run(one))
+        latency = median_seconds(partial(runtime.run, one))
         figures[name] = Figures(measure.metrics(each, done), each.largest, each.differences / done, latency)
     return original, figures
 
 
-def difference(
-    expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]
-) -> npt.NDArray[np.float64]:
+def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
     """The largest difference of each example's outputs, in parts of the largest output if that is over 1.
 
     Args:
@@ -156,7 +155,8 @@ def median_seconds(run: Callable[[], object]) -> float:
     """The median time of a call."""
     for _ in range(WARM_UP_RUNS):
         run()
-    times, began = [], time.perf_counter()
+    times: list[float] = []
+    began = time.perf_counter()
     while len(times) < LATENCY_RUNS and (not times or times[-1] < began + LATENCY_SECONDS):
         times.append(time.perf_counter())
         run()

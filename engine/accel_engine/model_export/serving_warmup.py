@@ -1,7 +1,8 @@
 """Writes the requests with which TensorFlow Serving warms a model up before it serves it.
 
-``tensorflow-serving-api``, which has their messages, would install another TensorFlow, so they are encoded here. Sources:
-``prediction_log.proto``, ``predict.proto`` and ``model.proto`` of TensorFlow Serving.
+``tensorflow-serving-api``, which has their messages, would install another TensorFlow, so they are encoded here.
+
+Sources: ``prediction_log.proto``, ``predict.proto`` and ``model.proto`` of TensorFlow Serving.
 """
 
 from pathlib import Path

@@ -61,9 +61,9 @@ def _with_one_hot(model: keras.Model, inputs: dict[str, Any]) -> keras.Model:
     after, sizes = dict(inputs), {}
     names = {id(tensor): name for name, tensor in inputs.items()}
     for layer in model.operations:
-        if isinstance(layer, keras.layers.CategoryEncoding) and layer.output_mode == "one_hot":
-            if name := names.get(id(layer.input)):
-                after[name], sizes[name] = layer.output, layer.num_tokens
+        name = names.get(id(layer.input)) if isinstance(layer, keras.layers.CategoryEncoding) else None
+        if name and inputs[name].shape[1:] == (1,) and layer.output_mode in ("one_hot", "multi_hot"):
+            after[name], sizes[name] = layer.output, layer.num_tokens
     part = keras.Model(after, model.output, name=model.name)
     outer = {name: keras.Input(each.shape[1:], dtype=each.dtype, name=name) for name, each in inputs.items()}
     encoded = {

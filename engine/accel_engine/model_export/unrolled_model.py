@@ -27,12 +27,14 @@ def unrolled(model: keras.Model) -> keras.Model:
         if steps is None or steps > MAX_STEPS:
             count = "a number of steps that the data does not fix" if steps is None else f"{steps:,} steps"
             raise ModelError(
-                f"LiteRT runs recurrent layers only unrolled, over {MAX_STEPS} steps at most: {layer.name} takes {count}"
+                f"LiteRT runs recurrent layers only unrolled, over at most {MAX_STEPS} steps: {layer.name} takes {count}"
             )
     try:
         copy = keras.models.clone_model(model, clone_function=_unrolled_layer, recursive=True)
     except ValueError as error:
-        raise ModelError(f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {error}") from error
+        raise ModelError(
+            f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {error}"
+        ) from error
     copy.set_weights(model.get_weights())
     return copy
 

@@ -22,6 +22,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.text import format_metric
 from accel_engine.user_paths import is_file, user_path
+from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 
@@ -40,18 +41,6 @@ MOST_CLASSES = 20
 """The most classes in the table; of more, those with the lowest F1."""
 
 
-class _Checkpoint(click.ParamType[str]):
-    """``auto``, ``best``, ``last`` or a step."""
-
-    name = "checkpoint"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """See :class:`click.ParamType`."""
-        if value not in ("auto", "best", "last") and not str(value).isdecimal():
-            self.fail(f"{value!r} is neither auto, best, last nor a step", param, ctx)
-        return str(value)
-
-
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL...", nargs=-1, required=True)
 @click.option("--data", default="", metavar="DATA", help="Other data than that of the runs, as in train.")
@@ -66,7 +55,7 @@ class _Checkpoint(click.ParamType[str]):
     "--checkpoint",
     default="auto",
     show_default=True,
-    type=_Checkpoint(),
+    type=Checkpoint(),
     metavar="auto|best|last|STEP",
     help="Weights of runs; auto: best with restore_best, else last.",
 )
