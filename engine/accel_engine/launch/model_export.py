@@ -1,12 +1,14 @@
 """Exports the trained model of a run in a separate engine process."""
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
+from accel_engine.errors import RunError
 from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import check_checkpoint
 
@@ -133,24 +135,39 @@ def export_model(
         RunError: The model cannot be used; why.
     """
     check_checkpoint(directory)
-    request = {
-        "directory": str(directory),
-        "split": "auto",
-        "checkpoint": checkpoint,
-        "targets": [asdict(target) for target in targets],
-        "folder": str(folder),
-        "umask": _umask(),
-    }
-    with EngineQuery(("--export",), request) as query:
-        reply = query.answer(on_progress)
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
+    with temporary as place:  # of this process, so that nothing is left when the engine is killed
+        reply = _answer(directory, targets, place, checkpoint, on_progress)
     return Export(
         **{
             **reply,
             "notes": tuple(reply["notes"]),
             "original": MeasuredModel(**reply["original"]),
-            "exported": tuple(_measured(each) for each in reply["exported"]),
+            "exported": tuple(MeasuredModel(**each) for each in reply["exported"]),
         }
     )
+
+
+def _answer(
+    directory: Path,
+    targets: Sequence[ExportTarget],
+    place: str,
+    checkpoint: str,
+    on_progress: Callable[[int, int], object],
+) -> dict[str, Any]:
+    request = {
+        "directory": str(directory),
+        "split": "auto",
+        "checkpoint": checkpoint,
+        "targets": [asdict(target) for target in targets],
+        "folder": place,
+        "umask": _umask(),
+    }
+    with EngineQuery(("--export",), request) as query:
+        return query.answer(on_progress)
 
 
 def _umask() -> int:
@@ -158,7 +175,3 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _measured(reply: dict[str, Any]) -> MeasuredModel:
-    return MeasuredModel(**reply)

@@ -1,9 +1,7 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
 import math
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +34,8 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
 
     Args:
         request: ``directory`` of the run; ``split`` and ``checkpoint``: see :func:`of_run`; ``targets``: the fields of
-            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: where temporary files go; ``umask``:
-            permissions that what is kept does not get.
+            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: an empty one for temporary files, on
+            the same file system as the targets; ``umask``: permissions that what is kept does not get.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
@@ -51,10 +49,9 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
     artefacts = Artefacts(trained, directory.name)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{os.getpid()}.export-", dir=request["folder"]) as folder:
-            return _export(artefacts, targets, Path(folder), request["umask"], on_progress)
+        return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
     except OSError as error:
-        raise RunError(f"cannot write to {request['folder']}: {error.strerror or error}") from error
+        raise RunError(f"cannot write {error.filename or 'the model'}: {error.strerror or error}") from error
 
 
 def _export(

@@ -64,13 +64,13 @@ def _with_one_hot(model: keras.Model, inputs: dict[str, Any]) -> keras.Model:
         name = names.get(id(layer.input)) if isinstance(layer, keras.layers.CategoryEncoding) else None
         if name and inputs[name].shape[1:] == (1,) and layer.output_mode in ("one_hot", "multi_hot"):
             after[name], sizes[name] = layer.output, layer.num_tokens
-    part = keras.Model(after, model.output, name=model.name)
+    part = keras.Model(list(after.values()), model.output, name=model.name)
     outer = {name: keras.Input(each.shape[1:], dtype=each.dtype, name=name) for name, each in inputs.items()}
     encoded = {
         name: keras.ops.reshape(keras.ops.one_hot(each, sizes[name]), (-1, sizes[name])) if name in sizes else each
         for name, each in outer.items()
     }
-    return keras.Model(outer, part(encoded), name=model.name)
+    return keras.Model(outer, part([encoded[name] for name in after]), name=model.name)
 
 
 def _encoding(layer: Any, shape: tuple[int, ...]) -> TextEncoding:

@@ -27,7 +27,7 @@ def unrolled(model: keras.Model) -> keras.Model:
         if steps is None or steps > MAX_STEPS:
             count = "a number of steps that the data does not fix" if steps is None else f"{steps:,} steps"
             raise ModelError(
-                f"LiteRT runs recurrent layers only unrolled, over at most {MAX_STEPS} steps: {layer.name} takes {count}"
+                f"LiteRT runs recurrent layers unrolled, over at most {MAX_STEPS} steps: {layer.name} takes {count}"
             )
     try:
         copy = keras.models.clone_model(model, clone_function=_unrolled_layer, recursive=True)
