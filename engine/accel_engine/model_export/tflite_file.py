@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
             converter.representative_dataset = lambda: _one_by_one(examples())
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it measures ranges with an interpreter that it calls deprecated
                 content: bytes = converter.convert()
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error

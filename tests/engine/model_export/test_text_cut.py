@@ -1,4 +1,4 @@
-"""Models without their string operations compute the same from encoded texts, which are encoded as Keras encodes them."""
+"""Models without their string operations compute the same from texts that are encoded as Keras encodes them."""
 
 import json
 
