@@ -31,7 +31,7 @@ class KerasRuntime:
         jit_compile: Whether XLA compiles it.
 
     Raises:
-        ModelError: The model does not tell its inputs.
+        ModelError: The model does not tell its inputs, or cannot be traced.
     """
 
     name = "keras"
@@ -46,14 +46,18 @@ class KerasRuntime:
         self._structure = map_structure(lambda tensor: tensor.name, structure)
         if isinstance(structure, dict):
             self._structure = {key: key for key in structure}
-        outputs = model.outputs[0] if is_sequential else model.output
         tensors = dict(zip(flatten(self._structure), flatten(structure), strict=True))
         self.inputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in tensors.items()}
-        self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in _by_name(outputs).items()}
         signature = {name: tf.TensorSpec(tensor.shape, tensor.dtype, name) for name, tensor in tensors.items()}
         self._function = tf.function(
             self._call, input_signature=[signature], autograph=False, jit_compile=jit_compile or None
         )
+        try:
+            # Not those of the model, which are wrong for lookups of texts.
+            outputs = self._function.get_concrete_function().structured_outputs
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            raise ModelError(f"model {model.name} cannot be traced: {reason(error)}") from error
+        self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in outputs.items()}
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
@@ -88,4 +92,5 @@ def _by_name(outputs: Any) -> dict[str, Any]:
 
 
 def _spec(tensor: Any) -> ArraySpec:
-    return ArraySpec(tuple(tensor.shape[1:]), str(tensor.dtype))
+    dtype = tensor.dtype
+    return ArraySpec(tuple(tensor.shape[1:]), dtype if isinstance(dtype, str) else dtype.name)

@@ -21,6 +21,7 @@ from accel_engine.model_export.serving_warmup import write_warmup
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.model_export.tflite_file import REPRESENTATIVE, write_tflite
 from accel_engine.model_export.unrolled_model import is_recurrent, unrolled
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
@@ -62,6 +63,7 @@ class Artefacts:
             self._save(lambda: self.complete.with_labels().export(path, verbose=False))
             write_warmup(path, self.name, self._warm_up_requests())
         else:
+            self._check_precision()
             model, encodings = self._unrolled if kind == "tflite" and self._is_recurrent else self._numeric
             if kind == "tflite":
                 write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings))
@@ -75,6 +77,19 @@ class Artefacts:
             save()
         except Exception as error:  # of several kinds, from layers of the user's too
             raise ModelError(f"the model cannot be saved: {reason(error)}") from error
+
+    def _check_precision(self) -> None:
+        """Raise if the model computes in a half precision.
+
+        Raises:
+            ModelError: It does. Its graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
+        """
+        for layer in all_layers(self.trained.compiled.model):
+            if layer.compute_dtype in ("float16", "bfloat16"):
+                raise ModelError(
+                    f"the model computes in {layer.compute_dtype}, which this format does not take: export it to keras "
+                    "or savedmodel, or train it with --precision float32"
+                )
 
     @cached_property
     def _preprocessing(self) -> keras.Model | None:

@@ -178,6 +178,14 @@ def test_too_long_recurrent_models_are_refused_for_tflite_alone(gym: Gym, tmp_pa
     assert not (tmp_path / "m.tflite").exists()
 
 
+def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train(DIGITS.replace(precision="mixed_bfloat16")).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")))
+    kept, *refused = found["exported"]
+    assert not kept["problem"]
+    assert all("the model computes in bfloat16" in each["problem"] for each in refused)
+
+
 def test_a_checkpoint_that_is_not_there_is_an_error(gym: Gym, tmp_path: Path) -> None:
     with pytest.raises(AccelError, match="no checkpoint of step 3"):
         exported(gym.train_once(DIGITS).directory, tmp_path, target(tmp_path, "keras"), checkpoint="3")
