@@ -1,5 +1,6 @@
 """Runs a Keras model, of a ``.keras`` or ``.h5`` file or in memory, as one compiled function."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.arrays import check_inputs
 from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.gradient_steps import call_model
-from accel_engine.models.build_options import BuildOptions
-from accel_engine.models.saved_model import load_saved
 from accel_engine.user_code import reason
+
+
+_UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 
 
 class KerasRuntime:
@@ -82,7 +84,15 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    return KerasRuntime(load_saved(str(path), BuildOptions()), path.stat().st_size, jit_compile=jit_compile)
+    try:
+        model = keras.models.load_model(path, compile=False)  # so that a loss of the user's own need not be known
+    except Exception as error:
+        unknown = _UNKNOWN.search(str(error))
+        why = (
+            f"class {unknown[1]} is not known: decorate it with keras.saving.register_keras_serializable, and import it"
+        )
+        raise ModelError(f"Keras cannot load {path.name}: {why if unknown else reason(error)}") from error
+    return KerasRuntime(model, path.stat().st_size, jit_compile=jit_compile)
 
 
 def _by_name(outputs: Any) -> dict[str, Any]:

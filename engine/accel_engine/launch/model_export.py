@@ -1,5 +1,6 @@
 """Exports the trained model of a run in a separate engine process."""
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
-from accel_engine.errors import RunError
+from accel_engine.errors import ModelError, RunError
 from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import check_checkpoint
 
@@ -26,6 +27,10 @@ TOLERANCES = {
 }
 """How far outputs may be from those of the trained model, in parts of the largest output if that is over 1: the largest
 difference, or, of dynamic and int8, the mean over the examples of each one's largest."""
+
+
+_LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
+"""What a format needs besides TensorFlow; their extras have the names of the formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +137,12 @@ def export_model(
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
+        ModelError: Libraries of the format are missing.
         RunError: The model cannot be used; why.
     """
     check_checkpoint(directory)
+    if all(map(_missing, targets)):
+        raise ModelError(_missing(targets[0]))
     try:
         temporary = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
     except OSError as error:
@@ -168,6 +176,12 @@ def _answer(
     }
     with EngineQuery(("--export",), request) as query:
         return query.answer(on_progress)
+
+
+def _missing(target: ExportTarget) -> str:
+    """Which libraries of a format are missing, and how to install them; empty if none is."""
+    missing = [name for name in _LIBRARIES.get(target.format, ()) if importlib.util.find_spec(name) is None]
+    return f"{', '.join(missing)} missing: pip install 'accel-tui[{target.format}]'" if missing else ""
 
 
 def _umask() -> int:

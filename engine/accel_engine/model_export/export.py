@@ -65,7 +65,7 @@ def _export(
             artefacts.write(target.format, target.quantize, written)
             runtimes[target.name] = open_model(written)
         except ModelError as error:
-            problems[target.name] = str(error)
+            problems[target.name] = str(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples)
     original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
     exported = []

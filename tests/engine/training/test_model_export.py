@@ -178,6 +178,44 @@ def test_too_long_recurrent_models_are_refused_for_tflite_alone(gym: Gym, tmp_pa
     assert not (tmp_path / "m.tflite").exists()
 
 
+SEVERAL = """
+import keras
+import numpy as np
+
+def data():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(60, 4)).astype("float32"), rng.integers(0, 5, (60, 3)).astype("int32")
+    return {"train": ({"left": left, "right": right}, {"kind": (left[:, 0] > 0) * 1, "price": 100 * left[:, :1]})}
+
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return 2 * x
+
+def build():
+    left, right = keras.Input((4,), name="left"), keras.Input((3,), dtype="int32", name="right")
+    embedded = keras.layers.Flatten()(keras.layers.Embedding(5, 2)(right))
+    x = Doubled()(keras.layers.Concatenate()([left, embedded]))
+    kind, price = keras.layers.Dense(2, "softmax", name="kind")(x), keras.layers.Dense(1, name="price")(x)
+    model = keras.Model({"left": left, "right": right}, {"kind": kind, "price": price})
+    model.compile("sgd", loss={"kind": "sparse_categorical_crossentropy", "price": "mse"})
+    return model
+"""
+
+
+def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(SEVERAL)
+    plan = Plan(model=f"{tmp_path}/several.py:build", data=f"{tmp_path}/several.py:data", epochs=1, batch_size=20)
+    found = exported(gym.train(plan).directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    refused, *kept = found["exported"]
+    assert "class Doubled is not known: decorate it" in refused["problem"]
+    assert not (tmp_path / "m.keras").exists()
+    for each in kept:
+        assert not each["problem"]
+        assert each["inputs"] == {"left": "float32 4", "right": "int32 3"}
+        assert each["outputs"] == {"kind": "float32 2", "price": "float32 1"}
+        assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+
+
 def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train(DIGITS.replace(precision="mixed_bfloat16")).directory
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")))

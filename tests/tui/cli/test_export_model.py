@@ -134,6 +134,15 @@ def test_an_existing_file_is_overwritten_with_force(run_command, run, asked, her
     assert asked
 
 
+@pytest.mark.parametrize("kind", ["onnx", "tflite"])
+def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, here, kind, monkeypatch):
+    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run_command(f"export last --to {kind}")
+    assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
+    assert not any(here.iterdir())
+
+
 def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):
     result = run_command("export last --to onnx")
     assert (result.status, "has no checkpoint yet" in result.err) == (1, True), result.err
