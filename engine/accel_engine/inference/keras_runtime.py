@@ -17,7 +17,6 @@ from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.gradient_steps import call_model
 from accel_engine.user_code import reason
 
-
 _UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 
 
@@ -87,12 +86,15 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
     try:
         model = keras.models.load_model(path, compile=False)  # so that a loss of the user's own need not be known
     except Exception as error:
-        unknown = _UNKNOWN.search(str(error))
-        why = (
-            f"class {unknown[1]} is not known: decorate it with keras.saving.register_keras_serializable, and import it"
-        )
-        raise ModelError(f"Keras cannot load {path.name}: {why if unknown else reason(error)}") from error
+        raise ModelError(f"Keras cannot load {path.name}: {_explained(error)}") from error
     return KerasRuntime(model, path.stat().st_size, jit_compile=jit_compile)
+
+
+def _explained(error: Exception) -> str:
+    if unknown := _UNKNOWN.search(str(error)):
+        name = unknown[1]
+        return f"class {name} is not known: decorate it with keras.saving.register_keras_serializable, and import it"
+    return reason(error)
 
 
 def _by_name(outputs: Any) -> dict[str, Any]:

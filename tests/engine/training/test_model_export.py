@@ -24,6 +24,12 @@ PATHS = {"keras": "m.keras", "savedmodel": "m/1", "onnx": "m.onnx", "tflite": "m
 DIGITS = Plan(model="mlp", epochs=1, batch_size=100)
 
 
+@pytest.fixture(autouse=True)
+def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latencies are measured, but not well."""
+    monkeypatch.setattr("accel_engine.model_export.proof.LATENCY_RUNS", 3)
+
+
 def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> dict[str, Any]:
     name = target_name(kind, quantize)
     path = folder / PATHS[kind] if quantize == "none" else folder / f"{quantize}.tflite"
