@@ -11,7 +11,7 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.inference.open_model import open_model
-from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, target_name
+from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportTarget, export_model, target_name
 from accel_engine.model_export.export import export
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
@@ -100,6 +100,21 @@ def test_what_is_beyond_the_tolerance_is_not_kept(gym: Gym, tmp_path: Path) -> N
     assert "beyond the tolerance of 1e-06" in int8["problem"]
     assert not kept["problem"]
     assert {path.name for path in tmp_path.iterdir()} == {"temporary", "m.keras"}
+
+
+def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: Path) -> None:
+    directory, place = gym.train_once(DIGITS).directory, tmp_path / "place"
+    place.mkdir()
+    wanted = [
+        ExportTarget("keras", "keras", "none", str(place / "new" / "m.keras"), 1e-4),
+        ExportTarget("onnx", "onnx", "none", str(place / "m.onnx"), 0.0),
+    ]
+    found = export_model(directory, wanted, place, "last")
+    assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
+    assert found.kept == (found.fastest,) == (found.exported[0],)
+    assert found.exported[0].outputs == {"label": "string", "probabilities": "float32 10"}
+    assert "beyond the tolerance of 0" in found.exported[1].problem
+    assert [path.relative_to(place).as_posix() for path in sorted(place.rglob("*"))] == ["new", "new/m.keras"]
 
 
 @pytest.fixture
