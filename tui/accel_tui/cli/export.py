@@ -29,7 +29,7 @@ Formats:
 \b
 Formats of the trained model:
   keras        a file for keras.models.load_model
-  savedmodel   a directory for TensorFlow Serving: RUN-savedmodel/1, then 2, ...
+  savedmodel   a directory for TensorFlow Serving, with numbered versions
   tflite       a file for LiteRT; --quantize makes it smaller
   onnx         a file for ONNX Runtime
   all          all of these, in a directory, and the fastest marked
