@@ -44,7 +44,7 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
-    """How data is read and split: fields of a plan with the same names, but for ``keeps_split``.
+    """How data is read and split: fields of a plan with the same names, but for ``keeps_split`` and ``keeps_raw``.
 
     Attributes:
         task: What is learned; ``auto`` infers it.
@@ -67,6 +67,7 @@ class DataOptions:
         validation_data: A file or folder with the validation examples.
         keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so
             that training examples, and what is learned from them, are those of a run without it. No field of a plan.
+        keeps_raw: Whether the raw rows of a table are kept beside the converted ones. No field of a plan.
         validation_steps: Batches of a validation stream to read at most.
         class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
         invalid_examples: What to do about files that cannot be read and numbers that are not finite, one of
@@ -92,12 +93,13 @@ class DataOptions:
     test_split: float = 0.0
     validation_data: str = ""
     keeps_split: bool = False
+    keeps_raw: bool = False
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
 
 
-PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name != "keeps_split")
+PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not in ("keeps_split", "keeps_raw"))
 """The options that are fields of a plan."""
 
 

@@ -1,5 +1,6 @@
 """Runs a Keras model, of a ``.keras`` or ``.h5`` file or in memory, as one compiled function."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.arrays import check_inputs
 from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_call import call_model
-from accel_engine.models.build_options import BuildOptions
-from accel_engine.models.saved_model import load_saved
 from accel_engine.user_code import reason
+
+_UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
 
 
 class KerasRuntime:
@@ -31,7 +32,7 @@ class KerasRuntime:
         jit_compile: Whether XLA compiles it.
 
     Raises:
-        ModelError: The model does not tell its inputs.
+        ModelError: The model does not tell its inputs, or cannot be traced.
     """
 
     name = "keras"
@@ -46,14 +47,18 @@ class KerasRuntime:
         self._structure = map_structure(lambda tensor: tensor.name, structure)
         if isinstance(structure, dict):
             self._structure = {key: key for key in structure}
-        outputs = model.outputs[0] if is_sequential else model.output
         tensors = dict(zip(flatten(self._structure), flatten(structure), strict=True))
         self.inputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in tensors.items()}
-        self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in _by_name(outputs).items()}
         signature = {name: tf.TensorSpec(tensor.shape, tensor.dtype, name) for name, tensor in tensors.items()}
         self._function = tf.function(
             self._call, input_signature=[signature], autograph=False, jit_compile=jit_compile or None
         )
+        try:
+            # Not those of the model, which are wrong for lookups of texts.
+            outputs = self._function.get_concrete_function().structured_outputs
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            raise ModelError(f"model {model.name} cannot be traced: {reason(error)}") from error
+        self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in outputs.items()}
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
@@ -78,7 +83,18 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
     """
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    return KerasRuntime(load_saved(str(path), BuildOptions()), path.stat().st_size, jit_compile=jit_compile)
+    try:
+        model = keras.models.load_model(path, compile=False)  # so that a loss of the user's own need not be known
+    except Exception as error:
+        raise ModelError(f"Keras cannot load {path.name}: {_explained(error)}") from error
+    return KerasRuntime(model, path.stat().st_size, jit_compile=jit_compile)
+
+
+def _explained(error: Exception) -> str:
+    if unknown := _UNKNOWN.search(str(error)):
+        name = unknown[1]
+        return f"class {name} is not known: decorate it with keras.saving.register_keras_serializable, and import it"
+    return reason(error)
 
 
 def _by_name(outputs: Any) -> dict[str, Any]:
@@ -88,4 +104,5 @@ def _by_name(outputs: Any) -> dict[str, Any]:
 
 
 def _spec(tensor: Any) -> ArraySpec:
-    return ArraySpec(tuple(tensor.shape[1:]), str(tensor.dtype))
+    dtype = tensor.dtype
+    return ArraySpec(tuple(tensor.shape[1:]), dtype if isinstance(dtype, str) else dtype.name)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from accel_engine.errors import UsageError
+from accel_engine.inference.encoded_runtime import with_encodings
 from accel_engine.inference.runtime import Runtime
 
 FORMATS = ("keras", "savedmodel", "tflite", "onnx")
@@ -52,7 +53,7 @@ def open_model(path: Path, *, threads: int | None = None, jit_compile: bool = Fa
     if kind == "tflite":
         from accel_engine.inference.litert_runtime import LiteRTRuntime
 
-        return LiteRTRuntime(path, threads=threads)
+        return with_encodings(LiteRTRuntime(path, threads=threads), path)
     from accel_engine.inference.onnx_runtime import OnnxRuntime
 
-    return OnnxRuntime(path, threads=threads)
+    return with_encodings(OnnxRuntime(path, threads=threads), path)

@@ -1,9 +1,9 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it answers one
-:class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports TensorFlow,
-answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and waits for a
-run to train.
+With ``--predict``, ``--evaluate``, ``--export``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it
+answers one :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports
+TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and
+waits for a run to train.
 """
 
 import argparse
@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help="train the run in this directory")
     parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
     parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
+    parser.add_argument("--export", action="store_true", help="export the trained model of a run")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
@@ -55,6 +56,8 @@ def main() -> int:
         return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
     if arguments.evaluate:
         return query_server.serve_query(query_server.serve_evaluation, tensorflow)
+    if arguments.export:
+        return query_server.serve_query(query_server.serve_export, tensorflow)
     if arguments.revalidate:
         return query_server.serve_query(partial(query_server.revalidate, arguments.revalidate), tensorflow)
     if arguments.describe_data:

@@ -70,6 +70,13 @@ def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]
     return evaluate(request, lambda done, of: send({"done": done, "of": of}))
 
 
+def serve_export(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Export a run's trained model."""
+    from accel_engine.model_export.export import export
+
+    return export(request, lambda done, of: send({"done": done, "of": of}))
+
+
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Validate the run's last checkpoint and save its evaluation report."""
     del request  # has no options

@@ -76,7 +76,15 @@ class TrainedModel:
         return Batch(inputs, self.compiled.task.encode(raw.targets, inputs), raw.weights)
 
 
-def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progress: Progress) -> TrainedModel:
+def of_run(
+    directory: Path,
+    other_data: str,
+    split: str,
+    checkpoint: str,
+    progress: Progress,
+    *,
+    keeps_raw: bool = False,
+) -> TrainedModel:
     """The model of a run's checkpoint.
 
     Args:
@@ -85,6 +93,7 @@ def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progre
         split: One of :data:`SPLITS`.
         checkpoint: See :func:`accel_engine.run.chosen_checkpoint.chosen_step`.
         progress: Reports the number of examples read.
+        keeps_raw: Whether the raw rows of a table are needed.
 
     Raises:
         AccelError: The run's model cannot be restored, or the data does not fit it.
@@ -94,6 +103,7 @@ def of_run(directory: Path, other_data: str, split: str, checkpoint: str, progre
     with closing(RunReader(directory)) as reader:
         trained = Plan.from_mapping(reader.info().plan_values)
     plan, options = _with_other_data(trained, other_data) if other_data else (trained, trained.data_options)
+    options = replace(options, keeps_raw=keeps_raw)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     keras.config.set_dtype_policy(plan.policy)
     dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)

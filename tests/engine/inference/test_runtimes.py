@@ -1,6 +1,7 @@
 """Every runtime gives the outputs of the Keras model, by name, for batches of any size."""
 
 import sys
+import warnings
 from pathlib import Path
 
 import keras
@@ -51,11 +52,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[keras.Model, dict[s
     model.export(paths["savedmodel"] / "2", verbose=False)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(paths["savedmodel"] / "2"), ["serving_default"])
     paths["tflite"].write_bytes(converter.convert())
-    model.export(paths["onnx"], format="onnx", verbose=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Keras looks up names that NumPy has renamed
+        model.export(paths["onnx"], format="onnx", verbose=False)
     return model, paths
 
 
-@pytest.mark.filterwarnings("ignore:In the future `np.object`:FutureWarning")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_each_format_gives_the_outputs_of_keras(kind: str, files: tuple[keras.Model, dict[str, Path]]) -> None:
     model, paths = files
@@ -87,7 +89,9 @@ def test_wrong_inputs_are_refused(kind: str, files: tuple[keras.Model, dict[str,
         runtime.run({**examples(1), "image": np.zeros((1, 5, 4, 1), np.uint8)})
 
 
-@pytest.mark.parametrize(("name", "message"), [("m.tflite", "LiteRT"), ("m.onnx", "ONNX Runtime"), ("m.keras", "load")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("m.tflite", "LiteRT"), ("m.onnx", "ONNX Runtime"), ("m.keras", "Keras cannot load m.keras")]
+)
 def test_a_damaged_file_is_an_error(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"no model at all")
     with pytest.raises(ModelError, match=message):

@@ -1,4 +1,4 @@
-"""``accel-tui export``: exports a run to CSV, JSON, Parquet or TensorBoard."""
+"""``accel-tui export``: exports a run's tables to CSV, JSON, Parquet or TensorBoard, or its trained model."""
 
 import io
 import sys
@@ -10,8 +10,11 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.launch.model_export import QUANTIZATIONS
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
+from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.formatting.damage import left_out
 
@@ -24,11 +27,21 @@ Formats:
   tensorboard  a directory of event files: train, validation, devices
 
 \b
+Formats of the trained model:
+  keras        a file for keras.models.load_model
+  savedmodel   a directory for TensorFlow Serving, with numbered versions
+  tflite       a file for LiteRT; --quantize makes it smaller
+  onnx         a file for ONNX Runtime
+  all          all of these, in a directory, and the fastest marked
+
+\b
 Examples:
   accel-tui export last --to csv              every step, to RUN.csv
   accel-tui export last --to csv --table validation -o -
                                               validations, to standard output
   accel-tui export k3fp --to tensorboard -o logs/k3fp
+  accel-tui export k3fp --to savedmodel -o serving/digits
+  accel-tui export k3fp --to tflite --quantize int8
 """
 
 FORMATS = ("csv", "json", "parquet", "tensorboard")
@@ -40,20 +53,54 @@ STANDARD_OUTPUT = "-"
 
 @click.command(epilog=EPILOG)
 @click.argument("run")
-@click.option("--to", "file_format", required=True, type=click.Choice(FORMATS), help="Output format.")
+@click.option(
+    "--to", "file_format", required=True, type=click.Choice((*FORMATS, *MODEL_FORMATS)), help="Output format."
+)
 @click.option(
     "-o", "--output", metavar="PATH", help="Output path; - for standard output (csv, json).  [default: RUN.csv]"
 )
 @click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def export(run: str, file_format: str, output: str | None, table: str | None, force: bool) -> None:
-    """Export RUN, live or ended, to a file.
+@click.option("--quantize", type=click.Choice(QUANTIZATIONS), help="Precision of a tflite model.  [default: none]")
+@click.option(
+    "--checkpoint", type=Checkpoint(), metavar="auto|best|last|STEP", help="Weights of the model, as in evaluate."
+)
+@click.option(
+    "--tolerance", type=click.FloatRange(0), help="Difference of a model's outputs up to which it is kept, by format."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
+def export(
+    run: str,
+    file_format: str,
+    output: str | None,
+    table: str | None,
+    force: bool,
+    quantize: str | None,
+    checkpoint: str | None,
+    tolerance: float | None,
+    as_json: bool,
+) -> None:
+    """Export RUN, live or ended, to a file: its tables, or its trained model.
 
     Steps are numbered from 0; values are exact. Memory use does not grow with the length of the run. The path of the
     file is printed.
+
+    A model takes raw examples and gives named outputs. Each file is loaded by its own runtime and run on the test or
+    validation examples, and kept only if its outputs are those of the trained model within the tolerance.
     """
-    if table is not None and file_format not in ("csv", "parquet"):
-        raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")
+    _check_options(file_format, output, table, quantize, checkpoint, tolerance, as_json=as_json)
+    if file_format in MODEL_FORMATS:
+        export_trained_model(
+            find(run),
+            file_format,
+            output,
+            quantize=quantize or "none",
+            checkpoint=checkpoint or "auto",
+            tolerance=tolerance,
+            force=force,
+            as_json=as_json,
+        )
+        return
     table = table or "steps"
     directory = find(run)
     if output == STANDARD_OUTPUT:
@@ -68,6 +115,34 @@ def export(run: str, file_format: str, output: str | None, table: str | None, fo
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     write(path)
+
+
+def _check_options(
+    file_format: str,
+    output: str | None,
+    table: str | None,
+    quantize: str | None,
+    checkpoint: str | None,
+    tolerance: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Raise an error for an option that the format does not take."""
+    if file_format in MODEL_FORMATS:
+        if table is not None:
+            raise click.UsageError(f"--table is for csv and parquet; {file_format} is a format of models")
+        if output == STANDARD_OUTPUT:
+            raise click.UsageError("a model cannot be written to standard output: give a PATH")
+        if quantize not in (None, "none") and file_format != "tflite":
+            more = "; all has each" if file_format == "all" else ""
+            raise click.UsageError(f"--quantize is for tflite{more}")
+        return
+    if table is not None and file_format not in ("csv", "parquet"):
+        raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")
+    given = {"--quantize": quantize, "--checkpoint": checkpoint, "--tolerance": tolerance, "--json": as_json or None}
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"{name} is for formats of models; {file_format} contains tables")
 
 
 class _Terminal(io.TextIOBase):

@@ -26,7 +26,7 @@ COMMANDS = {
     "predict": ("accel_tui.cli.predict:predict", "Predict with a run's model."),
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
-    "export": ("accel_tui.cli.export:export", "Export a run to CSV, JSON, Parquet or TensorBoard."),
+    "export": ("accel_tui.cli.export:export", "Export a run's tables, or its trained model."),
     "compare": ("accel_tui.cli.compare:compare", "Compare runs: their plans and results."),
     "rename": ("accel_tui.cli.annotate:rename", "Rename a run."),
     "note": ("accel_tui.cli.annotate:note", "Add a note to a run."),

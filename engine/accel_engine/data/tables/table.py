@@ -21,6 +21,7 @@ from accel_engine.data.tables.targets import choose_form
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 
 _MAX_LISTED = 6
+_SPLITS = ("training", "validation", "test")
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -49,10 +50,12 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
         notes.append(f"left out {_listed(unused)}: the same value in all training rows")
     train, validation, test = (_examples(rows, part, model, progress) for part in parts)
+    raw = {name: LazyMatrix(model, rows.inputs, part) for name, part in zip(_SPLITS, parts, strict=True)}
     if options.validation_data:
         path, other_table, other_roles = read_validation_file(table, roles, options, progress)
         other = valid_rows(path, other_table.columns, other_roles, form, options)
         validation = _examples(other, np.arange(other.count), model, progress)
+        raw["validation"] = LazyMatrix(model, other.inputs, np.arange(other.count))
         notes += other.notes
     return Dataset(
         entry.name,
@@ -66,6 +69,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         target_names=roles.targets,
         target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
         preprocess=model,
+        raw_inputs=raw if options.keeps_raw else {},
         value_range=ValueRange("float32"),
         notes=tuple(dict.fromkeys(notes)),
     )

@@ -1,0 +1,105 @@
+"""Encodes texts as numbers for models without string operations, from vocabularies in a JSON file; without TensorFlow.
+
+TFLite and ONNX models take a number for each category, and numbers for the words of a text. The file beside such a
+model, ``MODEL.json``, says how to make them; :class:`TextEncoding` does it as Keras' ``StringLookup`` and
+``TextVectorization`` do.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.tables.preprocessing import standardize_text
+from accel_engine.errors import ModelError
+from accel_engine.files import regular
+from accel_engine.inference.runtime import Arrays
+
+CATEGORY, WORDS, MULTI_HOT = "category", "words", "multi_hot"
+"""A number for a category; the number of each word of a text; whether a text has each word."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoding:
+    """How an input's texts become numbers.
+
+    Attributes:
+        kind: :data:`CATEGORY`, :data:`WORDS` or :data:`MULTI_HOT`.
+        vocabulary: Categories or words by their numbers.
+        unknown: The number of all others.
+        shape: The shape of a raw example: ``()`` or ``(1,)``.
+        length: Words of a text that count, filled up with 0; or the number of values for :data:`MULTI_HOT`.
+        ngrams: Numbers of consecutive words that count as one.
+        dtype: NumPy's name of the type of the numbers.
+    """
+
+    kind: str
+    vocabulary: tuple[str, ...]
+    unknown: int
+    shape: tuple[int, ...] = ()
+    length: int = 0
+    ngrams: tuple[int, ...] = (1,)
+    dtype: str = "int64"
+
+    def encode(self, texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The numbers of some texts.
+
+        Args:
+            texts: ``[batch]`` or ``[batch, 1]``, text or bytes.
+
+        Returns:
+            ``[batch, 1]`` for a category in a column, ``[batch, length]`` for texts.
+        """
+        numbers = {word: number for number, word in enumerate(self.vocabulary)}
+        values = [text.decode() if isinstance(text, bytes) else str(text) for text in texts.reshape(-1).tolist()]
+        if self.kind == CATEGORY:
+            found = [numbers.get(value, self.unknown) for value in values]
+            return np.array(found, self.dtype).reshape(len(values), *self.shape)
+        rows = np.zeros((len(values), self.length), self.dtype)
+        for row, value in zip(rows, values, strict=True):
+            found = [numbers.get(word, self.unknown) for word in self._words(value)]
+            if self.kind == WORDS:
+                row[: len(found)] = found[: self.length]
+            else:
+                row[found] = 1
+        return rows
+
+    def _words(self, text: str) -> list[str]:
+        words = [word.decode() for word in standardize_text(text).encode().split()]  # at white space of ASCII
+        return [
+            " ".join(words[start : start + size])
+            for size in self.ngrams
+            for start in range(max(0, len(words) - size + 1))
+        ]
+
+
+def read_encodings(path: Path) -> dict[str, TextEncoding]:
+    """The encodings by input, of the file beside a model.
+
+    Raises:
+        ModelError: It cannot be read.
+    """
+    try:
+        values = json.loads(regular(path).read_text("utf-8"))["texts"]
+        return {name: _encoding(each) for name, each in values.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path} does not say how texts are encoded: {error!r}") from error
+
+
+def to_json(encodings: Mapping[str, TextEncoding]) -> dict[str, Any]:
+    """The encodings as values of JSON."""
+    return {name: asdict(each) for name, each in encodings.items()}
+
+
+def encode(raw: Arrays, encodings: Mapping[str, TextEncoding]) -> dict[str, npt.NDArray[Any]]:
+    """Raw inputs with their texts encoded."""
+    return {name: encodings[name].encode(array) if name in encodings else array for name, array in raw.items()}
+
+
+def _encoding(value: dict[str, Any]) -> TextEncoding:
+    tuples = {name: tuple(each) for name, each in value.items() if isinstance(each, list)}
+    return TextEncoding(**{**value, **tuples})

@@ -1,0 +1,191 @@
+"""Exports the trained model of a run in a separate engine process."""
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.errors import ModelError, RunError
+from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.launch.model_query import check_checkpoint
+
+QUANTIZATIONS = ("none", "float16", "dynamic", "int8")
+"""Precisions of a TFLite model: float32; float16 weights; int8 weights; int8 weights and activations."""
+
+TOLERANCES = {
+    "keras": 1e-4,
+    "savedmodel": 1e-4,
+    "onnx": 1e-3,
+    "tflite": 1e-3,
+    "tflite-float16": 0.02,
+    "tflite-dynamic": 0.05,
+    "tflite-int8": 0.05,
+}
+"""How far outputs may be from those of the trained model, in parts of the largest output if that is over 1: the largest
+difference, or, of dynamic and int8, the mean over the examples of each one's largest."""
+
+
+_LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
+"""What a format needs besides TensorFlow; their extras have the names of the formats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """A file to write.
+
+    Attributes:
+        name: One of :data:`TOLERANCES`.
+        format: One of :data:`accel_engine.inference.open_model.FORMATS`.
+        quantize: One of :data:`QUANTIZATIONS`.
+        path: The file, or the directory of a SavedModel's version.
+        tolerance: See :data:`TOLERANCES`.
+    """
+
+    name: str
+    format: str
+    quantize: str
+    path: str
+    tolerance: float
+
+
+def target_name(file_format: str, quantize: str) -> str:
+    """The name of a target."""
+    return file_format if quantize == "none" else f"{file_format}-{quantize}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredModel:
+    """What was measured of a model.
+
+    Attributes:
+        name: Of its target.
+        metrics: The loss and the metrics on the examples, ``None`` for what is not a finite number.
+        largest: The largest difference of an output from the trained model's; ``None`` if it is not finite.
+        mean: The mean over the examples of each one's largest difference.
+        size: Bytes of its files; of the trained model, of its weights.
+        latency: The median time of a request with one example, in seconds.
+        inputs: A line about each input, such as ``uint8 28x28x1``.
+        outputs: The same of each output.
+        path: Where it was written; empty for the trained model.
+        problem: Why it was not kept; empty if it was.
+    """
+
+    name: str
+    metrics: dict[str, float | None]
+    largest: float | None
+    mean: float | None
+    size: int
+    latency: float | None
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    path: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The exports of a run's trained model.
+
+    Attributes:
+        name: The run's id.
+        step: Steps that the model was trained for.
+        split: The examples on which it was proved: ``test`` or ``validation``.
+        examples: Their number; 0 if unknown.
+        notes: Warnings for the user.
+        original: The trained model.
+        exported: The exported ones.
+    """
+
+    name: str
+    step: int
+    split: str
+    examples: int
+    notes: tuple[str, ...]
+    original: MeasuredModel
+    exported: tuple[MeasuredModel, ...]
+
+    @property
+    def kept(self) -> tuple[MeasuredModel, ...]:
+        """Those within the tolerance, which were kept."""
+        return tuple(each for each in self.exported if not each.problem)
+
+    @property
+    def fastest(self) -> MeasuredModel | None:
+        """The one of the shortest latency of those that were kept."""
+        return min(self.kept, key=lambda each: each.latency or float("inf"), default=None)
+
+
+def export_model(
+    directory: Path,
+    targets: Sequence[ExportTarget],
+    folder: Path,
+    checkpoint: str,
+    on_progress: Callable[[int, int], object] = no_progress,
+) -> Export:
+    """Export a run's trained model, on the CPU. Takes at least as long as importing TensorFlow.
+
+    Args:
+        directory: The run's directory.
+        targets: What to write.
+        folder: Where files are written before they are kept; on the file system of the targets.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        ModelError: Libraries of the format are missing.
+        RunError: The model cannot be used; why.
+    """
+    check_checkpoint(directory)
+    if all(map(_missing, targets)):
+        raise ModelError(_missing(targets[0]))
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
+    with temporary as place:  # of this process, so that nothing is left when the engine is killed
+        reply = _answer(directory, targets, place, checkpoint, on_progress)
+    return Export(
+        **{
+            **reply,
+            "notes": tuple(reply["notes"]),
+            "original": MeasuredModel(**reply["original"]),
+            "exported": tuple(MeasuredModel(**each) for each in reply["exported"]),
+        }
+    )
+
+
+def _answer(
+    directory: Path,
+    targets: Sequence[ExportTarget],
+    place: str,
+    checkpoint: str,
+    on_progress: Callable[[int, int], object],
+) -> dict[str, Any]:
+    request = {
+        "directory": str(directory),
+        "split": "auto",
+        "checkpoint": checkpoint,
+        "targets": [asdict(target) for target in targets],
+        "folder": place,
+        "umask": _umask(),
+    }
+    with EngineQuery(("--export",), request) as query:
+        return query.answer(on_progress)
+
+
+def _missing(target: ExportTarget) -> str:
+    """Which libraries of a format are missing, and how to install them; empty if none is."""
+    missing = [name for name in _LIBRARIES.get(target.format, ()) if importlib.util.find_spec(name) is None]
+    return f"{', '.join(missing)} missing: pip install 'accel-tui[{target.format}]'" if missing else ""
+
+
+def _umask() -> int:
+    """The permissions that files of the user do not get; the engine's own files are its owner's alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

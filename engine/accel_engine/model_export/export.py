@@ -1,0 +1,147 @@
+"""Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
+
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.errors import ModelError, RunError
+from accel_engine.inference.encoded_runtime import sidecar_of
+from accel_engine.inference.open_model import open_model
+from accel_engine.inference.runtime import Runtime
+from accel_engine.model_export.artefacts import Artefacts, specs_of
+from accel_engine.model_export.proof import Figures, prove
+from accel_engine.model_export.raw_examples import RawExamples
+from accel_engine.training.trained_model import TrainedModel, of_run
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What is to be written, as in :class:`accel_engine.launch.model_export.ExportTarget`."""
+
+    name: str
+    format: str
+    quantize: str
+    path: Path
+    tolerance: float
+
+
+def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+    """Export a run's trained model.
+
+    Args:
+        request: ``directory`` of the run; ``split`` and ``checkpoint``: see :func:`of_run`; ``targets``: the fields of
+            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: an empty one for temporary files, on
+            the same file system as the targets; ``umask``: permissions that what is kept does not get.
+        on_progress: Called now and then with the number of examples done, and of all.
+
+    Returns:
+        The fields of :class:`accel_engine.launch.model_export.Export`, as plain values.
+
+    Raises:
+        AccelError: The model cannot be restored or used.
+    """
+    directory = Path(request["directory"])
+    trained = of_run(directory, "", request["split"], request["checkpoint"], on_progress, keeps_raw=True)
+    targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
+    artefacts = Artefacts(trained, directory.name)
+    try:
+        return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
+    except OSError as error:
+        raise RunError(f"cannot write {error.filename or 'the model'}: {error.strerror or error}") from error
+
+
+def _export(
+    artefacts: Artefacts, targets: list[_Target], folder: Path, umask: int, on_progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
+    for target in targets:
+        try:
+            written = folder / target.name / target.path.name
+            written.parent.mkdir()
+            artefacts.write(target.format, target.quantize, written)
+            runtimes[target.name] = open_model(written)
+        except ModelError as error:
+            problems[target.name] = str(error).replace(f"{written.parent}/", "")
+    raw = RawExamples(trained.dataset, trained.split, trained.examples)
+    original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    exported = []
+    for target in targets:
+        found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
+        problem = found.problem or _beyond(target, found)
+        if not problem:
+            _keep(folder / target.name / target.path.name, target.path, umask)
+        runtime = runtimes.get(target.name)
+        described = _described(target.name, found, runtime.size if runtime else 0)
+        exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
+    complete = artefacts.complete.model
+    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
+    return {
+        "name": trained.name,
+        "step": trained.step,
+        "split": trained.split,
+        "examples": raw.count,
+        "notes": list(trained.notes),
+        "original": {**_described("trained model", original, _weight_bytes(trained)), **signature},
+        "exported": exported,
+    }
+
+
+def _beyond(target: _Target, figures: Figures) -> str:
+    """Why the outputs are not near enough to those of the trained model; empty if they are.
+
+    Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
+    """
+    by_mean = target.quantize in ("dynamic", "int8")
+    value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
+    if value <= target.tolerance:
+        return ""
+    return f"the {name} difference of the outputs, {value:.2g}, is beyond the tolerance of {target.tolerance:g}"
+
+
+def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
+    """A line about each input and output."""
+    inputs, outputs = (runtime.inputs, runtime.outputs) if runtime else ({}, {})
+    return {
+        "inputs": {name: str(spec) for name, spec in inputs.items()},
+        "outputs": {name: str(spec) for name, spec in outputs.items()},
+    }
+
+
+def _keep(written: Path, path: Path, umask: int) -> None:
+    """Move what was written, with the file beside it, to where it is kept."""
+    for each in (written.parent, *written.parent.rglob("*")):
+        each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
+    for above in reversed(path.parents):
+        if not above.exists():
+            above.mkdir()
+            above.chmod(0o777 & ~umask)
+    if path.is_dir():
+        shutil.rmtree(path)
+    if sidecar_of(written).is_file():
+        sidecar_of(written).replace(sidecar_of(path))
+    written.replace(path)
+
+
+def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "metrics": {key: _plain(value) for key, value in figures.metrics.items()},
+        "largest": _plain(figures.largest),
+        "mean": _plain(figures.mean),
+        "size": size,
+        "latency": _plain(figures.latency),
+    }
+
+
+def _weight_bytes(trained: TrainedModel) -> int:
+    """Bytes of the weights, without those of the optimizer."""
+    return sum(weight.numpy().nbytes for weight in trained.compiled.model.weights if str(weight.dtype) != "string")
+
+
+def _plain(value: float) -> float | None:
+    """A number for JSON, which has neither NaN nor infinity."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,214 @@
+"""Proves exported models: each is run on the same examples as the trained one, and compared with it."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.errors import DataError, ModelError
+from accel_engine.inference.runtime import Runtime
+from accel_engine.model_export.raw_examples import RawExamples
+from accel_engine.model_export.servable_model import Servable, shown_outputs
+from accel_engine.run.series_names import SeriesNames
+from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
+from accel_engine.training.trained_model import TrainedModel
+
+PROGRESS_SECONDS = 0.2
+"""How often progress is reported."""
+
+LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
+"""A latency is measured for so long, or so often, after some runs that do not count."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured of a model.
+
+    Attributes:
+        metrics: The loss and the metrics by name; empty where they cannot be computed from outputs.
+        largest: The largest difference of an output from the trained model's.
+        mean: The mean over the examples of each one's largest difference.
+        latency: The median time of a request with one example, in seconds.
+        problem: Why it could not be run; empty if it could.
+    """
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    largest: float = 0.0
+    mean: float = 0.0
+    latency: float = math.nan
+    problem: str = ""
+
+
+class _Sums:
+    """Sums over the batches of one model."""
+
+    def __init__(self, width: int) -> None:
+        self.loss = 0.0
+        self.states = np.zeros(width)
+        self.differences = 0.0
+        self.largest = 0.0
+
+    def add(self, values: npt.NDArray[np.float32], count: int, differences: npt.NDArray[np.float64]) -> None:
+        if len(values):
+            self.loss += float(values[0]) * count
+            self.states += values[1:]
+        self.differences += float(differences.sum())
+        self.largest = max(self.largest, float(differences.max()))
+
+
+def prove(
+    trained: TrainedModel,
+    served: Servable,
+    raw: RawExamples,
+    candidates: Mapping[str, Runtime],
+    on_progress: Callable[[int, int], None],
+) -> tuple[Figures, dict[str, Figures]]:
+    """Run all models on the examples.
+
+    Args:
+        trained: The trained model.
+        served: Its outputs' form.
+        raw: The examples.
+        candidates: Exported models by name.
+        on_progress: Called now and then with the number of examples done, and of all.
+
+    Returns:
+        The figures of the trained model, and of each candidate.
+
+    Raises:
+        DataError: There are no examples.
+        ModelError: The trained model cannot be run.
+    """
+    measure = _Measure(trained, served)
+    sums = {name: _Sums(measure.width) for name in ("", *candidates)}
+    problems: dict[str, str] = {}
+    done, reported = 0, time.monotonic()
+    for inputs, batch in raw.batches():
+        expected, values = measure.original(batch)
+        count = len(expected[0])
+        sums[""].add(values, count, np.zeros(1))
+        for name, runtime in candidates.items():
+            if name in problems:
+                continue
+            try:
+                found = runtime.run(inputs)
+                outputs = [found[each] for each in measure.outputs]
+                sums[name].add(measure.served(batch, outputs), count, difference(expected, outputs))
+            except (ModelError, KeyError, ValueError) as error:
+                problems[name] = str(error)
+        done += count
+        if time.monotonic() - reported >= PROGRESS_SECONDS:
+            on_progress(done, raw.count)
+            reported = time.monotonic()
+    if not done:
+        raise DataError(f"the {trained.split} data gave no batches")
+    one = raw.first(1)
+    first = next(iter(raw.batches()))[1]
+    example = map_structure(lambda array: array[:1], first)
+    original = Figures(measure.metrics(sums[""], done), latency=median_seconds(lambda: measure.original(example)))
+    figures = {}
+    for name, runtime in candidates.items():
+        if name in problems:
+            figures[name] = Figures(problem=problems[name])
+            continue
+        each = sums[name]
+        latency = median_seconds(partial(runtime.run, one))
+        figures[name] = Figures(measure.metrics(each, done), each.largest, each.differences / done, latency)
+    return original, figures
+
+
+def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    """The largest difference of each example's outputs, in parts of the largest output if that is over 1.
+
+    Args:
+        expected: Arrays ``[batch, ...]``.
+        found: The same; what is not a number differs infinitely from what is.
+
+    Returns:
+        float64 ``[batch]``.
+    """
+    worst = np.zeros(len(expected[0]))
+    for want, have in zip(expected, found, strict=True):
+        if want.shape != have.shape:
+            raise ValueError(f"an output has the shape {have.shape}, not {want.shape}")
+        wanted, had = (np.asarray(each, np.float64).reshape(len(worst), -1) for each in (want, have))
+        known = np.abs(wanted[np.isfinite(wanted)])
+        scale = max(1.0, float(known.max())) if known.size else 1.0
+        with np.errstate(invalid="ignore"):
+            apart = np.where(wanted == had, 0.0, np.abs(wanted - had) / scale)
+        apart[np.isnan(wanted) & np.isnan(had)] = 0.0
+        apart[np.isnan(apart)] = np.inf
+        worst = np.maximum(worst, apart.max(axis=1, initial=0.0))
+    return worst
+
+
+def median_seconds(run: Callable[[], object]) -> float:
+    """The median time of a call."""
+    for _ in range(WARM_UP_RUNS):
+        run()
+    times: list[float] = []
+    began = time.perf_counter()
+    while len(times) < LATENCY_RUNS and (not times or times[-1] < began + LATENCY_SECONDS):
+        times.append(time.perf_counter())
+        run()
+    ends = [*times[1:], time.perf_counter()]
+    return statistics.median(end - start for start, end in zip(times, ends, strict=True))
+
+
+class _Measure:
+    """Computes outputs of the trained model, and metrics of any outputs."""
+
+    def __init__(self, trained: TrainedModel, served: Servable) -> None:
+        compiled = trained.compiled
+        self._trained = trained
+        self.outputs = tuple(served.model.output)
+        self._states = None
+        if not compiled.has_custom_train_step and compiled.model.compiled:
+            self._states = MetricStates(compiled.model, compiled.metrics, SeriesNames(*STEP_SERIES))
+        self.width = self._states.width if self._states else 0
+
+        def original(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
+            batch = trained.prepare(raw)
+            outputs = call_model(compiled.model, batch.inputs, training=False)
+            return shown_outputs(outputs, compiled.task), self._measured(batch, outputs)
+
+        def measured(raw: Batch, outputs: list[tf.Tensor]) -> tf.Tensor:
+            found = served.restore(dict(zip(self.outputs, outputs, strict=True)))
+            return self._measured(trained.prepare(raw), found)
+
+        self._original = tf.function(original, autograph=False, reduce_retracing=True)
+        self._served = tf.function(measured, autograph=False, reduce_retracing=True)
+
+    def original(self, batch: Batch) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float32]]:
+        """The trained model's outputs as they are served, and the batch's loss with the states of its metrics."""
+        outputs, values = self._original(map_structure(tf.convert_to_tensor, batch))
+        return [output.numpy() for output in outputs], values.numpy()
+
+    def served(self, batch: Batch, outputs: list[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+        """The loss and the states of metrics of served outputs."""
+        values: npt.NDArray[np.float32] = self._served(
+            map_structure(tf.convert_to_tensor, batch), list(map(tf.convert_to_tensor, outputs))
+        ).numpy()
+        return values
+
+    def metrics(self, sums: _Sums, count: int) -> dict[str, float]:
+        """The loss and the metrics of all batches."""
+        if self._states is None:
+            return {}
+        results = self._states.results(self._states.unpack(tf.constant(sums.states, tf.float32)))
+        return {"loss": sums.loss / count, **{name: float(np.mean(value)) for name, value in results.items()}}
+
+    def _measured(self, batch: Batch, outputs: Structure) -> tf.Tensor:
+        if self._states is None:
+            return tf.zeros([0])
+        loss, states = self._states.measure(batch, outputs, training=False)
+        return tf.concat([[mean_loss(loss)], pack(states)], axis=0)

@@ -1,0 +1,81 @@
+"""Reads the raw inputs of examples, as a served model gets them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.structure import Batch, named_leaves
+from accel_engine.data.tables.preprocessing_model import LazyMatrix
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays
+from accel_engine.training.evaluation.revalidation import batches
+
+INPUT = "inputs"
+"""The name of a model's only input, unless it is a column with a name."""
+
+
+def input_name(path: str) -> str:
+    """The name of an input, from its path in the structure of a dataset's inputs; letters that SavedModels allow."""
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "_.-") else "_" for char in path)
+    return f"input_{name}" if name[:1].isdecimal() else name or INPUT
+
+
+class RawExamples:
+    """The examples of a split, in batches, with their raw inputs by name.
+
+    Args:
+        dataset: The data; a table must have been loaded with ``keeps_raw``.
+        split: The name of the split: ``training``, ``validation`` or ``test``.
+        examples: Its examples.
+
+    Raises:
+        ModelError: The raw inputs are not known.
+    """
+
+    def __init__(self, dataset: Dataset, split: str, examples: Examples) -> None:
+        self._examples = examples
+        self._normalization: keras.layers.Normalization | None = None
+        self._table: LazyMatrix | None = dataset.raw_inputs.get(split)
+        if dataset.preprocess is None or self._table is not None:
+            return
+        layers = [layer for layer in dataset.preprocess().layers if isinstance(layer, keras.layers.Normalization)]
+        if len(layers) != 1 or dataset.kind != "series":
+            raise ModelError(f"the raw inputs of {dataset.name} are not known after its preprocessing")
+        self._normalization = layers[0]
+
+    @property
+    def count(self) -> int:
+        """Number of examples; 0 if unknown."""
+        return len(self._examples) if isinstance(self._examples, Split) else 0
+
+    def batches(self) -> Iterator[tuple[Arrays, Batch]]:
+        """Yield the raw inputs of each batch, and the batch as the dataset gives it."""
+        for rows, batch in batches(self._examples):
+            yield self._raw(rows, batch.inputs), batch
+
+    def first(self, count: int) -> Arrays:
+        """The raw inputs of the first examples."""
+        raw, _ = next(iter(self.batches()))
+        return {name: array[:count] for name, array in raw.items()}
+
+    def spread(self, count: int) -> Arrays:
+        """The raw inputs of some examples, from the whole of a split, or the first ones of a stream."""
+        if not isinstance(self._examples, Split):
+            return self.first(count)
+        rows = np.unique(np.linspace(0, self.count - 1, min(count, self.count)).astype(np.int32))
+        return self._raw(rows, self._examples.take(rows).inputs)
+
+    def _raw(self, rows: npt.NDArray[np.int32], inputs: Any) -> dict[str, npt.NDArray[Any]]:
+        if self._table is not None:
+            at, names = self._table.rows[rows], self._table.model.learned.names
+            return {raw.key: raw.values[at, np.newaxis] for raw in self._table.inputs if raw.key in names}
+        if self._normalization is not None:
+            mean, variance = (
+                np.asarray(each, np.float64) for each in (self._normalization.mean, self._normalization.variance)
+            )
+            return {INPUT: (inputs * np.sqrt(variance) + mean).astype(np.float32)}
+        return {input_name(path): np.asarray(array) for path, array in named_leaves(inputs)}

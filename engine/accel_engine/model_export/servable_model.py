@@ -1,0 +1,199 @@
+"""Builds the Keras model that is served: raw inputs by name go in, and named outputs come out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
+from accel_engine.errors import ModelError
+from accel_engine.keras_support.losses import is_of_keras, single_loss
+from accel_engine.model_export.raw_examples import INPUT, input_name
+from accel_engine.training.core.task import Task, probabilities_of
+from accel_engine.training.trained_model import TrainedModel
+
+PROBABILITIES, LABEL = "probabilities", "label"
+"""Outputs of classifiers: a probability for each class, and the name of the most probable one."""
+
+_CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")
+_NAMES = {"regression": "values", "reconstruction": "reconstruction"}
+
+
+@dataclass(frozen=True, slots=True)
+class Servable:
+    """A model to serve.
+
+    Attributes:
+        model: A functional model from a dictionary of raw inputs to one of outputs, but for labels.
+        labels: Names of the classes, if the label of the most probable one can be an output; empty otherwise.
+        restore: Converts outputs back to those of the trained model, in a graph.
+    """
+
+    model: keras.Model
+    labels: tuple[str, ...]
+    restore: Callable[[dict[str, Any]], Structure]
+
+    def with_labels(self) -> keras.Model:
+        """The model with an output for the label of the most probable class, string ``[batch]``."""
+        if not self.labels:
+            return self.model
+        outputs = dict(self.model.output)
+        best = keras.ops.argmax(outputs[PROBABILITIES], axis=-1)
+        lookup = keras.layers.StringLookup(vocabulary=list(self.labels), num_oov_indices=0, invert=True, name=LABEL)
+        return keras.Model(self.model.input, {**outputs, LABEL: lookup(best)}, name=self.model.name)
+
+
+def servable(
+    trained: TrainedModel,
+    preprocessing: keras.Model | None,
+    model: keras.Model | None = None,
+    *,
+    is_encoded: bool = False,
+) -> Servable:
+    """Build the model that is served.
+
+    Args:
+        trained: The trained model and its data.
+        preprocessing: A model from raw columns to the inputs; ``None`` if inputs are used as they are.
+        model: A model that computes what the trained one does, in another form; by default the trained model itself.
+        is_encoded: Whether ``model`` takes a dictionary of encoded texts, not the dataset's inputs.
+
+    Raises:
+        ModelError: The model cannot be called on symbolic inputs.
+    """
+    compiled, dataset = trained.compiled, trained.dataset
+    model = _uncompiled(model or compiled.model)
+    raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
+    try:
+        outputs = model(prepared)
+    except Exception as error:
+        raise ModelError(f"the model cannot be traced: {error}") from error
+    found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
+    structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
+    named = keras.Model(raw, found, name=compiled.model.name)
+    names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
+    is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)
+    return Servable(named, names if is_complete else (), _restorer(compiled.task, structure, list(found)))
+
+
+def _inputs(
+    trained: TrainedModel, preprocessing: keras.Model | None, encoded: keras.Model | None
+) -> tuple[Any, Structure]:
+    """Raw inputs by name, and what the model takes from them; ``encoded`` takes them as they are."""
+    dataset = trained.dataset
+    if preprocessing is not None:
+        taken = preprocessing.input
+        if not isinstance(taken, dict):
+            raw = {INPUT: keras.Input(taken.shape[1:], dtype=taken.dtype, name=INPUT)}
+            return raw, preprocessing(raw[INPUT])
+        raw = _named_inputs(taken)
+        return raw, preprocessing(raw)
+    specs = dataset.spec.inputs
+    if encoded is not None:
+        raw = _named_inputs(encoded.input)
+        return raw, raw
+    raw = {
+        input_name(path): keras.Input(spec.shape, dtype=spec.dtype, name=input_name(path))
+        for path, spec in named_leaves(specs)
+    }
+    if len(raw) != len(flatten(specs)):
+        raise ModelError("two inputs have the same name")
+    tensors = iter(raw.values())
+    structure = _packed(specs, dict(zip((path for path, _ in named_leaves(specs)), tensors, strict=True)))
+    factor = trained.compiled.scaling.factor
+    if factor == 1.0 and not dataset.value_range.pixels:
+        return raw, structure
+    return raw, map_structure(lambda tensor: keras.layers.Rescaling(factor, dtype="float32")(tensor), structure)
+
+
+def _uncompiled(model: keras.Model) -> keras.Model:
+    """The same layers without optimizer, loss and metrics, where the model is nothing but layers."""
+    if not type(model).__module__.startswith("keras."):
+        return model
+    if isinstance(model, keras.Sequential):
+        return keras.Model(model.inputs[0], model.outputs[0], name=model.name)
+    return keras.Model(model.input, model.output, name=model.name)
+
+
+def _named_inputs(tensors: dict[str, Any]) -> dict[str, Any]:
+    return {key: keras.Input(each.shape[1:], dtype=each.dtype, name=key) for key, each in tensors.items()}
+
+
+def _packed(specs: Structure, tensors: dict[str, Any], name: str = "") -> Structure:
+    """The structure of ``specs`` with the tensors of their paths."""
+    if isinstance(specs, dict):
+        return {key: _packed(part, tensors, f"{name}/{key}" if name else str(key)) for key, part in specs.items()}
+    if isinstance(specs, tuple | list):
+        return type(specs)(
+            _packed(part, tensors, f"{name}/{index}" if name else str(index)) for index, part in enumerate(specs)
+        )
+    return tensors[name]
+
+
+def _outputs(outputs: Structure, model: keras.Model, task: Task, *, is_known_loss: bool) -> dict[str, Any]:
+    leaves = flatten(outputs)
+    if len(leaves) == 1 and task.name in _CLASSIFIERS:
+        return {PROBABILITIES: _probabilities(_float32(leaves[0]), task, is_known_loss=is_known_loss)}
+    if len(leaves) == 1 and task.name in _NAMES:
+        return {_NAMES[task.name]: _float32(leaves[0])}
+    if isinstance(outputs, dict):
+        return {input_name(path): _float32(each) for path, each in named_leaves(outputs)}
+    names = list(getattr(model, "output_names", None) or [])
+    if len(set(names)) != len(leaves):
+        names = [f"output_{index}" for index in range(len(leaves))]
+    return dict(zip(map(input_name, names), map(_float32, leaves), strict=True))
+
+
+def _float32(tensor: Any) -> Any:
+    """The tensor as float32, if it is of a half precision."""
+    return keras.ops.cast(tensor, "float32") if tensor.dtype in ("float16", "bfloat16") else tensor
+
+
+def _probabilities(outputs: Any, task: Task, *, is_known_loss: bool) -> Any:
+    """As :func:`accel_engine.training.core.task.probabilities_of`, by layers."""
+    if task.binary or task.name == "multi-label":
+        positive = keras.ops.sigmoid(outputs) if task.logits else outputs
+        return keras.ops.concatenate([1.0 - positive, positive], axis=-1) if task.binary else positive
+    if task.logits:
+        return keras.ops.softmax(outputs)
+    if is_known_loss:
+        return outputs
+    fits = keras.ops.all(keras.ops.logical_and(outputs >= 0, outputs <= 1), axis=-1, keepdims=True)
+    return keras.ops.where(fits, outputs, keras.ops.softmax(outputs))
+
+
+def _restorer(task: Task, structure: Structure, names: list[str]) -> Callable[[dict[str, Any]], Structure]:
+    """A function from served outputs to what the loss and the metrics take."""
+
+    def restore(found: dict[str, Any]) -> Structure:
+        if names != [PROBABILITIES]:
+            return _rebuilt(structure, [found[name] for name in names])
+        probabilities = found[PROBABILITIES][..., 1:] if task.binary else found[PROBABILITIES]
+        if not task.logits:
+            return _rebuilt(structure, [probabilities])
+        tiny = tf.constant(1e-30, probabilities.dtype)
+        logits = tf.math.log(tf.maximum(probabilities, tiny))
+        if task.binary or task.name == "multi-label":
+            logits -= tf.math.log(tf.maximum(1.0 - probabilities, tiny))
+        return _rebuilt(structure, [logits])
+
+    return restore
+
+
+def _rebuilt(structure: Structure, tensors: list[Any]) -> Structure:
+    """A structure like ``structure`` with these tensors for its leaves."""
+    if isinstance(structure, dict):
+        return dict(zip(sorted(structure), tensors, strict=True))
+    if isinstance(structure, tuple | list):
+        return type(structure)(tensors)
+    return tensors[0]
+
+
+def shown_outputs(outputs: Structure, task: Task) -> list[Any]:
+    """The outputs of the trained model in the form in which they are served, in a graph."""
+    leaves = flatten(outputs)
+    if len(leaves) == 1 and task.name in _CLASSIFIERS:
+        return [probabilities_of(leaves[0], task)]
+    return [tf.cast(leaf, tf.float32) if leaf.dtype in (tf.float16, tf.bfloat16) else leaf for leaf in leaves]

@@ -1,0 +1,108 @@
+"""The parts of an export: warm-up requests, differences, unrolled layers, and what LiteRT and ONNX lack."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.errors import ModelError
+from accel_engine.inference.open_model import open_model
+from accel_engine.model_export.onnx_file import write_onnx
+from accel_engine.model_export.proof import difference, median_seconds
+from accel_engine.model_export.serving_warmup import FILE, write_warmup
+from accel_engine.model_export.tflite_file import write_tflite
+from accel_engine.model_export.unrolled_model import MAX_STEPS, is_recurrent, unrolled
+from accel_engine.protobuf import Message
+
+
+def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None:
+    requests = [{"city": np.array([["Rome"]], object), "age": np.float32([[3]])}, {"age": np.zeros((2, 1), np.float32)}]
+    write_warmup(tmp_path, "k3fp", requests)
+    first, second = (record.numpy() for record in tf.data.TFRecordDataset(str(tmp_path / FILE)))
+    request = Message(first).message(6).message(1)
+    assert (request.message(1).text(1), request.message(1).text(3)) == ("k3fp", "serving_default")
+    tensors = {}
+    for entry in request.messages(2):
+        dtype = tf.string if entry.text(1) == "city" else tf.float32
+        tensors[entry.text(1)] = tf.io.parse_tensor(entry.data(2)[0], dtype).numpy().tolist()
+    assert tensors == {"city": [[b"Rome"]], "age": [[3.0]]}
+    assert [entry.text(1) for entry in Message(second).message(6).message(1).messages(2)] == ["age"]
+
+
+def test_a_difference_is_the_largest_of_each_example() -> None:
+    expected = [np.array([[0.5, 0.25], [0.0, 1.0]]), np.array([0.0, 0.0])]
+    found = [np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.125, 0.0])]
+    assert difference(expected, found).tolist() == [0.25, 0.0]
+
+
+def test_a_difference_is_in_parts_of_the_largest_output() -> None:
+    assert difference([np.array([100.0, -200.0])], [np.array([101.0, -200.0])]).tolist() == [0.005, 0.0]
+
+
+def test_nan_differs_infinitely_from_a_number_and_not_from_itself() -> None:
+    nan, inf = np.nan, np.inf
+    found = difference([np.array([nan, 1.0, nan, inf])], [np.array([nan, nan, 1.0, inf])])
+    assert found.tolist() == [0.0, inf, inf, 0.0]
+
+
+def test_outputs_of_another_shape_are_an_error() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        difference([np.zeros((2, 3))], [np.zeros((2, 4))])
+
+
+def test_a_latency_is_that_of_a_call() -> None:
+    calls = []
+    assert 0 < median_seconds(lambda: calls.append(1)) < 0.1
+    assert len(calls) == 205
+
+
+def recurrent_model(steps: int | None = 6) -> keras.Model:
+    inputs = keras.Input((steps, 2), name="x")
+    x = keras.layers.Bidirectional(keras.layers.GRU(3, return_sequences=True))(inputs)
+    return keras.Model(inputs, keras.layers.LSTM(4)(x))
+
+
+def test_recurrent_layers_are_unrolled_with_the_same_weights() -> None:
+    model = recurrent_model()
+    copy = unrolled(model)
+    inner = copy.layers[1].forward_layer, copy.layers[1].backward_layer, copy.layers[2]
+    assert is_recurrent(model)
+    assert all(layer.unroll for layer in inner)
+    x = np.random.default_rng(0).normal(size=(3, 6, 2)).astype(np.float32)
+    np.testing.assert_allclose(copy(x), model(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(("steps", "message"), [(None, "does not fix"), (MAX_STEPS + 1, "takes 257 steps")])
+def test_too_many_steps_are_refused(steps: int | None, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        unrolled(recurrent_model(steps))
+
+
+def named(layer: keras.layers.Layer, shape: tuple[int, ...] = (3,)) -> keras.Model:
+    inputs = keras.Input(shape, name="x")
+    return keras.Model({"x": inputs}, {"y": layer(inputs)})
+
+
+def test_an_operation_that_litert_lacks_is_named(tmp_path: Path) -> None:
+    model = named(keras.layers.CategoryEncoding(4, output_mode="multi_hot"))
+    with pytest.raises(ModelError, match="LiteRT lacks the operation DenseBincount"):
+        write_tflite(model, tmp_path / "m.tflite", "none", dict)
+    assert not any(tmp_path.iterdir())
+
+
+def test_gelu_and_normalization_run_in_onnx(tmp_path: Path) -> None:
+    inputs = keras.Input((3,), name="x")
+    x = keras.layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 4.0, 4.0])(inputs)
+    model = keras.Model({"x": inputs}, {"y": keras.layers.Dense(3, "gelu")(x)})
+    write_onnx(model, tmp_path / "m.onnx", {"task": "regression"})
+    runtime, x = open_model(tmp_path / "m.onnx"), np.float32([[0, 1, 2], [3, 4, 5]])
+    assert list(runtime.inputs) == ["x"]
+    np.testing.assert_allclose(runtime.run({"x": x})["y"], model({"x": x})["y"], atol=1e-6)
+
+
+def test_missing_libraries_of_onnx_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"pip install 'accel-tui\[onnx\]'"):
+        write_onnx(named(keras.layers.Dense(1)), tmp_path / "m.onnx", {})

@@ -1,0 +1,250 @@
+"""Runs are exported in each format, proved on their validation examples, and only what is right is kept."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from accel_engine.errors import AccelError
+from accel_engine.inference.open_model import open_model
+from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportTarget, export_model, target_name
+from accel_engine.model_export.export import export
+from accel_engine.plan import Plan
+from accel_engine.run.run_paths import trained_model
+from accel_engine.training.evaluation.evaluate import evaluate
+from accel_engine.training.trained_model import of_run
+
+from .conftest import Gym
+
+PATHS = {"keras": "m.keras", "savedmodel": "m/1", "onnx": "m.onnx", "tflite": "m.tflite"}
+DIGITS = Plan(model="mlp", epochs=1, batch_size=100)
+
+
+@pytest.fixture(autouse=True)
+def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latencies are measured, but not well."""
+    monkeypatch.setattr("accel_engine.model_export.proof.LATENCY_RUNS", 3)
+
+
+def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> dict[str, Any]:
+    name = target_name(kind, quantize)
+    path = folder / PATHS[kind] if quantize == "none" else folder / f"{quantize}.tflite"
+    found = TOLERANCES[name] if tolerance is None else tolerance
+    return {"name": name, "format": kind, "quantize": quantize, "path": str(path), "tolerance": found}
+
+
+def exported(directory: Path, tmp_path: Path, *targets: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    request = {
+        "directory": str(directory),
+        "split": "auto",
+        "checkpoint": "auto",
+        "folder": str(temporary),
+        "umask": 0o022,
+        "targets": targets,
+    }
+    return export({**request, **changes})
+
+
+def metrics_of(directory: Path) -> dict[str, float]:
+    options = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
+    found = evaluate({**options, "models": [{"directory": str(directory)}]})
+    return {each["name"]: each["value"] for each in found["models"][0]["metrics"]}
+
+
+def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    kinds = [(kind, "none") for kind in PATHS] + [("tflite", each) for each in QUANTIZATIONS if each != "none"]
+    found = exported(directory, tmp_path, *(target(tmp_path, *each) for each in kinds))
+    assert (found["split"], found["examples"]) == ("validation", 360)
+    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert found["original"]["inputs"] == {"inputs": "uint8 8x8x1"}
+    for each in found["exported"]:
+        assert not each["problem"]
+        assert each["latency"] > 0
+        assert each["metrics"]["accuracy"] == pytest.approx(found["original"]["metrics"]["accuracy"], abs=0.02)
+        assert each["largest"] < (1e-5 if each["name"] in PATHS else 0.2)
+    sizes = {each["name"]: each["size"] for each in found["exported"]}
+    assert sizes["tflite-int8"] < sizes["tflite-float16"] < sizes["tflite"]
+    model = of_run(directory, "", "auto", "auto", lambda done, of: None)
+    batch = model.examples.take(np.arange(5))
+    for name in PATHS:
+        outputs = open_model(tmp_path / PATHS[name]).run({"inputs": batch.inputs})
+        if name in ("keras", "savedmodel"):
+            best = outputs["probabilities"].argmax(-1)
+            assert [label.decode() for label in outputs["label"]] == [model.dataset.class_names[at] for at in best]
+        assert outputs["probabilities"].sum(-1) == pytest.approx(np.ones(5), abs=1e-5)
+    assert (tmp_path / "m" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_mode & 0o777 == 0o644
+    assert json.loads((tmp_path / "m.onnx.json").read_text())["class_names"] == list(model.dataset.class_names)
+    assert not any((tmp_path / "temporary").rglob("*.tflite"))
+
+
+def test_keras_file_needs_nothing_of_ours_and_has_no_optimizer(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    exported(directory, tmp_path, target(tmp_path, "keras"))
+    model = keras.models.load_model(tmp_path / "m.keras")
+    assert not model.compiled
+    assert (tmp_path / "m.keras").stat().st_size < 0.75 * trained_model(directory).stat().st_size
+
+
+def test_what_is_beyond_the_tolerance_is_not_kept(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8", 1e-6), target(tmp_path, "keras"))
+    int8, kept = found["exported"]
+    assert "the mean difference of the outputs" in int8["problem"]
+    assert "beyond the tolerance of 1e-06" in int8["problem"]
+    assert not kept["problem"]
+    assert {path.name for path in tmp_path.iterdir()} == {"temporary", "m.keras"}
+
+
+def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: Path) -> None:
+    directory, place = gym.train_once(DIGITS).directory, tmp_path / "place"
+    place.mkdir()
+    wanted = [
+        ExportTarget("keras", "keras", "none", str(place / "new" / "m.keras"), 1e-4),
+        ExportTarget("onnx", "onnx", "none", str(place / "m.onnx"), 0.0),
+    ]
+    found = export_model(directory, wanted, place, "last")
+    assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
+    assert found.kept == (found.fastest,) == (found.exported[0],)
+    assert found.exported[0].outputs == {"label": "string", "probabilities": "float32 10"}
+    assert "beyond the tolerance of 0" in found.exported[1].problem
+    assert [path.relative_to(place).as_posix() for path in sorted(place.rglob("*"))] == ["new", "new/m.keras"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A table with categories, texts and missing values."""
+    rng, path = np.random.default_rng(1), tmp_path / "people.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "city", "note", "bought"])
+        for index in range(120):
+            age, city = rng.integers(20, 80), ["Rome", "Oslo", ""][index % 3]
+            words = " ".join(rng.choice(["very", "good", "bad", "service", "again", "never", "came", "late"], 9))
+            writer.writerow([age if index % 7 else "", city, words, "yes" if age > 50 else "no"])
+    return str(path)
+
+
+def test_a_table_takes_raw_rows_in_every_format(gym: Gym, tmp_path: Path, table: str) -> None:
+    plan = Plan(model="tabular", data=table, target=("bought",), kinds=("note=text",), epochs=1, batch_size=32)
+    directory = gym.train(plan).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    assert [each["problem"] for each in found["exported"]] == [""] * 4
+    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    row = {
+        "age": np.float32([[30], [np.nan]]),
+        "city": np.array([["Rome"], ["Bern"]], object),
+        "note": np.array([["good, good service"], [""]], object),
+    }
+    expected = open_model(tmp_path / "m.keras").run(row)["probabilities"]
+    for path in list(PATHS.values())[1:]:
+        np.testing.assert_allclose(open_model(tmp_path / path).run(row)["probabilities"], expected, atol=1e-5)
+
+
+def test_a_recurrent_model_of_a_series_takes_raw_windows(gym: Gym, tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    rows = [f"{step},{100 + 10 * np.sin(step / 5):.4f}" for step in range(200)]
+    path.write_text("\n".join(["time,value", *rows]))
+    plan = Plan(model="lstm", data=str(path), time="time", target=("value",), window=6, epochs=1, batch_size=32)
+    found = exported(gym.train(plan).directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    assert [each["problem"] for each in found["exported"]] == [""] * 4
+    assert found["original"]["inputs"] == {"inputs": "float32 6x1"}
+    assert [list(each["outputs"]) for each in found["exported"]] == [["values"]] * 4
+
+
+BINARY = """
+import keras
+
+def build(input_shape):
+    model = keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])
+    model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True), metrics=["accuracy"])
+    return model
+
+def lstm():
+    inputs = keras.Input((300, 1))
+    return keras.Model(inputs, keras.layers.Dense(2, "softmax")(keras.layers.SimpleRNN(2)(inputs)))
+"""
+
+
+def test_logits_of_two_classes_become_probabilities(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(BINARY)
+    x = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=(x[:, 0] > 0).astype(np.int32))
+    plan = Plan(model=f"{tmp_path}/nets.py:build", data=f"{tmp_path}/d.npz", epochs=1, batch_size=20)
+    directory = gym.train(plan).directory
+    found = exported(directory, tmp_path, target(tmp_path, "keras"), target(tmp_path, "onnx"))
+    for each in found["exported"]:
+        assert not each["problem"]
+        assert each["metrics"] == pytest.approx(metrics_of(directory), rel=1e-3)
+    probabilities = open_model(tmp_path / "m.onnx").run({"inputs": x})["probabilities"]
+    assert probabilities.shape == (60, 2)
+    np.testing.assert_allclose(probabilities.sum(-1), 1, atol=1e-6)
+
+
+def test_too_long_recurrent_models_are_refused_for_tflite_alone(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(BINARY)
+    x = np.random.default_rng(0).normal(size=(30, 300, 1)).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
+    plan = Plan(model=f"{tmp_path}/nets.py:lstm", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
+    found = exported(gym.train(plan).directory, tmp_path, target(tmp_path, "tflite"), target(tmp_path, "onnx"))
+    refused, kept = found["exported"]
+    assert "unrolled, over at most 256 steps: simple_rnn takes 300 steps" in refused["problem"]
+    assert not kept["problem"]
+    assert not (tmp_path / "m.tflite").exists()
+
+
+SEVERAL = """
+import keras
+import numpy as np
+
+def data():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(60, 4)).astype("float32"), rng.integers(0, 5, (60, 3)).astype("int32")
+    return {"train": ({"left": left, "right": right}, {"kind": (left[:, 0] > 0) * 1, "price": 100 * left[:, :1]})}
+
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return 2 * x
+
+def build():
+    left, right = keras.Input((4,), name="left"), keras.Input((3,), dtype="int32", name="right")
+    embedded = keras.layers.Flatten()(keras.layers.Embedding(5, 2)(right))
+    x = Doubled()(keras.layers.Concatenate()([left, embedded]))
+    kind, price = keras.layers.Dense(2, "softmax", name="kind")(x), keras.layers.Dense(1, name="price")(x)
+    model = keras.Model({"left": left, "right": right}, {"kind": kind, "price": price})
+    model.compile("sgd", loss={"kind": "sparse_categorical_crossentropy", "price": "mse"})
+    return model
+"""
+
+
+def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "several.py").write_text(SEVERAL)
+    plan = Plan(model=f"{tmp_path}/several.py:build", data=f"{tmp_path}/several.py:data", epochs=1, batch_size=20)
+    found = exported(gym.train(plan).directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    refused, *kept = found["exported"]
+    assert "class Doubled is not known: decorate it" in refused["problem"]
+    assert not (tmp_path / "m.keras").exists()
+    for each in kept:
+        assert not each["problem"]
+        assert each["inputs"] == {"left": "float32 4", "right": "int32 3"}
+        assert each["outputs"] == {"kind": "float32 2", "price": "float32 1"}
+        assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+
+
+def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train(DIGITS.replace(precision="mixed_bfloat16")).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")))
+    kept, *refused = found["exported"]
+    assert not kept["problem"]
+    assert all("the model computes in bfloat16" in each["problem"] for each in refused)
+
+
+def test_a_checkpoint_that_is_not_there_is_an_error(gym: Gym, tmp_path: Path) -> None:
+    with pytest.raises(AccelError, match="no checkpoint of step 3"):
+        exported(gym.train_once(DIGITS).directory, tmp_path, target(tmp_path, "keras"), checkpoint="3")

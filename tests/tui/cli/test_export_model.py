@@ -1,0 +1,149 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from accel_engine.launch.model_export import TOLERANCES, Export, MeasuredModel
+
+ORIGINAL = MeasuredModel(
+    "trained model", {"loss": 0.25, "accuracy": 0.9}, 0.0, 0.0, 40_000, 0.002, {"inputs": "uint8 8x8x1"}, {}
+)
+
+
+def measured(target, latency, problem="") -> MeasuredModel:
+    outputs = {"probabilities": "float32 10"}
+    metrics = {"loss": 0.26, "accuracy": 0.8}
+    return MeasuredModel(
+        target.name, metrics, 0.125, 0.01, 12_345, latency, {"inputs": "uint8 8x8x1"}, outputs, target.path, problem
+    )
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch) -> Path:
+    """An empty directory to write into."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def run(new_run) -> str:
+    engine = new_run()
+    engine.close()
+    return engine.directory.name
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """A stand-in for the engine, which keeps all but what ends with int8; what it was asked is kept."""
+    requests = []
+
+    def answer(directory, targets, folder, checkpoint):
+        requests.append((targets, folder, checkpoint))
+        exported = tuple(
+            measured(target, 0.001 * (index + 1), "beyond the tolerance" if target.quantize == "int8" else "")
+            for index, target in enumerate(targets)
+        )
+        return Export(directory.name, 40, "test", 200, ("a note",), ORIGINAL, exported)
+
+    monkeypatch.setattr("accel_tui.cli.export_model.export_model", answer)
+    return requests
+
+
+def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_command, run, asked, here):
+    result = run_command("export last --to onnx --checkpoint best")
+    assert (result.status, result.err) == (0, "accel-tui: a note\n")
+    assert result.lines[0] == f"{run} at step 40, proved on 200 test examples"
+    assert "input      inputs         uint8 8x8x1" in result.lines
+    assert "trained model  0.2500  0.9000                40 kB    2 ms" in result.lines
+    assert "onnx           0.2600  0.8000    0.1250      12.3 kB  1 ms     fastest" in result.lines
+    assert result.lines[-1] == str(here / f"{run}.onnx")
+    (target,), folder, checkpoint = asked[0]
+    assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
+
+
+def test_all_formats_go_into_a_directory_and_what_is_not_kept_is_told(run_command, run, asked, here):
+    result = run_command("export last --to all --tolerance 0.5")
+    targets, folder, _ = asked[0]
+    names = [
+        f"{run}.keras",
+        "1",
+        f"{run}.onnx",
+        f"{run}.tflite",
+        *(f"{run}-{q}.tflite" for q in ("float16", "dynamic", "int8")),
+    ]
+    assert [Path(each.path).name for each in targets] == names
+    assert {each.tolerance for each in targets} == {0.5}
+    assert (here / f"{run}-models" / f"{run}-savedmodel" / "1") == Path(targets[1].path)
+    assert folder == here
+    assert "  tflite-int8: beyond the tolerance" in result.lines
+    assert result.status == 0
+
+
+def test_json_has_an_object_for_each_model(run_command, run, asked):
+    first, *others = map(json.loads, run_command("export last --to all --json").lines)
+    assert (first["model"], first["path"], first["metrics"]) == ("trained model", "", {"loss": 0.25, "accuracy": 0.9})
+    assert [each["fastest"] for each in others] == [True] + [False] * 6
+    assert (others[-1]["path"], others[-1]["problem"]) == (None, "beyond the tolerance")
+    assert asked
+
+
+def test_nothing_kept_is_a_failure(run_command, run, asked):
+    result = run_command("export last --to tflite --quantize int8")
+    assert (result.status, result.out) == (1, "")
+    assert "nothing was kept: tflite-int8: beyond the tolerance" in result.err
+
+
+def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
+    (here / "digits" / "7").mkdir(parents=True)
+    assert run_command("export last --to savedmodel -o digits").status == 0
+    assert asked[0][0][0].path == str(here / "digits" / "8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--to keras --table steps", "keras is a format of models"),
+        ("--to keras -o -", "cannot be written to standard output"),
+        ("--to onnx --quantize int8", "--quantize is for tflite"),
+        ("--to all --quantize int8", "all has each"),
+        ("--to csv --checkpoint best", "--checkpoint is for formats of models"),
+        ("--to csv --json", "--json is for formats of models"),
+        ("--to onnx --checkpoint newest", "neither auto, best, last nor a step"),
+        ("--to onnx -o model.tflite", "ends with .onnx"),
+        ("--to onnx -o there.onnx", "there.onnx already exists"),
+        ("--to keras -o folder.keras", "folder.keras is a directory"),
+        ("--to savedmodel -o there.onnx", "there.onnx is a file"),
+        ("--to savedmodel -o folder.keras", "other files than versions"),
+        ("--to keras -o there.onnx/m.keras", "there.onnx is a file"),
+    ],
+)
+def test_wrong_usage_is_told_before_the_engine_starts(run_command, run, asked, here, options, message):
+    (here / "there.onnx").touch()
+    (here / "folder.keras").mkdir()
+    (here / "folder.keras" / "notes").touch()
+    result = run_command(f"export last {options}")
+    assert (result.status, message in result.err) == (2, True), result.err
+    assert not asked
+
+
+def test_an_existing_file_is_overwritten_with_force(run_command, run, asked, here):
+    (here / "m.onnx").touch()
+    assert run_command("export last --to onnx -o m.onnx --force").status == 0
+    assert asked
+
+
+@pytest.mark.parametrize("kind", ["onnx", "tflite"])
+def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, here, kind, monkeypatch):
+    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run_command(f"export last --to {kind}")
+    assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
+    assert not any(here.iterdir())
+
+
+def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):
+    result = run_command("export last --to onnx")
+    assert (result.status, "has no checkpoint yet" in result.err) == (1, True), result.err
+    assert not any(here.iterdir())

@@ -1,0 +1,200 @@
+"""The model formats of ``accel-tui export``: where files go, and the table of what was measured."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from accel_engine.errors import ModelError, UsageError
+from accel_engine.launch.model_export import (
+    QUANTIZATIONS,
+    TOLERANCES,
+    Export,
+    ExportTarget,
+    MeasuredModel,
+    export_model,
+    target_name,
+)
+from accel_engine.text import format_metric
+from accel_engine.user_paths import exists, is_directory
+from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.table import table
+
+MODEL_FORMATS = ("keras", "savedmodel", "tflite", "onnx", "all")
+"""What ``--to`` takes besides the formats of tables; ``all`` are all formats of models."""
+
+_SUFFIXES = {"keras": ".keras", "tflite": ".tflite", "onnx": ".onnx"}
+
+
+def export_trained_model(
+    directory: Path,
+    file_format: str,
+    output: str | None,
+    *,
+    quantize: str,
+    checkpoint: str,
+    tolerance: float | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Export a run's trained model, and print what was measured.
+
+    Args:
+        directory: The run's directory.
+        file_format: One of :data:`MODEL_FORMATS`.
+        output: The file or directory to write; ``None`` for one that is named after the run.
+        quantize: One of :data:`accel_engine.launch.model_export.QUANTIZATIONS`; for ``tflite`` only.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        tolerance: Instead of those of :data:`accel_engine.launch.model_export.TOLERANCES`.
+        force: Whether existing files are overwritten.
+        as_json: Whether to print a JSON object for each format instead of a table.
+
+    Raises:
+        ModelError: Nothing was kept; why.
+        UsageError: The output cannot be written there.
+    """
+    targets = _targets(directory.name, file_format, quantize, output, tolerance)
+    for target in targets:
+        _check(Path(target.path), target.format, force=force)
+    folder = _existing(Path(targets[0].path).parent)
+    found = export_model(directory, targets, folder, checkpoint)
+    for note in found.notes:
+        print_to_stderr(note)
+    if as_json:
+        for each in (found.original, *found.exported):
+            write_json(_object(found, each))
+    elif found.kept:
+        write("\n\n".join(_page(found)))
+    if not found.kept:
+        raise ModelError("nothing was kept: " + "; ".join(_problems(found)))
+
+
+def _targets(
+    run: str, file_format: str, quantize: str, output: str | None, tolerance: float | None
+) -> list[ExportTarget]:
+    if file_format != "all":
+        path = Path(output or _default_path(run, file_format, quantize))
+        return [_target(path, file_format, quantize, tolerance)]
+    folder = Path(output or f"{run}-models")
+    formats = [
+        ("keras", "none"),
+        ("savedmodel", "none"),
+        ("onnx", "none"),
+        *(("tflite", each) for each in QUANTIZATIONS),
+    ]
+    return [_target(folder / _default_path(run, kind, each), kind, each, tolerance) for kind, each in formats]
+
+
+def _target(path: Path, file_format: str, quantize: str, tolerance: float | None) -> ExportTarget:
+    name = target_name(file_format, quantize)
+    if file_format == "savedmodel":
+        path /= str(_next_version(path))
+    return ExportTarget(
+        name, file_format, quantize, str(path.absolute()), TOLERANCES[name] if tolerance is None else tolerance
+    )
+
+
+def _default_path(run: str, file_format: str, quantize: str) -> str:
+    if file_format == "savedmodel":
+        return f"{run}-savedmodel"
+    return f"{run}{'' if quantize == 'none' else f'-{quantize}'}{_SUFFIXES[file_format]}"
+
+
+def _next_version(path: Path) -> int:
+    """The version that TensorFlow Serving takes for the newest."""
+    versions = [int(each.name) for each in path.glob("*") if each.name.isdecimal()] if is_directory(path) else []
+    return max(versions, default=0) + 1
+
+
+def _check(path: Path, file_format: str, *, force: bool) -> None:
+    """Raise an error if a model cannot be written to a path.
+
+    Raises:
+        UsageError: It is there already, it is of the wrong kind, or it has the suffix of another format.
+    """
+    if file_format == "savedmodel":
+        above = path.parent
+        if exists(above) and not is_directory(above):
+            raise UsageError(f"{above} is a file: choose another path with --output")
+        if is_directory(above) and path.name == "1" and any(above.iterdir()):
+            raise UsageError(f"{above} has other files than versions of a model: choose another path with --output")
+        return
+    if path.suffix != _SUFFIXES[file_format]:
+        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[file_format]}")
+    if is_directory(path):
+        raise UsageError(f"{path} is a directory: choose another path with --output")
+    if exists(path) and not force:
+        raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the directory above it that is there."""
+    while not exists(path) and path != path.parent:
+        path = path.parent
+    if not is_directory(path):
+        raise UsageError(f"{path} is a file: choose another path with --output")
+    return path
+
+
+def _page(found: Export) -> Iterator[str]:
+    examples = f"{found.examples:,} " if found.examples else ""
+    yield f"{found.name} at step {found.step:,}, proved on {examples}{found.split} examples"
+    yield table(("SIGNATURE", "NAME", "EXAMPLE"), list(_signature_rows(found.kept[0])))
+    metrics = list(found.original.metrics)
+    header = ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
+    rows = [_row(each, metrics, found) for each in (found.original, *found.kept)]
+    yield table(header, rows)
+    if problems := list(_problems(found)):
+        yield "\n".join(("not kept:", *(f"  {problem}" for problem in problems)))
+    yield "\n".join(each.path for each in found.kept)
+
+
+def _signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:
+    for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
+        for name, text in tensors.items():
+            yield kind, name, text
+
+
+def _row(model: MeasuredModel, metrics: Sequence[str], found: Export) -> tuple[str, ...]:
+    values = (model.metrics.get(name) for name in metrics)
+    difference = "" if model is found.original else _number(model.largest)
+    mark = "fastest" if model is found.fastest else ""
+    latency = "" if model.latency is None else f"{model.latency * 1000:.3g} ms"
+    return (model.name, *map(_number, values), difference, _size(model.size), latency, mark)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else format_metric(value) if value else "0"
+
+
+def _size(size: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size = size / 1000  # type: ignore[assignment]
+    return f"{size:.3g} GB"
+
+
+def _problems(found: Export) -> Iterator[str]:
+    for each in found.exported:
+        if each.problem:
+            yield f"{each.name}: {each.problem}"
+
+
+def _object(found: Export, model: MeasuredModel) -> dict[str, object]:
+    """What is known of a model, as a JSON object."""
+    return {
+        "run": found.name,
+        "step": found.step,
+        "split": found.split,
+        "examples": found.examples,
+        "model": model.name,
+        "path": model.path if not model.problem else None,
+        "problem": model.problem or None,
+        "fastest": model is found.fastest,
+        "inputs": model.inputs,
+        "outputs": model.outputs,
+        "largest_difference": model.largest,
+        "mean_difference": model.mean,
+        "size": model.size,
+        "latency": model.latency,
+        "metrics": model.metrics,
+    }
