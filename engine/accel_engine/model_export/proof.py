@@ -15,11 +15,12 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.inference.runtime import Runtime
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable, shown_outputs
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
-from accel_engine.training.core.metric_states import MetricStates, call_model, mean_loss, pack
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.trained_model import TrainedModel
 
 PROGRESS_SECONDS = 0.2
