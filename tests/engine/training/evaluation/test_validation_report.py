@@ -72,7 +72,7 @@ def test_the_report_matches_the_saved_model(gym: Gym, more: dict[str, object]) -
 
 def test_each_validation_replaces_the_previous_report(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(epochs=1))
-    assert read(trained.directory).steps == {"input_spec": 0, "data": 0, "layers": 0, "validation": 15}
+    assert read(trained.directory).steps == {"input_spec": 0, "data": 0, "layers": 0, "format": 0, "validation": 15}
     gym.train(PLAN.replace(epochs=2), run=trained.directory)
     assert read(trained.directory).steps == {"input_spec": 15, "data": 0, "layers": 15, "validation": 30}
 
