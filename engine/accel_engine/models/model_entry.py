@@ -70,10 +70,9 @@ class ModelEntry:
     def mismatch(self, data: DataDescription) -> str:
         """Return why it does not accept some data; empty if it does."""
         if data.learned_task not in self.tasks:
-            learned = f"the data is for {data.task}" if data.task != "auto" else "the data has no classes"
-            advice = (
-                "use a model of your own" if data.task in ("auto", "custom") else "use auto, or a model of your own"
-            )
+            task = data.learned_task
+            learned = f"the data is for {task}" if task != "auto" else "the data has no classes"
+            advice = "use a model of your own" if task in ("auto", "custom") else "use auto, or a model of your own"
             return f"model {self.name} is for {' or '.join(self.tasks)}; {learned}: {advice}"
         if data.shape is None:
             return f"model {self.name} takes {self.takes}; the data has several inputs: use a model of your own"

@@ -55,5 +55,14 @@ def parse_duration(name: str, text: str) -> float:
     hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
     total = 3600 * hours + 60 * minutes + seconds
     if not total:
-        raise PlanError(name, text, "must be a duration, e.g. 30m, 2h or 1h30m")
+        raise PlanError(name, text, _duration_advice(text.strip(), is_duration=found is not None))
     return total
+
+
+def _duration_advice(text: str, *, is_duration: bool) -> str:
+    """What would be a duration instead of a text that is none, or of none."""
+    if text and is_duration:
+        return "must be above 0"
+    if text.isdecimal():
+        return f"needs a unit: {text}s, {text}m or {text}h"
+    return "must be a duration above 0, e.g. 45s, 30m, 2h or 1h30m"

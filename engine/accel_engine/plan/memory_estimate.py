@@ -25,6 +25,7 @@ from accel_engine.plan.memory_ranges import (
 )
 from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
+from accel_engine.plan.remat_rule import saves_enough, step_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,21 @@ class Training:
     memory: int | None = None
 
     @property
+    def rematerializes(self) -> bool:
+        """Whether parts of the model are computed again; ``auto`` does so if a step may not fit otherwise."""
+        plan, size = self.plan, self.size
+        if plan.remat != "auto" or plan.strategy == "parameter-server":
+            return plan.remat == "on"
+        if self.memory is None or self.kind == "tpu" or not saves_enough(size.auto_activations, size.remat_share):
+            return False
+        share = len(self.placement.devices) * max(1, plan.local_workers) if self.kind == "cpu" else 1
+        needed = step_bytes(plan, size.parameters, size.trainable, size.auto_activations, self.per_replica_batch)
+        return needed > self.memory // share
+
+    @property
     def saved_share(self) -> tuple[float, float]:
         """Share of the saved activations that rematerialization leaves, at least and at most."""
-        if self.plan.remat != "on":
+        if not self.rematerializes:
             return 1.0, 1.0
         share = None if self.plan.remat_layers else self.size.remat_share
         return (0.0, 1.0) if share is None else (share, share)

@@ -14,6 +14,7 @@ class ModelSize:
             pass; 0 if they are unknown.
         largest: Bytes of its largest activation, whose gradient the backward pass computes.
         remat_share: Share of the saved activations that rematerialization still saves; ``None`` if it is unknown.
+        auto_activations: Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply.
         operations: Number of operations of a training step in TensorFlow's graph; 0 if it could not be traced.
         is_divisible: Whether its step can be divided into micro-batches.
     """
@@ -23,6 +24,7 @@ class ModelSize:
     saved: int = 0
     largest: int = 0
     remat_share: float | None = None
+    auto_activations: int = 0
     operations: int = 0
     is_divisible: bool = True
 

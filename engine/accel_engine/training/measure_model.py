@@ -12,7 +12,7 @@ from accel_engine.data.data_options import Progress
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import is_divisible
-from accel_engine.keras_support.model_structure import parameter_count
+from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.traits import preprocessing
@@ -20,6 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.rematerialization.choice import parts_of_auto, planned_parts
 from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
@@ -69,7 +70,8 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
         "layers": len(model.layers),
         "saved": sum(layer.saved for layer in activations),
         "largest": max((layer.largest for layer in activations), default=0),
-        "remat_share": _remat_share(model),
+        "remat_share": _remat_share(plan, model),
+        "auto_activations": _auto_activations(model),
         "operations": operations,
         "is_divisible": is_divisible(model),
         "examples": entry.examples,
@@ -93,9 +95,23 @@ def _activations(model: keras.Model, description: DataDescription) -> tuple[tupl
         return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0
 
 
-def _remat_share(model: keras.Model) -> float | None:
-    """Share of the saved activations with rematerialization; ``None`` if unknown, or if the user's model refuses."""
+def _remat_share(plan: Plan, model: keras.Model) -> float | None:
+    """Share of the saved activations with rematerialization; ``None`` if unknown, or if the user's model refuses.
+
+    Raises:
+        PlanError: The plan has rematerialization, which this model cannot have, or names no layer of it.
+    """
+    if plan.remat == "on":
+        return planned_parts(plan, model, custom_step=has_custom_train_step(model))[0].saved_share
     try:
         return divide(model).saved_share
     except Exception:  # noqa: BLE001 (as above)
         return None
+
+
+def _auto_activations(model: keras.Model) -> int:
+    """Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply."""
+    try:
+        return 0 if has_custom_train_step(model) else parts_of_auto(model).activations or 0
+    except Exception:  # noqa: BLE001 (as above)
+        return 0

@@ -68,6 +68,33 @@ def test_rematerialization_saves_fewer_activations() -> None:
     assert high == round(SAVED[1] * 0.2 * 8 * 350 + LARGEST[1] * 8 * 400)
 
 
+NEEDED = 4 * 110 + 4 * 100 * 3 + 8 * 4 * 90
+"""Bytes of a step with 90 activations of an example, without rematerialization."""
+
+
+@pytest.mark.parametrize(
+    ("plan", "placement", "memory", "rematerializes"),
+    [
+        (Plan(), ON_GPU, NEEDED, False),
+        (Plan(), ON_GPU, NEEDED - 1, True),
+        (Plan(), ON_GPU, None, False),
+        (Plan(remat="off"), ON_GPU, 1, False),
+        (Plan(remat="on"), ON_GPU, GIB, True),
+        (Plan(strategy="parameter-server"), ON_GPU, 1, False),
+        (Plan(virtual_cpus=2), Placement(("cpu:0", "cpu:0")), 2 * NEEDED, False),
+        (Plan(virtual_cpus=2), Placement(("cpu:0", "cpu:0")), 2 * NEEDED - 2, True),
+    ],
+)
+def test_auto_rematerializes_where_a_step_may_not_fit(
+    plan: Plan, placement: Placement, memory: int | None, rematerializes: bool
+) -> None:
+    size = replace(SIZE, auto_activations=90)
+    training = Training(plan, size, 8, placement, memory=memory)
+    assert training.rematerializes is rematerializes
+    assert training.saved_share == ((0.2, 0.2) if rematerializes else (1.0, 1.0))
+    assert not replace(training, size=replace(size, remat_share=0.8)).rematerializes or plan.remat == "on"
+
+
 @pytest.mark.parametrize(("plan", "share"), [(Plan(remat="on"), None), (Plan(remat="on", remat_layers=("a",)), 0.2)])
 def test_what_rematerialization_saves_may_be_unknown(plan: Plan, share: float | None) -> None:
     low, high = parts(plan, size=replace(SIZE, remat_share=share))["activations"]

@@ -59,6 +59,8 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
         ({"validation_every": "2 lightyears"}, "validation_every", "500 steps"),
         ({"checkpoint_every": "0 steps"}, "checkpoint_every", "500 steps"),
         ({"time_limit": "soon"}, "time_limit", "1h30m"),
+        ({"time_limit": "20"}, "time_limit", "needs a unit: 20s, 20m or 20h"),
+        ({"time_limit": "0s"}, "time_limit", "must be above 0"),
         ({"metrics": ("acuracy",)}, "metrics", "did you mean accuracy"),
         ({"ema_momentum": 1.0}, "ema_momentum", "below 1"),
         ({"ema_momentum": 0.9, "strategy": "central-storage"}, "ema_momentum", "--strategy mirrored"),

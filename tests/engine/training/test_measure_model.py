@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.training.measure_model import measure_model
 
@@ -55,6 +56,19 @@ def test_sizes_match_counts_by_hand() -> None:
     assert found["operations"] > 20
     assert found["is_divisible"]
     assert (found["examples"], found["data_bytes"]) == (1437, 1437 * (64 + 4))
+
+
+def test_layers_to_rematerialize_that_are_not_there_are_an_error_before_training() -> None:
+    with pytest.raises(PlanError, match="no layer is named 'nosuch\\*'"):
+        measure_model(Plan(model="mlp", remat="on", remat_layers=("nosuch*",)))
+
+
+def test_auto_counts_the_activations_of_models_with_layers_of_keras_only(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(SUBCLASSED)
+
+    assert measure_model(Plan(model="resnet20"))["auto_activations"] > 10_000
+    assert measure_model(Plan(model=f"{path}:build"))["auto_activations"] == 0
 
 
 def test_a_subclassed_model_is_traced(tmp_path: Path) -> None:

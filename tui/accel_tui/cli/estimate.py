@@ -111,6 +111,8 @@ def _page(resolved: ResolvedPlan, description: Description, training: Training |
     yield f"{memory_text.memory_line(training)}{_verdict(training)}"
     if found.left_out:
         yield f"Without {found.left_out}."
+    if training.rematerializes and training.plan.remat == "auto":
+        yield "With rematerialization: --remat auto computes parts of the model again, as a step may not fit otherwise."
 
 
 def _verdict(training: Training) -> str:
@@ -145,6 +147,7 @@ def _memory(training: Training) -> dict[str, Any]:
         **_range(found),
         "parts": [{"name": part.name, "low": part.low, "high": part.high} for part in found.parts],
         "left_out": found.left_out,
+        "rematerializes": training.rematerializes,
         "device": training.kind,
         "available": training.memory,
         "fits": fits,

@@ -97,8 +97,15 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
     elif info.status is Status.STOPPED and ended and ended.hint:
         print_to_stderr(f"run {info.id} was stopped: {ended.reason}; {ended.hint}")
     elif info.status is Status.STOPPED and interrupts and not info.script and not info.is_directory_lost:
-        print_to_stderr(f"continue it with: accel-tui continue {info.id}")
+        print_to_stderr(_continue_message(info))
     return int(info.status in (Status.LOST, Status.FAILED))
+
+
+def _continue_message(info: RunInfo) -> str:
+    """How to continue a stopped run, or to train it again if it has no checkpoint."""
+    if latest_checkpoint(info.directory) or info.plan is None:
+        return f"continue it with: accel-tui continue {info.id}"
+    return f"it has no checkpoint yet; train it again with: {info.plan.command()}"
 
 
 def _failed_message(info: RunInfo, ended: RunEnded) -> str:
@@ -133,8 +140,8 @@ def _lost_message(info: RunInfo, steps: int) -> str:
         else f"the engine of run {info.id} exited unexpectedly"
     )
     lines = [f"{what} after step {steps:,}", *last_line, f"Log: {log}"]
-    if latest_checkpoint(info.directory):
-        lines.append(f"Continue from the last checkpoint: accel-tui continue {info.id}")
+    if checkpoint := latest_checkpoint(info.directory):
+        lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}")
     elif info.plan:
         lines.append(f"Train it again: {info.plan.command()}")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
 from accel_engine.plan.resolved_plan import ResolvedPlan, check_compilable
-from accel_engine.private_names.keras_names import averages_of, unseeded_state
+from accel_engine.private_names.keras_names import all_layers, averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -36,6 +36,8 @@ from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task
 from accel_engine.training.core.worker_data import WorkerDataFeed
+
+_CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)
 
 STEP_SERIES = ("loss", "accuracy", "gradient_norm", LEARNING_RATE)
 """The series recorded at each step, unless the model has a custom ``train_step``."""
@@ -286,11 +288,19 @@ def assemble(
         remat=remat,
         devices=devices,
         names=names,
-        information=(*dataset.notes, *compiled.information, *remat_notes, *slow),
+        information=(*dataset.notes, *compiled.information, *remat_notes, *slow, *_xla_notes(plan, model, devices)),
         notes=(*dataset.warnings, *notes, *compiled.notes),
         unseeded=unseeded,
         model_modified=modified,
     )
+
+
+def _xla_notes(plan: Plan, model: keras.Model, devices: tuple[str, ...]) -> list[str]:
+    """A note on a plan that has XLA compile what it is slow at."""
+    convolves = any(isinstance(layer, _CONVOLUTIONS) for layer in all_layers(model))
+    if plan.xla != "on" or not devices[0].startswith("CPU") or not convolves:
+        return []
+    return ["XLA is slow at convolutions on CPUs: --xla auto would measure whether it is faster"]
 
 
 def _by_row(examples: Examples) -> Split:

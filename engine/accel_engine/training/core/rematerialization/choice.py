@@ -9,21 +9,12 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import (
-    FLOAT32_BYTES,
-    activation_bytes,
-    gradient_bytes,
-    slot_bytes,
-    weight_bytes,
-)
+from accel_engine.plan.remat_rule import saves_enough, step_bytes
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
 from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
 from accel_engine.training.core.rematerialization.parts import ModelParts
-
-WORTHWHILE = 0.7
-"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 _GIB = 1 << 30
 
@@ -49,7 +40,7 @@ def choose_parts(
         PlanError: The model cannot be trained so, or has no such layers.
     """
     if resolved.plan.remat == "on":
-        return _planned_parts(resolved.plan, model, custom_step=custom_step)
+        return planned_parts(resolved.plan, model, custom_step=custom_step)
     known = device_memory is not None or devices[0].startswith("CPU")
     if resolved.plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
         return ModelParts(), []
@@ -58,8 +49,12 @@ def choose_parts(
     return _parts_if_needed(resolved, model, device_memory)
 
 
-def _planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple[ModelParts, list[str]]:
-    """The parts of a plan with ``--remat on``, and notes for the user."""
+def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple[ModelParts, list[str]]:
+    """The parts of a plan with ``--remat on``, and notes for the user.
+
+    Raises:
+        PlanError: The model cannot be trained so, or has no such layers.
+    """
     if custom_step:
         reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
         raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
@@ -69,9 +64,17 @@ def _planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tupl
     return parts, [_described(parts)]
 
 
+def parts_of_auto(model: keras.Model) -> ModelParts:
+    """The parts of a model with ``--remat auto``, if its memory needs them; none of a model with layers of the user's.
+
+    They might fail a run that needs no memory.
+    """
+    return divide(model) if _is_all_keras(model) else ModelParts()
+
+
 def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
     """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
-    parts = divide(model) if _is_all_keras(model) else ModelParts()
+    parts = parts_of_auto(model)
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:
         return ModelParts(), []
@@ -81,21 +84,15 @@ def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) ->
 
 def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelParts) -> int | None:
     """Bytes that training needs on each device without rematerialization; ``None`` if unknown, or if it saves less."""
-    share = parts.saved_share
-    if parts.activations is None or share is None or share > WORTHWHILE:
+    if not parts.activations or not saves_enough(parts.activations, parts.saved_share):
         return None
-    plan, batch = resolved.plan, resolved.step_counts.per_replica_batch if resolved.step_counts else 1
+    batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
     trainable = parameter_count(model.trainable_weights)
-    return (
-        weight_bytes(plan, model.count_params())
-        + gradient_bytes(plan, trainable)
-        + slot_bytes(plan, trainable)
-        + activation_bytes(plan, FLOAT32_BYTES * parts.activations, batch)
-    )
+    return step_bytes(resolved.plan, model.count_params(), trainable, parts.activations, batch)
 
 
 def _is_all_keras(model: keras.Model) -> bool:
-    """Whether all layers are Keras' own, which can be computed again: others might fail a run that needs no memory."""
+    """Whether all layers are Keras' own, which can be computed again."""
     own = [layer for layer in all_layers(model) if not is_keras_defined(layer)]
     return not own and not any(isinstance(layer, keras.layers.Lambda) for layer in all_layers(model))
 
