@@ -100,7 +100,7 @@ class Evaluation:
     """Models evaluated on the same examples.
 
     Attributes:
-        split: The examples: ``test``, ``validation`` or ``training``.
+        split: The examples: ``test``, ``validation`` or ``training``, or the file name of other data.
         examples: Their number.
         models: In the order in which they were given.
         differences: Of each model but the first to the first.

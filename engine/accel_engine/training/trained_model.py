@@ -55,7 +55,7 @@ class TrainedModel:
         plan: What it was trained with; of a file, only its model and data.
         dataset: The data.
         compiled: The model with its loss and metrics.
-        split: The name of the split, one of :data:`SPLITS` but ``auto``.
+        split: The name of the split, one of :data:`SPLITS` but ``auto``, or the file name of other data.
         examples: The examples of the split.
         step: Steps that it was trained for; 0 for a file.
         notes: Warnings for the user.
@@ -110,7 +110,10 @@ def of_run(
     changes = check_restorable(dataset, plan, recorded)
     notes += [] if other_data else changes
     wanted = "validation" if other_data and split == "auto" else split
+    if options.keeps_split and wanted != "validation":
+        raise DataError(f"{other_data} has no {wanted} split: leave --split out to use all of it")
     name, examples = _chosen_examples(dataset, wanted, plan.data)
+    name = Path(other_data).name if options.keeps_split else name
     compiled = compile_model(_with_steps(resolve(_without_training(plan), chosen=()), dataset), dataset, recorded)
     with reading(directory / CHECKPOINTS, step) as path:
         restore_weights(compiled.model, path, averages=True)

@@ -98,6 +98,11 @@ def test_a_file_needs_data_and_must_be_there(run_command, asked, tmp_path):
     assert (model.model, model.data) == (str(tmp_path / "model.keras"), "digits")
 
 
+def test_intervals_need_resamples_beyond_their_ends(run_command, asked):
+    result = run_command("evaluate last --confidence 0.999")
+    assert (result.status, "needs --resamples 5000 at least" in result.err, asked) == (2, True, [])
+
+
 def test_data_that_is_not_there_is_wrong_usage(run_command, asked):
     result = run_command("evaluate last --data nowhere.csv")
     assert (result.status, "no such file" in result.err, asked) == (2, True, [])

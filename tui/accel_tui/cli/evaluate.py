@@ -1,5 +1,6 @@
 """``accel-tui evaluate``: metrics of trained models with confidence intervals, and whether one is better."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ Examples:
   accel-tui evaluate k3fp --data tested.csv
   accel-tui evaluate model.keras --data photos/ --json | jq .metrics.accuracy
 """
+
+MIN_BEYOND = 5
+"""Resamples beyond an interval at least, for its ends to be measured."""
 
 MODEL_FILES = (".keras", ".h5")
 """Suffixes of files with a model."""
@@ -79,6 +83,9 @@ def evaluate(
     class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
     a difference from the first one is by chance. Evaluation runs on the CPU.
     """
+    if resamples * (1 - confidence) < MIN_BEYOND:
+        least = math.ceil(MIN_BEYOND / (1 - confidence))
+        raise click.UsageError(f"--confidence {confidence:g} needs --resamples {least} at least")
     if data:
         datasets.find(data)  # before TensorFlow starts
     models = [_model(target, data) for target in targets]

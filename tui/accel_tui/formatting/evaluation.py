@@ -36,7 +36,9 @@ class EvaluationTable(NamedTuple):
 def headline(found: Evaluation, options: EvaluationOptions) -> str:
     """What was evaluated, and how."""
     level = f"{100 * options.confidence:.4g}% confidence intervals of {options.resamples:,} resamples"
-    return f"{found.examples:,} {found.split} examples; {level}"
+    is_split = found.split in ("test", "validation", "training")
+    examples = f"{found.split} examples" if is_split else f"examples of {found.split}"
+    return f"{found.examples:,} {examples}; {level}"
 
 
 def tables(found: Evaluation, confidence: float) -> Iterator[EvaluationTable]:
@@ -71,6 +73,8 @@ def _difference_rows(difference: Difference, confidence: float) -> Iterator[tupl
 
 def _verdict(metric: MetricDifference, confidence: float) -> str:
     """Whether a difference is an improvement, or may be chance."""
+    if metric.measured.value is None:
+        return "not a number"
     if not metric.measured.value:
         return "equal"
     if metric.p is None:

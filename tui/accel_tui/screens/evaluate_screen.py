@@ -76,8 +76,14 @@ class EvaluateScreen(Screen[None]):
                     found = self._query.evaluation(partial(self.call_later, self._show_progress))
                     self.call_later(self._show, found)
         except AccelError as error:
-            if not self._is_closed:
-                self.call_later(self._show_problem, str(error))
+            self._report(str(error))
+        except Exception as error:
+            self._report(f"{type(error).__name__}: {error}")
+            raise  # to the log
+
+    def _report(self, problem: str) -> None:
+        if not self._is_closed:
+            self.call_later(self._show_problem, problem)
 
     def _show_progress(self, done: int, of: int) -> None:
         total = f" of {of:,}" if of else ""

@@ -20,10 +20,13 @@ from accel_engine.keras_support.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.core.metric_states import compute_loss, mean_loss
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
+from accel_engine.training.evaluation.evaluation_notes import evaluation_notes
 from accel_engine.training.evaluation.example_states import ExampleStates
 from accel_engine.training.evaluation.resampling import (
     Floats,
+    Interval,
     bootstrap_sums,
     p_value,
     percentile_interval,
@@ -49,12 +52,14 @@ class _Measured:
         states: How metrics follow from sums.
         values: The values of each example, ``[examples, width]``.
         labels: True and predicted classes of a classifier; ``None`` for other models.
+        batch_loss: The loss of whole batches, as ``model.evaluate`` has it.
     """
 
     source: TrainedModel
     states: ExampleStates
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
+    batch_loss: float
 
 
 def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
@@ -71,7 +76,11 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
     Raises:
         AccelError: A model cannot be evaluated, or the models have other examples.
     """
-    measured = [_measure(_load(model, request, on_progress), on_progress) for model in request["models"]]
+    models = request["models"]
+    measured = [
+        _measure(_load(model, request, on_progress), request["resamples"], _of_all(on_progress, index, len(models)))
+        for index, model in enumerate(models)
+    ]
     _check_same_examples(measured)
     return {
         "split": measured[0].source.split,
@@ -90,33 +99,43 @@ def _load(
     return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
 
 
-def _measure(source: TrainedModel, on_progress: Callable[[int, int], None]) -> _Measured:
+def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) -> Callable[[int, int], None]:
+    """The progress of one of several models as that of all."""
+    return lambda done, of: on_progress(index * of + done, models * of)
+
+
+def _measure(source: TrainedModel, resamples: int, on_progress: Callable[[int, int], None]) -> _Measured:
     compiled, examples = source.compiled, source.examples
     if compiled.has_custom_train_step:
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
     count = len(examples) if isinstance(examples, Split) else 0
     names = SeriesNames(*STEP_SERIES)
-    limit = max(1, MAX_BYTES // 4 // count) if count else None
+    limit = max(1, MAX_BYTES // (8 * max(count, resamples)))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
     labels = ClassLabels.of(source)
 
-    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         batch = source.prepare(raw)
         outputs = call_model(compiled.model, batch.inputs, training=False)
-        return states.measure(batch, outputs), labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
+        loss = mean_loss(compute_loss(compiled.model, batch, outputs, training=False))
+        pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
+        return states.measure(batch, outputs), pairs, loss
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
-    values, classes, reported = [], [], time.monotonic()
+    values, classes, losses, reported = [], [], [], time.monotonic()
     for rows, raw in batches(examples):
-        found, pairs = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        found, pairs, loss = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())
+        losses.append(float(loss))
         if time.monotonic() - reported >= PROGRESS_SECONDS:
             on_progress(int(rows[-1]) + 1, count)
             reported = time.monotonic()
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
-    return _Measured(source, states, np.concatenate(values), labels and labels.with_pairs(np.concatenate(classes)))
+    batch_loss = np.average(losses, weights=[len(each) for each in values])
+    labels = labels and labels.with_pairs(np.concatenate(classes))
+    return _Measured(source, states, np.concatenate(values), labels, float(batch_loss))
 
 
 def _check_same_examples(measured: Sequence[_Measured]) -> None:
@@ -129,8 +148,8 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
     for other in measured[1:]:
         if len(first.values) != len(other.values) or _targets(first) != _targets(other):
             raise DataError(
-                f"{first.source.name} and {other.source.name} have other {other.source.split} examples: "
-                "give data for both with --data"
+                f"{first.source.name} and {other.source.name} have other {other.source.split} examples, or scale their "
+                "targets differently: give data for both with --data"
             )
 
 
@@ -139,8 +158,7 @@ def _targets(measured: _Measured) -> str:
     examples = measured.source.examples
     if not isinstance(examples, Split):
         return ""
-    arrays = flatten(examples.targets)
-    return of_arrays(arrays) if all(isinstance(array, np.ndarray) for array in arrays) else ""
+    return of_arrays(flatten(examples.targets))
 
 
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,16 +168,18 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
     metrics = []
     for name, value, samples in zip(measured.states.names, values, resampled.T, strict=True):
         interval = percentile_interval(samples, request["confidence"])
-        if interval.low == interval.high and "accuracy" in name:  # all right, or all wrong
-            count = len(measured.values)
-            interval = share_interval(round(value * count), count, request["confidence"])
+        if interval.low == interval.high:  # resamples do not differ, as where all examples are right
+            interval = _without_spread(name, value, len(measured.values), request["confidence"])
         metrics.append(
             {"name": name, "value": _plain(value), "low": _plain(interval.low), "high": _plain(interval.high)}
         )
     return {
         "name": measured.source.name,
         "step": measured.source.step,
-        "notes": [*measured.source.notes, *_left_out(measured)],
+        "notes": [
+            *measured.source.notes,
+            *evaluation_notes(measured.source, measured.states.left_out, values[0], measured.batch_loss),
+        ],
         "metrics": metrics,
         "classes": _classes(measured, request),
     }
@@ -171,9 +191,11 @@ def _metrics_of(measured: _Measured) -> Floats:
     return found
 
 
-def _left_out(measured: _Measured) -> list[str]:
-    names = ", ".join(measured.states.left_out)
-    return [f"left out, as their states of all examples would not fit in memory: {names}"] if names else []
+def _without_spread(name: str, value: float, examples: int, confidence: float) -> Interval:
+    """The interval of a metric that is the same for all resamples; unknown but for shares of examples."""
+    if "accuracy" in name:
+        return share_interval(round(value * examples), examples, confidence)
+    return Interval(math.nan, math.nan)
 
 
 def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, Any]]:

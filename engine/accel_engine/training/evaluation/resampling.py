@@ -13,9 +13,6 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES = 1000
-"""Resamples by default: the ends of an interval of 95% then follow from 25 resamples beyond each."""
-
 _DRAWN = 1 << 22
 """Counts of examples that are drawn at a time at most, 32 MiB."""
 
@@ -123,7 +120,11 @@ def p_value(difference: float, swapped: Floats) -> float:
         swapped: Those with the models swapped at random for each example, ``[resamples]``.
 
     Returns:
-        More than 0, as the measured one counts as a resample, too.
+        More than 0, as the measured one counts as a resample, too; NaN for a difference that is not finite. Of the
+        resamples, those that are not finite are left out.
     """
+    if not np.isfinite(difference):
+        return float("nan")
+    swapped = swapped[np.isfinite(swapped)]
     as_large = np.abs(swapped) >= abs(difference) * (1 - 1e-9)  # sums in another order may round differently
     return float((1 + np.count_nonzero(as_large)) / (1 + len(swapped)))

@@ -104,9 +104,11 @@ def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp
     others = tmp_path / "others.csv"
     others.write_text("\n".join(TABLE.splitlines()[:11]) + "\n")
     found = evaluated(directory, data=str(others))
-    assert (found["split"], found["examples"]) == ("validation", 10)
+    assert (found["split"], found["examples"]) == ("others.csv", 10)
     assert {"loss", "r2_score"} <= set(values(found))
-    with pytest.raises(AccelError, match="have other test examples: give data for both"):
+    with pytest.raises(AccelError, match="leave --split out"):
+        evaluated(directory, data=str(others), split="test")
+    with pytest.raises(AccelError, match="have other test examples, or scale their targets differently"):
         evaluated(directory, gym.train(plan.replace(seed=1)).directory)
 
 
@@ -125,6 +127,28 @@ def test_a_checkpoint_can_be_chosen(gym: Gym) -> None:
     assert values(first)["loss"] > values(last)["loss"]
     with pytest.raises(AccelError, match="no checkpoint of step 7: it has those of"):
         evaluated(directory, checkpoint="7")
+
+
+COUPLED = """
+import keras
+
+def build(input_shape, classes):
+    model = keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes, "softmax")])
+    model.compile("adam", loss)
+    return model
+
+@keras.saving.register_keras_serializable("tests")
+def loss(y_true, y_pred):
+    ones = keras.ops.ones_like(y_pred[:, 0])
+    return ones * (1 + keras.ops.max(y_pred) - keras.ops.min(y_pred[:, 0]))
+"""
+
+
+def test_a_loss_that_is_no_mean_over_examples_is_said(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "coupled.py").write_text(COUPLED)
+    directory = gym.train(PLAN.replace(model=f"{tmp_path}/coupled.py:build")).directory
+    assert any("it is no mean over single examples" in note for note in evaluated(directory)["models"][0]["notes"])
+    assert evaluated(gym.train_once(PLAN).directory)["models"][0]["notes"] == []
 
 
 def test_where_all_are_right_the_interval_still_begins_below(gym: Gym, tmp_path: Path) -> None:

@@ -93,6 +93,11 @@ def test_a_better_model_is_found() -> None:
     assert p_value(*differences(mean_and_count(right.astype(float)), mean_and_count(better.astype(float)))) < 0.01
 
 
+def test_a_difference_that_is_not_a_number_has_no_p() -> None:
+    assert np.isnan(p_value(float("nan"), np.zeros(10)))
+    assert p_value(1.0, np.array([np.nan, 2.0, 0.0])) == pytest.approx(2 / 3)
+
+
 def test_models_with_the_same_results_have_a_p_of_1() -> None:
     states = mean_and_count(np.random.default_rng(7).random(50))
     assert p_value(*differences(states, states)) == 1.0
