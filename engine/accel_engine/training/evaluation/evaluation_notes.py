@@ -27,7 +27,7 @@ def evaluation_notes(
     compiled = source.compiled
     yield from check_metrics(compiled.model, compiled.task, compiled.outputs, source.dataset)
     if abs(example_loss - batch_loss) > SAME_LOSS * abs(batch_loss):
-        yield f"the loss of whole batches is {format_metric(batch_loss)}: it is no mean over single examples, as the table has"
+        yield f"the loss of whole batches is {format_metric(batch_loss)}: it is no mean over single examples"
     if source.dataset.kind == "series":
         yield "windows of a series overlap, so that intervals and P are too small: examples are taken as independent"
     if not isinstance(source.examples, Split):
