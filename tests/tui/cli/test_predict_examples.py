@@ -1,6 +1,7 @@
 """``accel-tui predict`` of rows, texts, windows and masks, with a stand-in for the model."""
 
 import csv
+import errno
 import io
 import json
 from pathlib import Path
@@ -15,6 +16,7 @@ from accel_engine.launch.example_prediction import ExamplePredictions, OutputPre
 from accel_engine.launch.text_writing import WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_tui.cli.prediction_files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
 NUMBERS = TableFormat((ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), {}, {}, {})
@@ -216,3 +218,49 @@ def test_a_text_is_shown_as_it_is_written_without_control_characters(run_command
     assert options.checkpoint == "best"
     line = json.loads(run_command("predict last --prompt Once --json").lines[0])
     assert line == {"run": "abcd-run", "step": 7, "prompt": "Once", "text": " up\x1b[2Jon", "tokens": 3}
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "a\\..\\b", "x" * 300, "é" * 300, ".."])
+def test_an_image_has_a_name_in_its_folder_whatever_its_example_is_called(tmp_path, name):
+    first, second = image_names([("lines.txt", name), ("", name)])
+    assert first.startswith("lines-")
+    for each in (first, second):
+        assert Path(each).name == each
+        (tmp_path / each).touch()
+
+
+def test_images_of_equal_names_are_all_written(run_command, asked):
+    names = ("x/a.png", "y/a.png", "z/a-2.png", "z/A.png")
+    assert image_names([(name, name) for name in names]) == ["a.png", "a-2.png", "a-2-2.png", "A-3.png"]
+    form = DataFormat("reconstruction", "reconstruction", "images", SPEC, None, ValueRange())
+    shades = np.array([0.0, 0.2, 0.4, 0.6]).reshape(4, 1, 1, 1)
+    found = OutputPrediction("", "reconstruction", (), (), shades)
+    asked(form, told(found, kind="images", names=tuple((name, name) for name in names), limits=(0.0, 1.0)))
+    Path("a.png").touch()
+    Path(".out.partial").mkdir()
+    assert run_command("predict last a.png -o out").status == 0
+    written = {path.name: png.decode(path.read_bytes(), 100).item() for path in Path("out").iterdir()}
+    assert written == {"a.png": 0, "a-2.png": 51, "a-2-2.png": 102, "A-3.png": 153}
+    assert Path(".out.partial").is_dir()
+
+
+def test_standard_input_that_is_closed_or_cannot_be_saved_is_an_error(run_command, asked, monkeypatch):
+    requests = asked(TABLE, told(CLASSES))
+    monkeypatch.setattr("sys.stdin", None)
+    result = run_command("predict last -")
+    assert (result.status, result.err) == (
+        2,
+        "accel-tui: standard input is closed: pipe the examples into the command\n",
+    )
+
+    def fill(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"area,city\n3,Ulm\n")))
+    monkeypatch.setattr("shutil.copyfileobj", fill)
+    result = run_command("predict last -")
+    assert (result.status, result.err) == (
+        1,
+        "accel-tui: cannot save standard input in a temporary file: No space left on device\n",
+    )
+    assert requests == []

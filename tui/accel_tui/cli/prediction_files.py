@@ -3,8 +3,10 @@
 import colorsys
 import csv
 import json
-import shutil
-from collections import Counter
+import re
+import tempfile
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,12 @@ from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
+
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
+"""Separators of directories, and what file systems refuse in names."""
+
+_STEM_LENGTH = 60
+"""Characters of a file's name, of up to four bytes each: file systems take 255 bytes."""
 
 
 def check_output(path: Path, *, force: bool) -> None:
@@ -102,28 +110,36 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
     output = found.outputs[0]
     if len(found.outputs) > 1 or not _is_images(output):
         raise UsageError(
-            f"the predictions of {found.name} are no images: give --output a file that ends with {', '.join(SUFFIXES)}"
+            f"the predictions of {found.name} are not images: give --output a file that ends with {', '.join(SUFFIXES)}"
         )
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    taken: Counter[str] = Counter()
-    try:
-        for row, place in enumerate(found.readable):
-            path, name = found.names[place]
-            stem = Path(name).stem if path == name else f"{Path(path).stem}-{name}"
-            taken[stem] += 1
-            copy = f"-{taken[stem]}" if taken[stem] > 1 else ""
-            (partial / f"{stem}{copy}.png").write_bytes(png.encode(pixels(output, row, found.limits)))
+    with tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder.absolute().parent) as temporary:
+        partial = Path(temporary) / "images"
+        partial.mkdir()
+        names = image_names([found.names[place] for place in found.readable])
+        for row, name in enumerate(names):
+            (partial / name).write_bytes(png.encode(pixels(output, row, found.limits)))
         if is_directory(folder):
             for file in partial.iterdir():
                 file.replace(folder / file.name)
-            partial.rmdir()
         else:
             partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+
+
+def image_names(examples: Sequence[tuple[str, str]]) -> list[str]:
+    """A file name for the image of each example, which no other one has, also where case does not count.
+
+    Args:
+        examples: The file of each example, and its name there, which may be any text.
+    """
+    taken: set[str] = set()
+    names = []
+    for path, name in examples:
+        stem = Path(name).stem if path == name else f"{Path(path).stem}-{name}" if path else name
+        stem = _NOT_IN_NAMES.sub("_", stem)[:_STEM_LENGTH]
+        copies = (f"{stem}{f'-{number}' if number > 1 else ''}.png" for number in count(1))
+        names.append(next(each for each in copies if each.casefold() not in taken))
+        taken.add(names[-1].casefold())
+    return names
 
 
 def _is_images(output: OutputPrediction) -> bool:
