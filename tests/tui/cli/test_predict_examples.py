@@ -264,3 +264,53 @@ def test_standard_input_that_is_closed_or_cannot_be_saved_is_an_error(run_comman
         "accel-tui: cannot save standard input in a temporary file: No space left on device\n",
     )
     assert requests == []
+
+
+def test_json_of_images_has_the_same_fields_with_every_checkpoint(run_command, asked):
+    chances = np.array([[0.1, 0.9]], np.float32)
+    images = OutputPrediction("", "classification", ("cat", "dog"), (), chances)
+    form = DataFormat("classification", "classification", "images", SPEC, None, ValueRange(), ("cat", "dog"))
+    for name in ("a.png", "b.png"):
+        Path(name).touch()
+    names = (("a.png", "a.png"), ("b.png", "b.png"))
+    found = told(images, kind="images", names=names, problems={1: "bad b.png"}, notes=("a.png: resized",))
+    requests = asked(form, found)
+    for words in ("", "--checkpoint last", "-o out.jsonl"):
+        result = run_command(f"predict last a.png b.png --json --top 1 {words}")
+        assert result.status == 1
+        first, second = map(json.loads, result.lines)
+        assert first == {
+            "run": "abcd-run",
+            "step": 22,
+            "example": "a.png",
+            "problem": "",
+            "label": "dog",
+            "probability": pytest.approx(0.9),
+            "probabilities": {"dog": pytest.approx(0.9)},
+            "image": "a.png",
+            "top": [{"label": "dog", "probability": pytest.approx(0.9)}],
+            "notes": ["resized"],
+        }
+        assert (second["problem"], second["image"], second["top"], second["notes"]) == ("bad b.png", "b.png", [], [])
+    assert [checkpoint for *_, checkpoint in requests] == ["auto", "last", "auto"]
+
+
+def test_json_has_null_for_what_is_not_finite(run_command, asked):
+    chances = np.array([[np.nan, np.nan], [0.1, 0.9]], np.float32)
+    for task, key in (("classification", "label"), ("multi-label", "labels")):
+        asked(TABLE, told(OutputPrediction("", task, ("cat", "dog"), (), chances)))
+        result = run_command("predict last rows.csv --json")
+        assert "NaN" not in result.out
+        first = json.loads(result.lines[0])
+        assert first["probabilities"] == {"cat": None, "dog": None}
+        assert not first[key]
+
+
+def test_a_forecast_whose_numbers_its_columns_do_not_divide_has_one_column(run_command, asked):
+    forecast = OutputPrediction("", "regression", (), ("low", "mid", "high"), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    form = DataFormat("regression", "regression", "series", SPEC, None, ValueRange())
+    asked(form, told(forecast, kind="series", names=(("rows.csv", "North"), ("rows.csv", "South"))))
+    assert run_command("predict last rows.csv").lines[0].split() == ["SERIES", "STEP", "value"]
+    assert json.loads(run_command("predict last rows.csv --json").lines[0])["forecast"] == [{"value": 1}, {"value": 2}]
+    assert run_command("predict last rows.csv -o out.csv").status == 0
+    assert Path("out.csv").read_text().splitlines()[4] == "rows.csv,South,2,4.0"

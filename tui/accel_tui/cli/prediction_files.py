@@ -18,7 +18,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
+from accel_tui.cli.prediction_objects import MOST_COLUMNS, OF_CLASSES, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
 
@@ -94,8 +94,7 @@ def _write_arrays(path: Path, found: ExamplePredictions) -> None:
     }
     for output in found.outputs:
         lead = f"{output.name}_" if output.name else ""
-        is_of_classes = output.task in ("classification", "multi-label")
-        key = "probabilities" if is_of_classes else "labels" if output.chances is not None else "values"
+        key = "probabilities" if output.task in OF_CLASSES else "labels" if output.chances is not None else "values"
         arrays[f"{lead}{key}"] = output.values
         if output.chances is not None:
             arrays[f"{lead}probabilities"] = output.chances
