@@ -273,11 +273,11 @@ def test_json_of_images_has_the_same_fields_with_every_checkpoint(run_command, a
     for name in ("a.png", "b.png"):
         Path(name).touch()
     names = (("a.png", "a.png"), ("b.png", "b.png"))
-    found = told(images, kind="images", names=names, problems={1: "bad b.png"}, notes=("a.png: resized",))
+    found = told(images, kind="images", names=names, problems={1: "bad b.png"}, notes=("a.png: resized", "a note"))
     requests = asked(form, found)
     for words in ("", "--checkpoint last", "-o out.jsonl"):
         result = run_command(f"predict last a.png b.png --json --top 1 {words}")
-        assert result.status == 1
+        assert (result.status, result.err) == (1, "accel-tui: a note\naccel-tui: bad b.png\n")
         first, second = map(json.loads, result.lines)
         assert first == {
             "run": "abcd-run",

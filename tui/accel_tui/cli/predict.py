@@ -195,14 +195,17 @@ def _predict(
         found = predict_examples(target, readable, texts, checkpoint)
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
+    lines = list(objects(found, top)) if as_json else []
+    shown = {f"{values['image']}: {note}" for values in lines for note in values.get("notes", ())}
     for note in found.notes:
-        print_to_stderr(note)
+        if note not in shown:
+            print_to_stderr(note)
     if output is not None:
         write_predictions(output, found, top)
         if not as_json:
             write(output)
     if as_json:
-        for values in objects(found, top):
+        for values in lines:
             write_json({"run": found.name, "step": found.step, **values})
     elif output is None and found.readable:
         write(prediction_table(found, top))
