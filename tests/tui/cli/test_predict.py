@@ -55,6 +55,8 @@ def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_com
     first, second = map(json.loads, result.lines)
     assert (first["image"], first["step"], first["problem"]) == ("a.png", 22, "")
     assert first["top"] == [{"label": "cat", "probability": 0.75}, {"label": "dog", "probability": 0.25}]
+    assert (first["example"], first["label"], first["probability"]) == ("a.png", "cat", 0.75)
+    assert first["probabilities"] == {"cat": 0.75, "dog": 0.25}
     assert (second["image"], second["top"], second["problem"]) == ("b.png", [], BAD.problem)
     assert result.err == f"accel-tui: {BAD.problem}\n"
     assert asked[0][2] == 2

@@ -1,6 +1,7 @@
 """``accel-tui predict`` of rows, texts, windows and masks, with a stand-in for the model."""
 
 import csv
+import errno
 import io
 import json
 from pathlib import Path
@@ -15,6 +16,7 @@ from accel_engine.launch.example_prediction import ExamplePredictions, OutputPre
 from accel_engine.launch.text_writing import WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_tui.cli.prediction_files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
 NUMBERS = TableFormat((ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), {}, {}, {})
@@ -216,3 +218,99 @@ def test_a_text_is_shown_as_it_is_written_without_control_characters(run_command
     assert options.checkpoint == "best"
     line = json.loads(run_command("predict last --prompt Once --json").lines[0])
     assert line == {"run": "abcd-run", "step": 7, "prompt": "Once", "text": " up\x1b[2Jon", "tokens": 3}
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "a\\..\\b", "x" * 300, "é" * 300, ".."])
+def test_an_image_has_a_name_in_its_folder_whatever_its_example_is_called(tmp_path, name):
+    first, second = image_names([("lines.txt", name), ("", name)])
+    assert first.startswith("lines-")
+    for each in (first, second):
+        assert Path(each).name == each
+        (tmp_path / each).touch()
+
+
+def test_images_of_equal_names_are_all_written(run_command, asked):
+    names = ("x/a.png", "y/a.png", "z/a-2.png", "z/A.png")
+    assert image_names([(name, name) for name in names]) == ["a.png", "a-2.png", "a-2-2.png", "A-3.png"]
+    form = DataFormat("reconstruction", "reconstruction", "images", SPEC, None, ValueRange())
+    shades = np.array([0.0, 0.2, 0.4, 0.6]).reshape(4, 1, 1, 1)
+    found = OutputPrediction("", "reconstruction", (), (), shades)
+    asked(form, told(found, kind="images", names=tuple((name, name) for name in names), limits=(0.0, 1.0)))
+    Path("a.png").touch()
+    Path(".out.partial").mkdir()
+    assert run_command("predict last a.png -o out").status == 0
+    written = {path.name: png.decode(path.read_bytes(), 100).item() for path in Path("out").iterdir()}
+    assert written == {"a.png": 0, "a-2.png": 51, "a-2-2.png": 102, "A-3.png": 153}
+    assert Path(".out.partial").is_dir()
+
+
+def test_standard_input_that_is_closed_or_cannot_be_saved_is_an_error(run_command, asked, monkeypatch):
+    requests = asked(TABLE, told(CLASSES))
+    monkeypatch.setattr("sys.stdin", None)
+    result = run_command("predict last -")
+    assert (result.status, result.err) == (
+        2,
+        "accel-tui: standard input is closed: pipe the examples into the command\n",
+    )
+
+    def fill(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"area,city\n3,Ulm\n")))
+    monkeypatch.setattr("shutil.copyfileobj", fill)
+    result = run_command("predict last -")
+    assert (result.status, result.err) == (
+        1,
+        "accel-tui: cannot save standard input in a temporary file: No space left on device\n",
+    )
+    assert requests == []
+
+
+def test_json_of_images_has_the_same_fields_with_every_checkpoint(run_command, asked):
+    chances = np.array([[0.1, 0.9]], np.float32)
+    images = OutputPrediction("", "classification", ("cat", "dog"), (), chances)
+    form = DataFormat("classification", "classification", "images", SPEC, None, ValueRange(), ("cat", "dog"))
+    for name in ("a.png", "b.png"):
+        Path(name).touch()
+    names = (("a.png", "a.png"), ("b.png", "b.png"))
+    found = told(images, kind="images", names=names, problems={1: "bad b.png"}, notes=("a.png: resized", "a note"))
+    requests = asked(form, found)
+    for words in ("", "--checkpoint last", "-o out.jsonl"):
+        result = run_command(f"predict last a.png b.png --json --top 1 {words}")
+        assert (result.status, result.err) == (1, "accel-tui: a note\naccel-tui: bad b.png\n")
+        first, second = map(json.loads, result.lines)
+        assert first == {
+            "run": "abcd-run",
+            "step": 22,
+            "example": "a.png",
+            "problem": "",
+            "label": "dog",
+            "probability": pytest.approx(0.9),
+            "probabilities": {"dog": pytest.approx(0.9)},
+            "image": "a.png",
+            "top": [{"label": "dog", "probability": pytest.approx(0.9)}],
+            "notes": ["resized"],
+        }
+        assert (second["problem"], second["image"], second["top"], second["notes"]) == ("bad b.png", "b.png", [], [])
+    assert [checkpoint for *_, checkpoint in requests] == ["auto", "last", "auto"]
+
+
+def test_json_has_null_for_what_is_not_finite(run_command, asked):
+    chances = np.array([[np.nan, np.nan], [0.1, 0.9]], np.float32)
+    for task, key in (("classification", "label"), ("multi-label", "labels")):
+        asked(TABLE, told(OutputPrediction("", task, ("cat", "dog"), (), chances)))
+        result = run_command("predict last rows.csv --json")
+        assert "NaN" not in result.out
+        first = json.loads(result.lines[0])
+        assert first["probabilities"] == {"cat": None, "dog": None}
+        assert not first[key]
+
+
+def test_a_forecast_whose_numbers_its_columns_do_not_divide_has_one_column(run_command, asked):
+    forecast = OutputPrediction("", "regression", (), ("low", "mid", "high"), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    form = DataFormat("regression", "regression", "series", SPEC, None, ValueRange())
+    asked(form, told(forecast, kind="series", names=(("rows.csv", "North"), ("rows.csv", "South"))))
+    assert run_command("predict last rows.csv").lines[0].split() == ["SERIES", "STEP", "value"]
+    assert json.loads(run_command("predict last rows.csv --json").lines[0])["forecast"] == [{"value": 1}, {"value": 2}]
+    assert run_command("predict last rows.csv -o out.csv").status == 0
+    assert Path("out.csv").read_text().splitlines()[4] == "rows.csv,South,2,4.0"

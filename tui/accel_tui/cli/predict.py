@@ -25,7 +25,7 @@ from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_files import check_output, write_predictions
-from accel_tui.cli.prediction_objects import objects
+from accel_tui.cli.prediction_objects import OF_CLASSES, objects
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
 from accel_tui.cli.table import table
@@ -41,8 +41,6 @@ Examples:
   accel-tui predict k3fp --prompt "Once upon" --tokens 500
 """
 
-_OF_CLASSES = ("classification", "multi-label")
-
 
 @click.command(epilog=EPILOG)
 @click.argument("run", metavar="RUN|MODEL")
@@ -50,7 +48,7 @@ _OF_CLASSES = ("classification", "multi-label")
 @click.option(
     "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="Number of classes to show."
 )
-@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text to classify; may be repeated.")
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text to predict; may be repeated.")
 @click.option("--prompt", metavar="TEXT", help="Let a language model continue TEXT.")
 @click.option(
     "--tokens", default=200, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N", help="Tokens to write."
@@ -118,15 +116,17 @@ def predict(
         )
         return _write_text(target, options, as_json=as_json)
     if not inputs and not texts:
-        raise UsageError("nothing to predict: give images, or other files as of the run's data, or --text or --prompt")
+        raise UsageError(
+            "nothing to predict: give images or other files of the kind of the run's data, --text or --prompt"
+        )
     if missing := [str(path) for path in inputs if str(path) != STANDARD_INPUT and not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
     if output is not None:
         check_output(output, force=force)
     files = [file for path in inputs for file in _files(path)]
     form = diagnostics.read(target).format if is_directory(target) else None
-    is_new = bool(texts or output) or checkpoint != "auto" or not is_directory(target)
-    if not is_new and _are_images(files) and (form is None or form.task in _OF_CLASSES):
+    is_new = bool(texts or output) or checkpoint != "auto" or not is_directory(target) or (as_json and form is not None)
+    if not is_new and _are_images(files) and (form is None or form.task in OF_CLASSES):
         return _classify_images(target, files, top, as_json=as_json)
     return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
 
@@ -156,7 +156,7 @@ def _are_images(files: list[Path]) -> bool:
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
     """Let a model write: as it does on the screen, at once for JSON."""
     if not is_directory(target):
-        raise UsageError(f"{target} does not tell its vocabulary: give the run, whose data has it")
+        raise UsageError(f"{target} has no vocabulary: give the run")
     if as_json:
         written = write_text(target, options)
         values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
@@ -195,14 +195,17 @@ def _predict(
         found = predict_examples(target, readable, texts, checkpoint)
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
+    lines = list(objects(found, top)) if as_json else []
+    shown = {f"{values['image']}: {note}" for values in lines for note in values.get("notes", ())}
     for note in found.notes:
-        print_to_stderr(note)
+        if note not in shown:
+            print_to_stderr(note)
     if output is not None:
         write_predictions(output, found, top)
         if not as_json:
             write(output)
     if as_json:
-        for values in objects(found, top):
+        for values in lines:
             write_json({"run": found.name, "step": found.step, **values})
     elif output is None and found.readable:
         write(prediction_table(found, top))
@@ -265,9 +268,14 @@ def _rows(prediction: Prediction) -> list[tuple[str, ...]]:
 
 
 def _to_json(prediction: Prediction) -> dict[str, Any]:
+    """The object of an image, with the fields of :func:`accel_tui.cli.prediction_objects.objects`."""
+    chances = {choice.label: choice.probability for choice in prediction.choices}
+    best = [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices[:1]]
     return {
+        "example": prediction.image,
+        "problem": prediction.problem,
+        **({**best[0], "probabilities": chances} if best else {}),
         "image": prediction.image,
         "top": [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices],
         "notes": prediction.notes,
-        "problem": prediction.problem,
     }

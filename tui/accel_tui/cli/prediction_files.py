@@ -3,8 +3,10 @@
 import colorsys
 import csv
 import json
-import shutil
-from collections import Counter
+import re
+import tempfile
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,15 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
+from accel_tui.cli.prediction_objects import MOST_COLUMNS, OF_CLASSES, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
+
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
+"""Separators of directories, and what file systems refuse in names."""
+
+_STEM_LENGTH = 60
+"""Characters of a file's name, of up to four bytes each: file systems take 255 bytes."""
 
 
 def check_output(path: Path, *, force: bool) -> None:
@@ -86,8 +94,7 @@ def _write_arrays(path: Path, found: ExamplePredictions) -> None:
     }
     for output in found.outputs:
         lead = f"{output.name}_" if output.name else ""
-        is_of_classes = output.task in ("classification", "multi-label")
-        key = "probabilities" if is_of_classes else "labels" if output.chances is not None else "values"
+        key = "probabilities" if output.task in OF_CLASSES else "labels" if output.chances is not None else "values"
         arrays[f"{lead}{key}"] = output.values
         if output.chances is not None:
             arrays[f"{lead}probabilities"] = output.chances
@@ -102,28 +109,36 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
     output = found.outputs[0]
     if len(found.outputs) > 1 or not _is_images(output):
         raise UsageError(
-            f"the predictions of {found.name} are no images: give --output a file that ends with {', '.join(SUFFIXES)}"
+            f"the predictions of {found.name} are not images: give --output a file that ends with {', '.join(SUFFIXES)}"
         )
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    taken: Counter[str] = Counter()
-    try:
-        for row, place in enumerate(found.readable):
-            path, name = found.names[place]
-            stem = Path(name).stem if path == name else f"{Path(path).stem}-{name}"
-            taken[stem] += 1
-            copy = f"-{taken[stem]}" if taken[stem] > 1 else ""
-            (partial / f"{stem}{copy}.png").write_bytes(png.encode(pixels(output, row, found.limits)))
+    with tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder.absolute().parent) as temporary:
+        partial = Path(temporary) / "images"
+        partial.mkdir()
+        names = image_names([found.names[place] for place in found.readable])
+        for row, name in enumerate(names):
+            (partial / name).write_bytes(png.encode(pixels(output, row, found.limits)))
         if is_directory(folder):
             for file in partial.iterdir():
                 file.replace(folder / file.name)
-            partial.rmdir()
         else:
             partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+
+
+def image_names(examples: Sequence[tuple[str, str]]) -> list[str]:
+    """A file name for the image of each example, which no other one has, also where case does not count.
+
+    Args:
+        examples: The file of each example, and its name there, which may be any text.
+    """
+    taken: set[str] = set()
+    names = []
+    for path, name in examples:
+        stem = Path(name).stem if path == name else f"{Path(path).stem}-{name}" if path else name
+        stem = _NOT_IN_NAMES.sub("_", stem)[:_STEM_LENGTH]
+        copies = (f"{stem}{f'-{number}' if number > 1 else ''}.png" for number in count(1))
+        names.append(next(each for each in copies if each.casefold() not in taken))
+        taken.add(names[-1].casefold())
+    return names
 
 
 def _is_images(output: OutputPrediction) -> bool:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 
-OF_PARTS = ("sequence", "segmentation")
-"""Tasks with a class for each token or pixel."""
+OF_CLASSES = ("classification", "multi-label")
+"""Tasks with a probability for each class."""
 
 THRESHOLD = 0.5
 """A label is predicted from this probability."""
@@ -34,8 +34,26 @@ def objects(found: ExamplePredictions, top: int) -> Iterator[dict[str, Any]]:
         if place not in found.problems:
             parts = {output.name: prediction(output, row, top, found.kind) for output in found.outputs}
             values |= {"outputs": parts} if len(parts) > 1 else next(iter(parts.values()))
-            row += 1
+        if (
+            path == name
+            and found.kind == "images"
+            and [output.task in OF_CLASSES for output in found.outputs] == [True]
+        ):
+            chances = None if place in found.problems else found.outputs[0].values[row]
+            values |= _of_image(name, found, chances, top)
+        row += place not in found.problems
         yield values
+
+
+def _of_image(image: str, found: ExamplePredictions, chances: npt.NDArray[Any] | None, top: int) -> dict[str, Any]:
+    """The fields that an image of a classifier has besides: its most probable classes, and how it was converted."""
+    classes, lead = found.outputs[0].classes, f"{image}: "
+    best = [] if chances is None else np.argsort(-chances, kind="stable")[:top].tolist()
+    return {
+        "image": image,
+        "top": [{"label": classes[place], "probability": plain(chances[place])} for place in best],  # type: ignore[index]
+        "notes": [note.removeprefix(lead) for note in found.notes if note.startswith(lead)],
+    }
 
 
 def prediction(output: OutputPrediction, row: int, top: int, kind: str) -> dict[str, Any]:
@@ -50,28 +68,34 @@ def prediction(output: OutputPrediction, row: int, top: int, kind: str) -> dict[
     values = output.values[row]
     if output.task == "classification":
         best = np.argsort(-values, kind="stable")[:top].tolist()
-        chances = {output.classes[place]: float(values[place]) for place in best}
-        return {"label": output.classes[best[0]], "probability": float(values[best[0]]), "probabilities": chances}
+        chances = {output.classes[place]: plain(values[place]) for place in best}
+        label = output.classes[best[0]] if np.isfinite(values).all() else None
+        return {"label": label, "probability": plain(values[best[0]]), "probabilities": chances}
     if output.task == "multi-label":
-        chances = {name: float(chance) for name, chance in zip(output.classes, values, strict=True)}
-        return {"labels": [name for name, chance in chances.items() if chance >= THRESHOLD], "probabilities": chances}
+        likely = [name for name, chance in zip(output.classes, values, strict=True) if chance >= THRESHOLD]
+        return {"labels": likely, "probabilities": dict(zip(output.classes, plain(values), strict=True))}
     if output.task == "segmentation":
         return {"pixels": shares(values, output.classes)}
     if output.task == "sequence" and output.chances is not None:
         labels = [output.classes[label] for label in values.ravel().tolist()]
         return {"labels": labels, "probabilities": plain(output.chances[row])}
     if kind == "series":
-        columns = output.columns or ("value",)
-        return {"forecast": [dict(zip(columns, plain(step), strict=True)) for step in steps(output, row)]}
+        names = step_columns(output)
+        return {"forecast": [dict(zip(names, plain(step), strict=True)) for step in steps(output, row)]}
     if values.ndim <= 1 and len(output.columns) == values.size:
         return {"values": dict(zip(output.columns, plain(values.reshape(-1)), strict=True))}
     return {"values": plain(values)}
 
 
+def step_columns(output: OutputPrediction) -> tuple[str, ...]:
+    """The names of the numbers of a step; one name if they do not divide the numbers of an example."""
+    size = math.prod(output.values.shape[1:])
+    return output.columns if output.columns and size % len(output.columns) == 0 else ("value",)
+
+
 def steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
     """A forecast, ``[horizon, columns]``."""
-    values, columns = output.values[row], len(output.columns) or 1
-    matrix: npt.NDArray[Any] = values.reshape(-1, columns if values.size % columns == 0 else 1)
+    matrix: npt.NDArray[Any] = output.values[row].reshape(-1, len(step_columns(output)))
     return matrix
 
 
@@ -110,8 +134,8 @@ def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
         ]
         if found.kind == "series" and not several:
             for number, step in enumerate(steps(found.outputs[0], row), 1):
-                columns = found.outputs[0].columns or ("value",)
-                yield {**lead, "step": number, **dict(zip(columns, plain(step), strict=True)), "problem": ""}
+                cells = zip(step_columns(found.outputs[0]), plain(step), strict=True)
+                yield {**lead, "step": number, **dict(cells), "problem": ""}
         else:
             yield {**lead, **{key: value for part in parts for key, value in part.items()}, "problem": ""}
         row += 1
@@ -120,8 +144,8 @@ def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
 def record(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
     """The cells of an output's prediction for an example."""
     found = prediction(output, row, 1, kind)
-    if output.task in ("classification", "multi-label"):
-        chances = zip(output.classes, output.values[row].tolist(), strict=True)
+    if output.task in OF_CLASSES:
+        chances = zip(output.classes, plain(output.values[row]), strict=True)
         first = {"label": found["label"]} if "label" in found else {"labels": " ".join(found["labels"])}
         return {**first, **{f"probability {name}": chance for name, chance in chances}}
     if output.task == "sequence" and "labels" in found:

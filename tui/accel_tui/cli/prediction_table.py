@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.text import format_metric, printable_line
-from accel_tui.cli.prediction_objects import THRESHOLD, shares, steps
+from accel_tui.cli.prediction_objects import THRESHOLD, shares, step_columns, steps
 from accel_tui.cli.table import table
 
 MOST_NUMBERS = 8
@@ -62,13 +62,12 @@ def _rows(
         tokens = [" ".join(output.classes[each] for each in values[row].ravel().tolist()) for row in range(len(names))]
         return ("LABELS",), list(zip(names, tokens, strict=True))
     if kind == "series":
-        columns = output.columns or ("value",)
         rows = [
             (name if not step else "", str(step + 1), *map(_number, each))
             for row, name in enumerate(names)
             for step, each in enumerate(steps(output, row))
         ]
-        return ("STEP", *columns), rows
+        return ("STEP", *step_columns(output)), rows
     flat = values.reshape(len(names), -1)
     if len(output.columns) == flat.shape[1]:
         return output.columns, [(name, *map(_number, flat[row])) for row, name in enumerate(names)]

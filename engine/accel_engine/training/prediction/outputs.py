@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
+from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import Loss, loss_name
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.diagnostics import DataFormat
@@ -59,7 +60,11 @@ class PredictedOutput:
     chances: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
     def add(self, form: OutputForm, output: Any) -> None:
-        """Add the outputs for a batch, ``[batch, ...]``."""
+        """Add the outputs for a batch, ``[batch, ...]``.
+
+        Raises:
+            ModelError: They are texts.
+        """
         task = form.task.name
         if task in OF_CLASSES or task in OF_PARTS:
             probabilities = probabilities_of(tf.convert_to_tensor(output), form.task).numpy()
@@ -70,6 +75,8 @@ class PredictedOutput:
             self.chances.append(probabilities.max(-1))
             return
         array = tf.convert_to_tensor(output)
+        if array.dtype == tf.string:
+            raise ModelError(f"the output {form.name} of the model is text: only numbers can be predicted")
         values = (tf.cast(array, tf.float32) if array.dtype.is_floating else array).numpy()  # of bfloat16, too
         if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
             values = values.reshape(len(values), *form.shape)

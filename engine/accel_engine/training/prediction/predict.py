@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.training.prediction import file_examples, predicting_model
 from accel_engine.training.prediction.array_examples import read_arrays
 from accel_engine.training.prediction.examples import Examples
-from accel_engine.training.prediction.outputs import PredictedOutput
+from accel_engine.training.prediction.outputs import OF_CLASSES, PredictedOutput
 from accel_engine.training.prediction.predicting_model import PredictingModel
 from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.prediction.series_examples import read_last_windows
@@ -55,6 +55,11 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
             _add(model, examples.inputs, found, progress)
     arrays = {f"values {index}": _joined(each.values) for index, each in enumerate(found) if each.values}
     arrays |= {f"chances {index}": _joined(each.chances) for index, each in enumerate(found) if each.chances}
+    readable = [place for place in range(len(names)) if place not in problems]
+    rows = _not_finite(arrays, model)
+    problems |= {readable[row]: f"the model's outputs for {names[readable[row]][1]} are not finite" for row in rows}
+    problems = dict(sorted(problems.items()))
+    arrays = {key: np.delete(array, rows, axis=0) for key, array in arrays.items()}
     with Path(request["results"]).open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     return {
@@ -70,6 +75,18 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         ],
         "limits": model.limits,
     }
+
+
+def _not_finite(arrays: Mapping[str, npt.NDArray[Any]], model: PredictingModel) -> list[int]:
+    """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
+    found: set[int] = set()
+    for key, array in arrays.items():
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        finite = np.isfinite(array.reshape(len(array), -1))
+        are_chances = key.startswith("chances") or model.outputs[int(key.split()[1])].task.name in OF_CLASSES
+        found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
+    return sorted(found)
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -121,6 +138,11 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
             return file_examples.read_sound(path, spec, form.sample_rate)
         if model.input_spec is not None and suffix in IMAGES:
             return file_examples.read_images(path, model.input_spec)
+    if model.plan is None and form.kind != "text":
+        raise DataError(
+            f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "
+            "preprocessing of other files"
+        )
     raise DataError(f"{path.name} has no examples for {model.name}, whose data is {form.kind}")
 
 

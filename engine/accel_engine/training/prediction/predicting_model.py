@@ -1,6 +1,6 @@
 """Loads a trained model to predict other examples, without the data of its run where the run has recorded its form."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,9 @@ from accel_engine.training.prediction.outputs import OutputForm, output_forms
 
 _BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 """What a softmax over the last axis predicts."""
+
+PROBABILITIES, LABEL = "probabilities", "label"
+"""Outputs of exported classifiers, as of :mod:`accel_engine.model_export.servable_model`."""
 
 Outputs = Callable[[Structure], Structure]
 """Computes the outputs of a model for raw inputs."""
@@ -156,14 +159,14 @@ def _data_of(
 
 
 def of_file(path: Path) -> PredictingModel:
-    """The model of a ``FILE.keras``, which tells its inputs but not the names of its classes.
+    """The model of a ``FILE.keras``; exported classifiers have the names of their classes, others do not.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
     model = load_saved(str(path), BuildOptions())
     if not getattr(model, "inputs", None):
-        raise ModelError(f"{path.name} does not tell the shape of its inputs")
+        raise ModelError(f"{path.name} has no inputs of a known shape")
     named = {tensor.name: _spec(tensor) for tensor in model.inputs}
     inputs: Structure = named if len(named) > 1 else next(iter(named.values()))
     is_table = all(spec.shape == (1,) for spec in named.values()) and (len(named) > 1 or not has_texts(inputs))
@@ -171,26 +174,58 @@ def of_file(path: Path) -> PredictingModel:
         inputs = named
     sides = tuple(side or 2 for side in flatten(inputs)[0].shape)
     kind = "table" if is_table else "text" if has_texts(inputs) else "images" if is_image(sides) else "arrays"
-    targets = tuple(ArraySpec((), "int32") for _ in model.outputs)
-    form = DataFormat(SEVERAL_OUTPUTS, "auto", kind, specs_to_json(inputs), None, ValueRange())
-    names = getattr(model, "output_names", ())
-    specs = tuple(keras.KerasTensor(tensor.shape, tensor.dtype) for tensor in model.outputs)
-    task = Task(SEVERAL_OUTPUTS) if model.compiled else _task_of_uncompiled(model)
-    outputs = output_forms(specs, model.loss if model.compiled else None, form, task, targets, names)
+    texts = [layer.output for layer in _text_lookups(model)]
+    numbers = [place for place, tensor in enumerate(model.outputs) if not any(tensor is each for each in texts)]
+    if not numbers:
+        raise ModelError(f"{path.name} has no outputs of numbers")
+    classes = _class_names(model)
+    targets = tuple(ArraySpec((), "int32") for _ in numbers)
+    form = DataFormat(SEVERAL_OUTPUTS, "auto", kind, specs_to_json(inputs), None, ValueRange(), class_names=classes)
+    names = _output_names(model)
+    specs = tuple(keras.KerasTensor(model.outputs[place].shape, model.outputs[place].dtype) for place in numbers)
+    task = Task(SEVERAL_OUTPUTS) if model.compiled else _task_of_uncompiled(model, numbers, names, classes)
+    loss = model.loss if model.compiled else None
+    outputs = output_forms(specs, loss, form, task, targets, [names[place] for place in numbers if place < len(names)])
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
-        return model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+        leaves = keras.tree.flatten(found)
+        return tuple(leaves[place] for place in numbers)
 
     return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, None, ())
 
 
-def _task_of_uncompiled(model: keras.Model) -> Task:
-    """The task by the activation of the only output; otherwise its outputs are numbers."""
-    activation, shape = output_activation(model), model.outputs[0].shape
-    if len(model.outputs) == 1 and activation == "softmax" and len(shape) in _BY_RANK:
+def _output_names(model: keras.Model) -> list[str]:
+    """The names of the outputs: their keys where they are a dictionary, as in exported models."""
+    is_flat = isinstance(model.output, dict) and len(model.output) == len(model.outputs)
+    return sorted(model.output) if is_flat else list(getattr(model, "output_names", ()))
+
+
+def _class_names(model: keras.Model) -> tuple[str, ...]:
+    """The names of the classes, if the model has the output for labels that exported classifiers have."""
+    if not isinstance(model.output, dict) or set(model.output) != {PROBABILITIES, LABEL}:
+        return ()
+    lookups = (layer for layer in _text_lookups(model) if layer.name == LABEL)
+    return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
+
+
+def _text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:
+    """The layers whose outputs are texts, although Keras takes them for integers."""
+    return [layer for layer in model.layers if isinstance(layer, keras.layers.StringLookup) and layer.invert]
+
+
+def _task_of_uncompiled(
+    model: keras.Model, numbers: Sequence[int], names: Sequence[str], classes: Sequence[str]
+) -> Task:
+    """The task by the name and the activation of the only output of numbers; otherwise its outputs are numbers."""
+    if len(numbers) != 1:
+        return Task("custom")
+    activation, shape = output_activation(model), model.outputs[numbers[0]].shape
+    are_probabilities = isinstance(model.output, dict) and names[numbers[0]] == PROBABILITIES  # as of exported models
+    if len(shape) in _BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(_BY_RANK[len(shape)])
-    if len(model.outputs) == 1 and activation == "sigmoid" and len(shape) == 2:
+    if activation == "sigmoid" and len(shape) == 2:
         return Task("classification", binary=True) if shape[-1] == 1 else Task("multi-label")
     return Task("custom")
 

@@ -10,10 +10,14 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.errors import AccelError
+from accel_engine.model_export.artefacts import Artefacts
+from accel_engine.model_export.servable_model import LABEL, PROBABILITIES
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.run_paths import trained_model
+from accel_engine.training.prediction import predicting_model
 from accel_engine.training.prediction.predict import predict
+from accel_engine.training.trained_model import of_run
 
 from ..conftest import Gym
 
@@ -41,6 +45,12 @@ def saved(directory: Path) -> keras.Model:
     file = trained_model(directory)
     assert file is not None
     return keras.models.load_model(file)
+
+
+def exported(directory: Path, path: Path) -> Path:
+    """A run's model as ``export --to keras`` writes it."""
+    Artefacts(of_run(directory, "", "auto", "auto", lambda *_: None, keeps_raw=True), "m").write("keras", "none", path)
+    return path
 
 
 HOUSES = "id,area,city,built,price\n" + "".join(
@@ -171,6 +181,7 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
             (folder / f"{index}.txt").write_text(f"{word} film {index}")
     plan = Plan(model="bag-of-words", data=str(tmp_path / "reviews"), epochs=8, batch_size=4, learning_rate=0.01)
     directory = gym.train(plan).directory
+    file = exported(directory, tmp_path / "m.keras")
     (tmp_path / "reviews").rename(tmp_path / "gone")
     lines = tmp_path / "new.txt"
     lines.write_text("dull grey\n\na great film\n")
@@ -179,6 +190,9 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
     expected = saved(directory)(tf.constant(["dull grey"])).numpy()
     np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
+    of_file, its_arrays = predicted(file, lines)
+    assert of_file["outputs"][0]["classes"] == ("glad", "sorry")
+    np.testing.assert_allclose(its_arrays["values 0"], arrays["values 0"][1:], atol=1e-5)
     (directory / "model.keras").unlink()  # as in a run that trains: only its data has the words
     with pytest.raises(AccelError, match="reviews': not a folder"):
         predicted(directory, lines)
@@ -270,3 +284,50 @@ def test_a_checkpoint_can_be_chosen_and_a_run_without_a_recorded_form_reads_its_
     old = diagnostics.Diagnostics(read.input_spec, read.data, None, read.layers, read.validation)
     monkeypatch.setattr("accel_engine.training.prediction.predicting_model.read", lambda _: old)
     np.testing.assert_allclose(predicted(directory, file)[1]["values 0"], last[1]["values 0"], atol=1e-6)
+
+
+def test_exported_keras_files_are_predicted_with_their_classes(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "wine.csv"
+    rows = (f"{row % 7},{row % 2},{('red', 'white')[row % 2]}\n" for row in range(60))
+    source.write_text("acid,sugar,kind\n" + "".join(rows))
+    directory = gym.train(Plan(data=str(source), epochs=2, batch_size=10)).directory
+    file = exported(directory, tmp_path / "m.keras")
+    (tmp_path / "new.csv").write_text("acid,sugar\n3,1\n2,0\n")
+    reply, arrays = predicted(file, tmp_path / "new.csv")
+    expected = predicted(directory, tmp_path / "new.csv")[1]
+    found = [(each["name"], each["task"], each["classes"]) for each in reply["outputs"]]
+    assert found == [("", "classification", ("red", "white"))]
+    assert (predicting_model.PROBABILITIES, predicting_model.LABEL) == (PROBABILITIES, LABEL)
+    np.testing.assert_allclose(arrays["values 0"], expected["values 0"], atol=1e-5)
+
+
+def test_exported_keras_files_of_numbers_and_images_are_predicted(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "houses.csv"
+    source.write_text(HOUSES)
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=20)).directory
+    (tmp_path / "new.csv").write_text("city,built,area\nUlm,2012-03-04,51\nBonn,2013-02-05,60\n")
+    of_file = predicted(exported(directory, tmp_path / "n.keras"), tmp_path / "new.csv")[1]["values 0"]
+    of_run_ = predicted(directory, tmp_path / "new.csv")[1]["values 0"]
+    np.testing.assert_allclose(of_file.ravel(), of_run_.ravel(), rtol=1e-4)
+    directory = gym.train_once(Plan(model="mlp", epochs=1, batch_size=100)).directory
+    np.save(tmp_path / "new.npy", np.random.default_rng(0).integers(0, 17, (3, 8, 8, 1)).astype(np.uint8))
+    file = exported(directory, tmp_path / "d.keras")
+    reply, arrays = predicted(file, tmp_path / "new.npy")
+    assert [each["task"] for each in reply["outputs"]] == ["classification"]
+    np.testing.assert_allclose(arrays["values 0"], predicted(directory, tmp_path / "new.npy")[1]["values 0"], atol=1e-5)
+    with pytest.raises(AccelError, match=r"d.keras takes arrays \(.npz, .npy\), not photo.png: give the run"):
+        predicted(file, tmp_path / "photo.png")
+
+
+def test_examples_whose_outputs_are_not_finite_have_a_problem(tmp_path: Path, predicted) -> None:
+    given = keras.Input((2,))
+    numbers = keras.layers.Rescaling([1.0, np.inf])(given)
+    x = np.array([[1, 2], [3, 3e38], [5, 6]], np.float32)
+    np.save(tmp_path / "x.npy", x)
+    for name, output in (("c", keras.layers.Softmax()(keras.layers.Rescaling(1e2)(given))), ("n", numbers)):
+        keras.Model(given, output).save(tmp_path / f"{name}.keras")
+    reply, arrays = predicted(tmp_path / "c.keras", tmp_path / "x.npy")
+    assert reply["problems"] == {1: "the model's outputs for 2 are not finite"}
+    np.testing.assert_allclose(arrays["values 0"], keras.ops.softmax(1e2 * x[[0, 2]]), atol=1e-6)
+    reply, arrays = predicted(tmp_path / "n.keras", tmp_path / "x.npy")  # one of two numbers is finite
+    assert (reply["problems"], arrays["values 0"][:, 0].tolist()) == ({}, [1, 3, 5])
