@@ -140,6 +140,12 @@ def test_a_server_fills_batches_up_and_keeps_within_the_bound() -> None:
     assert 900 < found.throughput < 1500
 
 
+def test_a_server_that_is_too_slow_for_the_bound_has_no_rate() -> None:
+    (found,) = benched(scenario="server", batch_sizes=(1,), target_latency=0.001, seconds=0.05)
+    assert (found.throughput, found.problem) == (0, "")
+    assert found.percentiles["p99"].value >= 0.004
+
+
 def test_memory_is_that_of_the_meter_and_energy_is_by_example() -> None:
     timer = FakeTimer()
     bench = RuntimeBench(

@@ -36,6 +36,7 @@ class Measured:
         warm_up_seconds: Time before them.
         settled: Whether the windows agree.
         disagreement: Their largest relative deviation, see :func:`disagreement`.
+        is_complete: Whether the measurement was not given up early.
     """
 
     percentiles: dict[str, Percentile]
@@ -46,6 +47,7 @@ class Measured:
     warm_up_seconds: float
     settled: bool
     disagreement: float
+    is_complete: bool = True
 
 
 def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance: float = TOLERANCE) -> Measured:
