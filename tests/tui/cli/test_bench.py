@@ -120,6 +120,11 @@ def test_options_reach_the_engine(run_command, asked):
         ("--devices tpu", "'tpu' is none of cpu, gpu"),
         ("--precision int8", "'int8' is none of float32"),
         ("--target-rate 0", "0"),
+        ("--target-rate inf", "inf"),
+        ("--target-rate nan", "'nan' is not a finite number"),
+        ("--seconds nan", "'nan' is not a finite number"),
+        (f"--target-latency {'9' * 400}s", "give one with its unit"),
+        (f"--batch-sizes {'9' * 5000}", "give positive whole numbers"),
     ],
 )
 def test_wrong_usage_starts_no_engine(run_command, asked, options, message):
@@ -141,6 +146,23 @@ def test_files_are_measured_as_they_are_or_on_data(run_command, asked, tmp_path)
     assert isinstance(model, Plan)
     missing = run_command(f"bench {tmp_path}/missing.onnx")
     assert (missing.status, "no such file" in missing.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 300 + ".onnx", "a\0b"])
+def test_a_name_that_no_file_can_have_is_wrong_usage(run_command, asked, name):
+    result = run_command(f"bench '{name}'")
+    assert result.status == 2
+    assert "bug" not in result.err
+
+
+def test_a_directory_that_may_not_be_read_is_no_model(run_command, asked, tmp_path, monkeypatch):
+    def fail(directory):
+        raise PermissionError(13, "Permission denied", str(directory))
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+    result = run_command(f"bench {tmp_path}")
+    assert result.status == 2
+    assert "no run" in result.err
 
 
 def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):
