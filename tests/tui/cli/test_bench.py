@@ -8,6 +8,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.inference_bench import ModelFile
 from accel_engine.plan import Plan
+from accel_engine.run.devices_in_use import DevicesInUse
 
 
 def candidate(batch_size, milliseconds, throughput, **changes):
@@ -163,6 +164,29 @@ def test_a_directory_that_may_not_be_read_is_no_model(run_command, asked, tmp_pa
     result = run_command(f"bench {tmp_path}")
     assert result.status == 2
     assert "no run" in result.err
+
+
+def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_run, tmp_path):
+    (tmp_path / "m.onnx").write_text("")
+    run = new_run(name="other").begin()
+    warning = f"accel-tui: run {run.directory.name} is training"
+    for options in ("last", "last --devices cpu", f"{tmp_path}/m.onnx --devices gpu"):
+        assert f"{warning} on cpu:0: the measurements" in run_command(f"bench {options}").err
+    assert warning not in run_command("bench last --devices gpu").err
+    run.end()
+    assert warning not in run_command("bench last").err
+
+
+def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
+    monkeypatch.setattr(
+        "accel_tui.cli.devices_in_use.devices_in_use",
+        lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
+    )
+    every = run_command("bench last").err.splitlines()
+    assert every[0].startswith("accel-tui: run script is training: the measurements")
+    assert every[1].startswith("accel-tui: run large is training on gpu:0, gpu:1: the measurements")
+    one = run_command("bench last --devices gpu:1").err.splitlines()
+    assert one[1].startswith("accel-tui: run large is training on gpu:1: the measurements")
 
 
 def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):

@@ -16,6 +16,7 @@ from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
@@ -31,7 +32,10 @@ Examples:
 
 _XLA = {"both": (False, True), "on": (True,), "off": (False,)}
 
-_FILES = (*MODEL_FILES, ".tflite", ".onnx")
+_ON_CPU = (".tflite", ".onnx")
+"""Files of models whose runtimes use the CPU only."""
+
+_FILES = (*MODEL_FILES, *_ON_CPU)
 
 
 @click.command(epilog=EPILOG)
@@ -111,6 +115,8 @@ def bench(
     """
     _check(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
+    for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else devices):
+        print_to_stderr(warning)
     options = BenchOptions(
         data=data,
         checkpoint=checkpoint,
