@@ -13,7 +13,7 @@ from accel_engine.inference.example_batches import batches_of
 from accel_engine.inference.measurement.batch_sizes import growing
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
-from accel_engine.inference.measurement.settled import Measured, measure
+from accel_engine.inference.measurement.stability import Measured, measure
 from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
 from accel_engine.inference.runtime import Arrays, Runtime
 
@@ -130,7 +130,7 @@ class RuntimeBench:
             throughput=rate,
             requests=found.requests,
             seconds=found.seconds,
-            settled=found.settled,
+            stable=found.stable,
             disagreement=found.disagreement,
             first_seconds=first_seconds,
             warm_up_requests=found.warm_up_requests,

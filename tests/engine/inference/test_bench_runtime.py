@@ -74,7 +74,7 @@ def test_batch_sizes_double_until_the_throughput_stops_growing() -> None:
     assert (throughput[1], throughput[64]) == (250, pytest.approx(64 / 0.012))
     # 8,000 examples/s at most: 512 reach 94% of it, 1,024 97%, 2,048 98%.
     assert found[-1].batch_size == 2048
-    assert all(each.settled for each in found)
+    assert all(each.stable for each in found)
 
 
 def test_latencies_are_those_of_the_runtime_and_the_first_request_is_apart() -> None:

@@ -20,12 +20,12 @@ def candidate(batch_size, milliseconds, throughput, **changes):
         "p99": Percentile(seconds, seconds * 0.9, seconds * 1.1),
         "p999": Percentile(seconds * 2, seconds, None),
     }
-    measured = {"scenario": "multi-stream", "percentiles": figures, "throughput": throughput, "settled": True}
+    measured = {"scenario": "multi-stream", "percentiles": figures, "throughput": throughput, "stable": True}
     return Candidate(**{**described, **measured, "batch_size": batch_size, "first_seconds": 0.25, **changes})
 
 
 SMALL = candidate(1, 1, 1000.0, memory=3 << 20)
-LARGE = candidate(8, 9.5, 4000.0, settled=False, disagreement=0.12, energy=0.025)
+LARGE = candidate(8, 9.5, 4000.0, stable=False, disagreement=0.12, energy=0.025)
 FAILED = candidate(16, 1, 0.0, percentiles={}, problem="out of memory")
 
 
@@ -54,6 +54,8 @@ def test_a_table_has_a_line_for_each_batch_size(run_command, asked, monkeypatch)
     assert result.status == 0
     assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
     assert result.lines[1].split()[:5] == ["BATCH", "P50", "P90", "P99", "(95%)"]
+    assert result.lines[1].endswith("STABLE")
+    assert "FIRST CALL" in result.lines[1]
     assert "1.00 ms (900 µs to 1.10 ms)" in result.lines[2]
     assert "(2.00 ms)" in result.lines[2]
     assert "3.0 MiB" in result.lines[2]
@@ -73,13 +75,13 @@ def test_the_verdict_answers_which_batch_and_how_many_machines(run_command, aske
         "Batch 8 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms at p99: 4.00k examples/s, "
         "with 9.50 ms at p99.",
         "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds.",
-        "It did not settle in the time limit: its figures differ by 12%.",
-        "9000 requests/s take 3 machines like this one, without reserve.",
+        "It was not stable within the time limit: its last windows differ by 12%.",
+        "9000 requests/s take 3 machines like this one, without headroom.",
     ]
     assert asked[1][1].target_latency == 0.01
     assert run_command("bench last --target-latency 5ms").lines[-1].startswith("Batch 1 of k3fp")
     none = run_command("bench last --target-latency 500us").lines[-1]
-    assert none == "None keeps 500 µs at p99: the fastest is batch 1 of k3fp on cpu:0, float32, with 1.00 ms."
+    assert none == "No batch size meets p99 <= 500 µs: the fastest is batch 1 of k3fp on cpu:0, float32, with 1.00 ms."
 
 
 def test_json_has_a_line_for_each_candidate_and_the_verdict_last(run_command, asked):

@@ -59,7 +59,7 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
     default=5.0,
     show_default=True,
     type=FiniteNumber(0.1, 3600),
-    help="Time limit of a measurement, which ends earlier when it settles.",
+    help="Time limit of a measurement, which ends earlier when it is stable.",
 )
 @click.option("--target-latency", type=Latency(), metavar="10ms", help="The most that p99 may be.")
 @click.option(
@@ -108,7 +108,7 @@ def bench(
 ) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
 
-    Each batch size is measured until its last three windows agree, on each device, in each precision, with
+    Each batch size is measured until its last three windows are within 5%, on each device, in each precision, with
     XLA and without. Scenarios: single-stream sends one example after the other, multi-stream batches;
     offline measures the throughput only; server sends single examples at random times and searches the
     highest rate with p99 within --target-latency.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accel_engine.inference.measurement.open_loop import OpenLoop, poisson_schedule
-from accel_engine.inference.measurement.settled import WINDOWS, Measured, summarize, without_garbage_collection
+from accel_engine.inference.measurement.stability import WINDOWS, Measured, summarize, without_garbage_collection
 from accel_engine.inference.measurement.timer import SECOND, Timer
 from accel_engine.inference.measurement.window import TOLERANCE, Window
 
@@ -89,8 +89,8 @@ def serve_at(
 ) -> Measured:
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 
-    The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It has
-    settled if the median latency of the second half of the rest is that of the first half, which a growing queue would
+    The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It is
+    stable if the median latency of the second half of the rest is that of the first half, which a growing queue would
     increase.
 
     Args:
@@ -115,7 +115,7 @@ def serve_at(
             late += int(np.count_nonzero(windows[-1].latencies > bound * SECOND))
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
     difference = _change_of_median(counted)
-    found = summarize(before, counted, settled=loop.is_over and difference <= TOLERANCE, disagreement=difference)
+    found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
     return replace(found, is_complete=loop.is_over)
 
 

@@ -7,7 +7,7 @@ from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.open_loop import OpenLoop, poisson_schedule
 from accel_engine.inference.measurement.percentiles import percentiles
 from accel_engine.inference.measurement.rate_search import highest_rate, is_within, serve_at
-from accel_engine.inference.measurement.settled import Measured
+from accel_engine.inference.measurement.stability import Measured
 
 from .stub import FakeTimer, Stub
 
@@ -94,9 +94,9 @@ def test_a_bound_that_no_request_keeps_gives_no_rate() -> None:
 def test_an_overloaded_server_does_not_settle_and_ends_early() -> None:
     timer = FakeTimer()
     found = serve_at(2000, Stub(timer, MILLISECOND), largest_batch=1, bound=0.05, seconds=10, timer=timer)
-    assert not found.settled
+    assert not found.stable
     assert timer.time < 5e9
-    assert served(300).settled
+    assert served(300).stable
 
 
 def test_the_rate_is_not_halved_below_the_lowest() -> None:
