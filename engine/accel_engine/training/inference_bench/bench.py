@@ -106,18 +106,21 @@ def _measure_trained_on(
     notes.update(dict.fromkeys(trained.notes))
     own = trained.compiled.model.dtype_policy.name
     examples = examples_of(trained, EXAMPLES)
+    free_memory()
+    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
     for precision in request["precisions"] or precisions(device, own):
         for xla in request["xla"]:
             setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
-            yield from _measure_trained_as(setup, trained, examples, settings)
+            yield from _measure_trained_as(setup, trained, examples, settings, host)
 
 
 def _measure_trained_as(
-    setup: Setup, trained: TrainedModel, examples: Examples, settings: BenchSettings
+    setup: Setup, trained: TrainedModel, examples: Examples, settings: BenchSettings, host: HostMemory
 ) -> Iterator[Candidate]:
+    """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
     runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
-    yield from _measure(setup, runtime, examples, settings, HostMemory(runtime.size))
+    yield from _measure(setup, runtime, examples, settings, host)
 
 
 def _load(
@@ -142,10 +145,12 @@ def _measure_file(
     """
     kind = format_of(path)
     by_tensorflow = kind in _OF_TENSORFLOW
+    free_memory()
+    host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if by_tensorflow else ("CPU:0",):
         for xla in request["xla"] if by_tensorflow else (False,):
             setup = Setup(model=path.name, format=kind, device=device.lower(), xla=xla)
-            yield from _measure_file_as(setup, path, request, settings, on_progress)
+            yield from _measure_file_as(setup, path, request, settings, host, on_progress)
 
 
 def _measure_file_as(
@@ -153,11 +158,12 @@ def _measure_file_as(
     path: Path,
     request: Mapping[str, Any],
     settings: BenchSettings,
+    host: HostMemory,
     on_progress: Callable[[int, int], None],
 ) -> Iterator[Candidate]:
     """Measure it on a device; the model's memory is free afterwards."""
     free_memory()
-    host, began = HostMemory(), time.perf_counter()
+    began = time.perf_counter()
     with tf.device(setup.device.upper()) if setup.format in _OF_TENSORFLOW else nullcontext():
         runtime = open_model(path, jit_compile=setup.xla)
     setup = replace(setup, load_seconds=time.perf_counter() - began)
