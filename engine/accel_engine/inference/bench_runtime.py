@@ -12,8 +12,8 @@ from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
 from accel_engine.inference.measurement.batch_sizes import growing
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.measurement.rate_search import HighestRate, highest_rate, serve_at
-from accel_engine.inference.measurement.settled import Measured, measure
+from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
+from accel_engine.inference.measurement.stability import Measured, measure
 from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
 from accel_engine.inference.runtime import Arrays, Runtime
 
@@ -130,7 +130,7 @@ class RuntimeBench:
             throughput=rate,
             requests=found.requests,
             seconds=found.seconds,
-            settled=found.settled,
+            stable=found.stable,
             disagreement=found.disagreement,
             first_seconds=first_seconds,
             warm_up_requests=found.warm_up_requests,
@@ -192,7 +192,8 @@ class RuntimeBench:
             timer=self._timer,
             seed=settings.seed,
         )
-        found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency)
+        lowest = FEWEST_REQUESTS / settings.seconds
+        found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency, lowest)
         return found.measured, found.rate, None
 
     def _serve_up_to(self, largest: int) -> Callable[[int], object]:

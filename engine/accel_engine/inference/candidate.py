@@ -43,7 +43,7 @@ class Candidate(Setup):
         throughput: Examples per second; of the scenario server, the highest rate of requests within the bound.
         requests: Requests that these figures are of.
         seconds: How long they took.
-        settled: Whether the last windows agree.
+        stable: Whether the last windows agree.
         disagreement: Their largest relative deviation.
         first_seconds: How long the first request took, in which a model is traced and compiled.
         warm_up_requests: Requests between the first one and those that count.
@@ -59,7 +59,7 @@ class Candidate(Setup):
     throughput: float = 0.0
     requests: int = 0
     seconds: float = 0.0
-    settled: bool = False
+    stable: bool = False
     disagreement: float = 0.0
     first_seconds: float = 0.0
     warm_up_requests: int = 0

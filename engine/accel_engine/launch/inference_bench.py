@@ -63,7 +63,9 @@ def bench(
     on_candidate: Callable[[Candidate], object],
     on_progress: Callable[[int, int], object] = no_progress,
 ) -> tuple[str, ...]:
-    """Measure models. Takes at least as long as importing TensorFlow.
+    """Measure models. Takes at least as long as importing TensorFlow, for each model.
+
+    Each has a process of its own: TensorFlow does not give back the memory of a model, and uses it for the next.
 
     Args:
         models: Directories of runs, plans with the file of a model and its data, or files of models without data.
@@ -82,7 +84,6 @@ def bench(
         if isinstance(model, Path):
             check_checkpoint(model)
     request = {
-        "models": [_described(model) for model in models],
         "data": options.data,
         "split": options.split,
         "checkpoint": options.checkpoint,
@@ -96,9 +97,13 @@ def bench(
         "seed": options.seed,
     }
     on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
-    with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
-        reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
-    return tuple(reply["notes"])
+    notes: dict[str, None] = {}
+    for model in models:
+        described = request | {"models": [_described(model)]}
+        with EngineQuery(("--bench",), described, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
+            reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
+        notes.update(dict.fromkeys(reply["notes"]))
+    return tuple(notes)
 
 
 def _described(model: Path | Plan | ModelFile) -> dict[str, Any]:

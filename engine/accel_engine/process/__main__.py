@@ -1,9 +1,9 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--export``, ``--revalidate``, ``--describe-data`` and ``--describe-model`` it
-answers one :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm engine: it imports
-TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON object per line, and
-waits for a run to train.
+With ``--predict``, ``--evaluate``, ``--export``, ``--bench``, ``--revalidate``, ``--describe-data`` and
+``--describe-model`` it answers one :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
+engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON
+object per line, and waits for a run to train.
 """
 
 import argparse

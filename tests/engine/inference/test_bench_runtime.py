@@ -74,7 +74,7 @@ def test_batch_sizes_double_until_the_throughput_stops_growing() -> None:
     assert (throughput[1], throughput[64]) == (250, pytest.approx(64 / 0.012))
     # 8,000 examples/s at most: 512 reach 94% of it, 1,024 97%, 2,048 98%.
     assert found[-1].batch_size == 2048
-    assert all(each.settled for each in found)
+    assert all(each.stable for each in found)
 
 
 def test_latencies_are_those_of_the_runtime_and_the_first_request_is_apart() -> None:
@@ -138,6 +138,12 @@ def test_a_server_fills_batches_up_and_keeps_within_the_bound() -> None:
     assert found.percentiles["p99"].value <= 0.02
     # Alone, a request takes 4 ms: one by one, 250 a second at most.
     assert 900 < found.throughput < 1500
+
+
+def test_a_server_that_is_too_slow_for_the_bound_has_no_rate() -> None:
+    (found,) = benched(scenario="server", batch_sizes=(1,), target_latency=0.001, seconds=0.05)
+    assert (found.throughput, found.problem) == (0, "")
+    assert found.percentiles["p99"].value >= 0.004
 
 
 def test_memory_is_that_of_the_meter_and_energy_is_by_example() -> None:

@@ -1,6 +1,7 @@
 """What the engine process is asked, with which devices in sight, and how its parts come back."""
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -27,10 +28,10 @@ CANDIDATE = Candidate(
 class Query:
     """Answers with a candidate and a note; keeps what it was asked."""
 
-    asked: tuple = ()
+    asked: ClassVar[list[tuple]] = []
 
     def __init__(self, *arguments):
-        type(self).asked = arguments
+        self.asked.append(arguments)
 
     def __enter__(self):
         return self
@@ -47,18 +48,20 @@ class Query:
 @pytest.fixture
 def query(monkeypatch):
     monkeypatch.setattr(inference_bench, "EngineQuery", Query)
+    monkeypatch.setattr(Query, "asked", [])
     return Query
 
 
-def test_candidates_and_notes_come_back(query) -> None:
+def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(query) -> None:
     found, progress = [], []
     plan = Plan(model="mlp", data="digits")
     models = [ModelFile(Path("/m.onnx")), plan]
     notes = bench(models, BenchOptions(scenario="offline"), found.append, lambda *done: progress.append(done))
-    assert (found, notes, progress) == ([CANDIDATE], ("a note",), [(1, 2)])
-    arguments, request, _ = query.asked
-    assert arguments == ("--bench",)
-    assert request["models"] == [{"file": "/m.onnx"}, {"plan": plan.to_mapping()}]
+    assert (found, notes, progress) == ([CANDIDATE] * 2, ("a note",), [(1, 2)] * 2)
+    assert [arguments for arguments, *_ in query.asked] == [("--bench",)] * 2
+    requests = [request for _, request, _ in query.asked]
+    assert [each["models"] for each in requests] == [[{"file": "/m.onnx"}], [{"plan": plan.to_mapping()}]]
+    request = requests[1]
     assert (request["scenario"], request["batch_sizes"], request["xla"]) == ("offline", None, (False, True))
 
 
@@ -67,13 +70,12 @@ def test_candidates_and_notes_come_back(query) -> None:
 )
 def test_gpus_are_hidden_unless_they_are_measured(query, devices: tuple[str, ...], hides_gpus: bool) -> None:
     bench([ModelFile(Path("/m.onnx"))], BenchOptions(devices=devices), print)
-    environment = query.asked[2]
+    ((_, _, environment),) = query.asked
     assert (environment == ON_THE_CPU) is hides_gpus
     assert ("CUDA_VISIBLE_DEVICES" in environment) is hides_gpus
 
 
-def test_a_run_without_a_checkpoint_starts_no_engine(query, monkeypatch) -> None:
-    monkeypatch.setattr(Query, "asked", ())
+def test_a_run_without_a_checkpoint_starts_no_engine(query) -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
         bench([create(Plan())], BenchOptions(), print)
     assert not query.asked

@@ -8,6 +8,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.inference_bench import ModelFile
 from accel_engine.plan import Plan
+from accel_engine.run.devices_in_use import DevicesInUse
 
 
 def candidate(batch_size, milliseconds, throughput, **changes):
@@ -19,12 +20,12 @@ def candidate(batch_size, milliseconds, throughput, **changes):
         "p99": Percentile(seconds, seconds * 0.9, seconds * 1.1),
         "p999": Percentile(seconds * 2, seconds, None),
     }
-    measured = {"scenario": "multi-stream", "percentiles": figures, "throughput": throughput, "settled": True}
+    measured = {"scenario": "multi-stream", "percentiles": figures, "throughput": throughput, "stable": True}
     return Candidate(**{**described, **measured, "batch_size": batch_size, "first_seconds": 0.25, **changes})
 
 
 SMALL = candidate(1, 1, 1000.0, memory=3 << 20)
-LARGE = candidate(8, 9.5, 4000.0, settled=False, disagreement=0.12, energy=0.025)
+LARGE = candidate(8, 9.5, 4000.0, stable=False, disagreement=0.12, energy=0.025)
 FAILED = candidate(16, 1, 0.0, percentiles={}, problem="out of memory")
 
 
@@ -53,6 +54,8 @@ def test_a_table_has_a_line_for_each_batch_size(run_command, asked, monkeypatch)
     assert result.status == 0
     assert result.lines[0] == "k3fp on cpu:0, float32, multi-stream"
     assert result.lines[1].split()[:5] == ["BATCH", "P50", "P90", "P99", "(95%)"]
+    assert result.lines[1].endswith("STABLE")
+    assert "FIRST CALL" in result.lines[1]
     assert "1.00 ms (900 µs to 1.10 ms)" in result.lines[2]
     assert "(2.00 ms)" in result.lines[2]
     assert "3.0 MiB" in result.lines[2]
@@ -72,13 +75,13 @@ def test_the_verdict_answers_which_batch_and_how_many_machines(run_command, aske
         "Batch 8 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms at p99: 4.00k examples/s, "
         "with 9.50 ms at p99.",
         "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds.",
-        "It did not settle in the time limit: its figures differ by 12%.",
-        "9000 requests/s take 3 machines like this one, without reserve.",
+        "It was not stable within the time limit: its last windows differ by 12%.",
+        "9000 requests/s take 3 machines like this one, without headroom.",
     ]
     assert asked[1][1].target_latency == 0.01
     assert run_command("bench last --target-latency 5ms").lines[-1].startswith("Batch 1 of k3fp")
     none = run_command("bench last --target-latency 500us").lines[-1]
-    assert none == "None keeps 500 µs at p99: the fastest is batch 1 of k3fp on cpu:0, float32, with 1.00 ms."
+    assert none == "No batch size meets p99 <= 500 µs: the fastest is batch 1 of k3fp on cpu:0, float32, with 1.00 ms."
 
 
 def test_json_has_a_line_for_each_candidate_and_the_verdict_last(run_command, asked):
@@ -120,6 +123,11 @@ def test_options_reach_the_engine(run_command, asked):
         ("--devices tpu", "'tpu' is none of cpu, gpu"),
         ("--precision int8", "'int8' is none of float32"),
         ("--target-rate 0", "0"),
+        ("--target-rate inf", "inf"),
+        ("--target-rate nan", "'nan' is not a finite number"),
+        ("--seconds nan", "'nan' is not a finite number"),
+        (f"--target-latency {'9' * 400}s", "give one with its unit"),
+        (f"--batch-sizes {'9' * 5000}", "give positive whole numbers"),
     ],
 )
 def test_wrong_usage_starts_no_engine(run_command, asked, options, message):
@@ -141,6 +149,46 @@ def test_files_are_measured_as_they_are_or_on_data(run_command, asked, tmp_path)
     assert isinstance(model, Plan)
     missing = run_command(f"bench {tmp_path}/missing.onnx")
     assert (missing.status, "no such file" in missing.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 300 + ".onnx", "a\0b"])
+def test_a_name_that_no_file_can_have_is_wrong_usage(run_command, asked, name):
+    result = run_command(f"bench '{name}'")
+    assert result.status == 2
+    assert "bug" not in result.err
+
+
+def test_a_directory_that_may_not_be_read_is_no_model(run_command, asked, tmp_path, monkeypatch):
+    def fail(directory):
+        raise PermissionError(13, "Permission denied", str(directory))
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+    result = run_command(f"bench {tmp_path}")
+    assert result.status == 2
+    assert "no run" in result.err
+
+
+def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_run, tmp_path):
+    (tmp_path / "m.onnx").write_text("")
+    run = new_run(name="other").begin()
+    warning = f"accel-tui: run {run.directory.name} is training"
+    for options in ("last", "last --devices cpu", f"{tmp_path}/m.onnx --devices gpu"):
+        assert f"{warning} on cpu:0: the measurements" in run_command(f"bench {options}").err
+    assert warning not in run_command("bench last --devices gpu").err
+    run.end()
+    assert warning not in run_command("bench last").err
+
+
+def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
+    monkeypatch.setattr(
+        "accel_tui.cli.devices_in_use.devices_in_use",
+        lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
+    )
+    every = run_command("bench last").err.splitlines()
+    assert every[0].startswith("accel-tui: run script is training: the measurements")
+    assert every[1].startswith("accel-tui: run large is training on gpu:0, gpu:1: the measurements")
+    one = run_command("bench last --devices gpu:1").err.splitlines()
+    assert one[1].startswith("accel-tui: run large is training on gpu:1: the measurements")
 
 
 def test_where_nothing_can_be_measured_the_status_is_1(run_command, asked):

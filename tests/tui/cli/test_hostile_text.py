@@ -103,7 +103,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "run": ((HOSTILE,), ("--parse", f"({HOSTILE}", "names.npz"), ("--devices", HOSTILE, "names.npz")),
     "watch": (("RUN",), ("RUN", "--plain"), ("RUN", "--json"), (HOSTILE,)),
-    "bench": ((HOSTILE,), ("RUN", "--devices", HOSTILE)),
+    "bench": (("RUN", "--data", HOSTILE), ("RUN", "--devices", HOSTILE), (HOSTILE,)),
     "evaluate": (("RUN",), ("RUN", "--data", HOSTILE), ("RUN", "--json")),
     "predict": (("RUN", "names.npz"), ("RUN", HOSTILE)),
     "runs": ((), ("--json",), ("--filter", HOSTILE), ("--sort", HOSTILE)),

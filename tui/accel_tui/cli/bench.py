@@ -1,5 +1,6 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -11,11 +12,13 @@ from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.plan import Plan
 from accel_engine.run import find
-from accel_engine.user_paths import exists, user_path
+from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.evaluate import MODEL_FILES
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 
 EPILOG = """\b
@@ -29,7 +32,10 @@ Examples:
 
 _XLA = {"both": (False, True), "on": (True,), "off": (False,)}
 
-_FILES = (*MODEL_FILES, ".tflite", ".onnx")
+_ON_CPU = (".tflite", ".onnx")
+"""Files of models whose runtimes use the CPU only."""
+
+_FILES = (*MODEL_FILES, *_ON_CPU)
 
 
 @click.command(epilog=EPILOG)
@@ -52,12 +58,12 @@ _FILES = (*MODEL_FILES, ".tflite", ".onnx")
     "--seconds",
     default=5.0,
     show_default=True,
-    type=click.FloatRange(0.1, 3600),
-    help="Time limit of a measurement, which ends earlier when it settles.",
+    type=FiniteNumber(0.1, 3600),
+    help="Time limit of a measurement, which ends earlier when it is stable.",
 )
 @click.option("--target-latency", type=Latency(), metavar="10ms", help="The most that p99 may be.")
 @click.option(
-    "--target-rate", type=click.FloatRange(0, min_open=True), metavar="500", help="Examples per second to be served."
+    "--target-rate", type=FiniteNumber(0, 1e12, min_open=True), metavar="500", help="Examples per second to be served."
 )
 @click.option(
     "--devices",
@@ -102,13 +108,15 @@ def bench(
 ) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
 
-    Each batch size is measured until its last three windows agree, on each device, in each precision, with
+    Each batch size is measured until its last three windows are within 5%, on each device, in each precision, with
     XLA and without. Scenarios: single-stream sends one example after the other, multi-stream batches;
     offline measures the throughput only; server sends single examples at random times and searches the
     highest rate with p99 within --target-latency.
     """
     _check(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
+    for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else devices):
+        print_to_stderr(warning)
     options = BenchOptions(
         data=data,
         checkpoint=checkpoint,
@@ -189,11 +197,19 @@ def _model(target: str, data: str) -> Path | Plan | ModelFile:
         AccelError: There is no such run.
     """
     path = user_path(target)
-    is_saved = path.is_dir() and any(next(path.glob(each), None) for each in ("saved_model.pb", "*/saved_model.pb"))
-    if not is_saved and not target.endswith(_FILES):
+    if not target.endswith(_FILES) and not _is_saved_model(path):
         return find(target)
     if not exists(path):
         raise UsageError(f"no such file: {target}")
     if target.endswith(MODEL_FILES) and data:
         return Plan(model=target, data=data).absolute()
     return ModelFile(path.absolute())
+
+
+def _is_saved_model(path: Path) -> bool:
+    """Whether a path names the directory of a SavedModel, or one of versions of it."""
+    if not is_directory(path):
+        return False
+    with suppress(OSError):  # a directory that may not be read
+        return any(is_file(each / "saved_model.pb") for each in (path, *path.iterdir()))
+    return False

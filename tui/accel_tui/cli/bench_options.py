@@ -1,5 +1,6 @@
 """The types of the options of ``accel-tui bench``: latencies, and lists."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 
 _LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
+_SIZE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -20,7 +22,7 @@ class Latency(click.ParamType[float]):
         if isinstance(value, float):
             return value
         found = _LATENCY.fullmatch(str(value).strip())
-        if not found or not float(found[1]):
+        if not found or not 0 < float(found[1]) < math.inf:
             self.fail(f"{value!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s", param, ctx)
         return float(found[1]) * _UNITS[found[2]]
 
@@ -35,7 +37,7 @@ class Sizes(click.ParamType[tuple[int, ...]]):
         if isinstance(value, tuple):
             return value
         parts = [part.strip() for part in str(value).split(",")]
-        if not all(part.isdecimal() and int(part) for part in parts):
+        if not all(_SIZE.fullmatch(part) for part in parts):
             self.fail(f"{value!r} are no batch sizes: give positive whole numbers, such as 1,8,32", param, ctx)
         return tuple(dict.fromkeys(map(int, parts)))
 

@@ -35,7 +35,7 @@ def page(candidates: Sequence[Candidate]) -> Iterator[str]:
         found = list(group)
         yield f"{setup}, {found[0].scenario}\n{_table(found)}"
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
-        yield "(in brackets): too few requests to tell how long that percentile may be; --seconds gives more"
+        yield "(in brackets): too few requests for the upper end of its confidence interval; raise --seconds"
 
 
 def _table(candidates: Sequence[Candidate]) -> str:
@@ -45,10 +45,10 @@ def _table(candidates: Sequence[Candidate]) -> str:
         "BATCH",
         *(_HEADINGS.values() if has_latencies else ()),
         "REQUESTS/S" if candidates[0].scenario == "server" else "EXAMPLES/S",
-        "FIRST",
+        "FIRST CALL",
         "MEMORY",
         *(("J/EXAMPLE",) if has_energy else ()),
-        "SETTLED",
+        "STABLE",
     ]
     return table(header, [_row(each, has_latencies=has_latencies, has_energy=has_energy) for each in candidates])
 
@@ -64,7 +64,7 @@ def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list
         numbers.latency(candidate.first_seconds) if known else "",
         numbers.long_size(candidate.memory) if candidate.memory is not None else "",
         *energy,
-        _settled(candidate),
+        _stability(candidate),
     ]
 
 
@@ -84,11 +84,11 @@ def _is_open(name: str, measured: Percentile) -> bool:
     return name != "p99" and measured.high is None
 
 
-def _settled(candidate: Candidate) -> str:
+def _stability(candidate: Candidate) -> str:
     """Whether the last windows agree, else by how much they differ; or why nothing could be measured."""
     if candidate.problem:
         return candidate.problem
-    return "yes" if candidate.settled else f"no, ±{100 * candidate.disagreement:.0f}%"
+    return "yes" if candidate.stable else f"no, ±{100 * candidate.disagreement:.0f}%"
 
 
 def sentences(found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None) -> Iterator[str]:
@@ -97,7 +97,7 @@ def sentences(found: Verdict, scenario: str, target_latency: float | None, targe
         if found.fastest and target_latency:
             p99 = numbers.latency(found.fastest.percentiles["p99"].value)
             yield (
-                f"None keeps {numbers.latency(target_latency)} at p99: the fastest is batch "
+                f"No batch size meets p99 <= {numbers.latency(target_latency)}: the fastest is batch "
                 f"{found.fastest.batch_size} of {setup_text(found.fastest)}, with {p99}."
             )
         return
@@ -107,13 +107,13 @@ def sentences(found: Verdict, scenario: str, target_latency: float | None, targe
     yield f"Batch {best.batch_size} of {setup_text(best)} has {what}{within}: {_rate(best)}{_p99(best)}."
     if not found.is_certain:
         yield "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds."
-    if not best.settled:
-        yield f"It did not settle in the time limit: its figures differ by {100 * best.disagreement:.0f}%."
+    if not best.stable:
+        yield f"It was not stable within the time limit: its last windows differ by {100 * best.disagreement:.0f}%."
     if found.fastest and not target_latency and found.fastest is not best:
         yield f"Batch {found.fastest.batch_size} of {setup_text(found.fastest)} is the fastest{_p99(found.fastest)}."
     if found.machines and target_rate:
         machines = "1 machine" if found.machines == 1 else f"{numbers.count(found.machines)} machines"
-        yield f"{target_rate:g} requests/s take {machines} like this one, without reserve."
+        yield f"{target_rate:g} requests/s take {machines} like this one, without headroom."
 
 
 def _p99(candidate: Candidate) -> str:
@@ -132,7 +132,7 @@ def values(candidate: Candidate) -> dict[str, Any]:
     measured = plain.pop("percentiles")
     latencies = {name: measured[name]["value"] if name in measured else None for name in RANKS}
     plain["intervals"] = {name: [each["low"], each["high"]] for name, each in measured.items()}
-    known = ("throughput", "requests", "seconds", "settled", "disagreement", "first_seconds")
+    known = ("throughput", "requests", "seconds", "stable", "disagreement", "first_seconds")
     if candidate.problem:  # nothing was measured
         plain |= dict.fromkeys((*known, "warm_up_requests", "warm_up_seconds"))
     order = ("model", "format", "device", "xla", "precision", "scenario", "batch_size")

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from accel_engine.inference.measurement.open_loop import OpenLoop, poisson_schedule
-from accel_engine.inference.measurement.settled import WINDOWS, Measured, summarize, without_garbage_collection
+from accel_engine.inference.measurement.stability import WINDOWS, Measured, summarize, without_garbage_collection
 from accel_engine.inference.measurement.timer import SECOND, Timer
 from accel_engine.inference.measurement.window import TOLERANCE, Window
 
@@ -17,8 +17,11 @@ RESOLUTION = 0.05
 HALVINGS = 10
 """How often the rate is halved until latencies are within the bound."""
 
+FEWEST_REQUESTS = 20
+"""Requests that should arrive while a rate is measured; at lower rates, chance decides."""
+
 LATE_SHARE = 0.01
-"""Share of the requests that may exceed the bound, which is one of the 99th percentile."""
+"""Share of the requests after the warm-up that may exceed the bound, which is one of the 99th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,9 @@ class HighestRate:
     measured: Measured
 
 
-def highest_rate(try_rate: Callable[[float], Measured], capacity: float, bound: float) -> HighestRate:
+def highest_rate(
+    try_rate: Callable[[float], Measured], capacity: float, bound: float, lowest: float = 0.0
+) -> HighestRate:
     """Search the highest rate.
 
     The first rate is just below the capacity; it is halved until latencies are within the bound. Then the space between
@@ -44,12 +49,15 @@ def highest_rate(try_rate: Callable[[float], Measured], capacity: float, bound: 
         try_rate: Measures at a rate, in requests per second.
         capacity: Requests per second that can be answered at most; at higher rates the queue would grow for ever.
         bound: Seconds that the 99th percentile may be at most.
+        lowest: Requests per second below which the rate is not halved.
     """
     beyond, rate = capacity, 0.95 * capacity
     for _ in range(HALVINGS):
         measured = try_rate(rate)
         if is_within(measured, bound):
             break
+        if rate / 2 < lowest:
+            return HighestRate(0.0, measured)
         beyond, rate = rate, rate / 2
     else:
         return HighestRate(0.0, measured)
@@ -65,8 +73,8 @@ def highest_rate(try_rate: Callable[[float], Measured], capacity: float, bound: 
 
 
 def is_within(measured: Measured, bound: float) -> bool:
-    """Whether the 99th percentile is at most the bound."""
-    return measured.percentiles["p99"].value <= bound
+    """Whether all requests were measured, and their 99th percentile is at most the bound."""
+    return measured.is_complete and measured.percentiles["p99"].value <= bound
 
 
 def serve_at(
@@ -81,8 +89,9 @@ def serve_at(
 ) -> Measured:
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 
-    The first tenth of the time is warm-up. It has settled if the median latency of the second half of the rest is that
-    of the first half, which a growing queue would increase.
+    The first tenth of the time is warm-up, in which late requests do not count. At least one request arrives. It is
+    stable if the median latency of the second half of the rest is that of the first half, which a growing queue would
+    increase.
 
     Args:
         rate: Requests per second.
@@ -93,16 +102,21 @@ def serve_at(
         timer: The clock.
         seed: Of the arrivals.
     """
-    loop = OpenLoop(serve, poisson_schedule(rate, seconds, seed), largest_batch, timer)
-    windows: list[Window] = []
+    schedule = poisson_schedule(rate, seconds, seed)
+    if not len(schedule):
+        schedule = np.zeros(1, np.int64)
+    loop = OpenLoop(serve, schedule, largest_batch, timer)
     late = 0
     with without_garbage_collection():
-        while not loop.is_over and late <= LATE_SHARE * rate * seconds:
+        windows = [loop.window(seconds / WINDOWS)]
+        may_be_late = LATE_SHARE * (len(schedule) - windows[0].requests)
+        while not loop.is_over and late <= may_be_late:
             windows.append(loop.window(seconds / WINDOWS))
             late += int(np.count_nonzero(windows[-1].latencies > bound * SECOND))
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
     difference = _change_of_median(counted)
-    return summarize(before, counted, settled=loop.is_over and difference <= TOLERANCE, disagreement=difference)
+    found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
+    return replace(found, is_complete=loop.is_over)
 
 
 def _change_of_median(windows: Sequence[Window]) -> float:

@@ -29,7 +29,7 @@ from accel_engine.plan import Plan
 from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.revalidation import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
-from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory
+from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
 from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
 from accel_engine.training.trained_model import TrainedModel, of_file, of_run
 
@@ -88,16 +88,39 @@ def _measure_trained(
 ) -> Iterator[Candidate]:
     """Measure the model of a run, or of a file with data."""
     for device in chosen:
-        with tf.device(device):  # where the weights are created
-            trained = _load(model, request, on_progress)
-        notes.update(dict.fromkeys(trained.notes))
-        own = trained.compiled.model.dtype_policy.name
-        examples, host = examples_of(trained, EXAMPLES), HostMemory()
-        for precision in request["precisions"] or precisions(device, own):
-            for xla in request["xla"]:
-                runtime = TrainedRuntime(trained, xla=xla, precision=precision)
-                setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
-                yield from _measure(setup, runtime, examples, settings, host)
+        yield from _measure_trained_on(device, model, request, settings, on_progress, notes)
+
+
+def _measure_trained_on(
+    device: str,
+    model: Mapping[str, Any],
+    request: Mapping[str, Any],
+    settings: BenchSettings,
+    on_progress: Callable[[int, int], None],
+    notes: dict[str, None],
+) -> Iterator[Candidate]:
+    """Measure it on a device; the model's memory is free afterwards."""
+    free_memory()
+    with tf.device(device):  # where the weights are created
+        trained = _load(model, request, on_progress)
+    notes.update(dict.fromkeys(trained.notes))
+    own = trained.compiled.model.dtype_policy.name
+    examples = examples_of(trained, EXAMPLES)
+    free_memory()
+    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
+    for precision in request["precisions"] or precisions(device, own):
+        for xla in request["xla"]:
+            setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
+            yield from _measure_trained_as(setup, trained, examples, settings, host)
+
+
+def _measure_trained_as(
+    setup: Setup, trained: TrainedModel, examples: Examples, settings: BenchSettings, host: HostMemory
+) -> Iterator[Candidate]:
+    """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
+    free_memory()
+    runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
+    yield from _measure(setup, runtime, examples, settings, host)
 
 
 def _load(
@@ -122,14 +145,29 @@ def _measure_file(
     """
     kind = format_of(path)
     by_tensorflow = kind in _OF_TENSORFLOW
+    free_memory()
+    host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if by_tensorflow else ("CPU:0",):
         for xla in request["xla"] if by_tensorflow else (False,):
-            host, began = HostMemory(), time.perf_counter()
-            with tf.device(device) if by_tensorflow else nullcontext():
-                runtime = open_model(path, jit_compile=xla)
             setup = Setup(model=path.name, format=kind, device=device.lower(), xla=xla)
-            setup = replace(setup, load_seconds=time.perf_counter() - began)
-            yield from _measure(setup, runtime, _examples_for(runtime, request, on_progress), settings, host)
+            yield from _measure_file_as(setup, path, request, settings, host, on_progress)
+
+
+def _measure_file_as(
+    setup: Setup,
+    path: Path,
+    request: Mapping[str, Any],
+    settings: BenchSettings,
+    host: HostMemory,
+    on_progress: Callable[[int, int], None],
+) -> Iterator[Candidate]:
+    """Measure it on a device; the model's memory is free afterwards."""
+    free_memory()
+    began = time.perf_counter()
+    with tf.device(setup.device.upper()) if setup.format in _OF_TENSORFLOW else nullcontext():
+        runtime = open_model(path, jit_compile=setup.xla)
+    setup = replace(setup, load_seconds=time.perf_counter() - began)
+    yield from _measure(setup, runtime, _examples_for(runtime, request, on_progress), settings, host)
 
 
 def _measure(

@@ -1,11 +1,20 @@
 """Measure the memory that a served model takes."""
 
+import ctypes
+import gc
 import re
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import tensorflow as tf
+
+
+def free_memory() -> None:
+    """Free the memory of models that are not used any more, and give it back to the system where the C library can."""
+    gc.collect()
+    with suppress(AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class HostMemory:
@@ -15,11 +24,13 @@ class HostMemory:
     back counts as well, so that a batch size after a larger one has its memory, too.
 
     Args:
+        loaded: Bytes of the model's weights, if they are in memory already: they count, too.
         proc: The process's directory in ``/proc``.
     """
 
-    def __init__(self, proc: Path = Path("/proc/self")) -> None:
+    def __init__(self, loaded: int = 0, proc: Path = Path("/proc/self")) -> None:
         self._proc = proc
+        self._loaded = loaded
         self._before = psutil.Process().memory_info().rss
         self._is_reset = False
 
@@ -35,7 +46,7 @@ class HostMemory:
         with suppress(OSError):
             found = re.search(r"VmHWM:\s+(\d+) kB", (self._proc / "status").read_text())
             if found and self._is_reset:
-                return max(0.0, float(1024 * int(found[1]) - self._before))
+                return self._loaded + max(0.0, float(1024 * int(found[1]) - self._before))
         return None
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.measurement.settled import measure
+from accel_engine.inference.measurement.stability import measure
 
 from .stub import FakeTimer, Stub
 
@@ -28,7 +28,7 @@ def test_offline_has_a_throughput_and_no_latencies() -> None:
     timer = FakeTimer()
     loop = ClosedLoop(Stub(timer, MILLISECOND), "a", examples=8, timer=timer, keeps_latencies=False)
     found = measure(loop, 1.0, timer=timer)
-    assert (found.percentiles, found.throughput, found.settled) == ({}, 8000, True)
+    assert (found.percentiles, found.throughput, found.stable) == ({}, 8000, True)
 
 
 def test_what_settles_counts_and_what_was_before_is_warm_up() -> None:
@@ -37,7 +37,7 @@ def test_what_settles_counts_and_what_was_before_is_warm_up() -> None:
         Stub(timer, 300 * MILLISECOND, *[5 * MILLISECOND] * 20, MILLISECOND), "a", examples=1, timer=timer
     )
     found = measure(loop, 1.0, timer=timer)
-    assert found.settled
+    assert found.stable
     assert (found.warm_up_requests, found.warm_up_seconds) == (21, 0.4)
     assert (found.throughput, found.requests) == (1000, 300)
     assert found.percentiles["p50"].value == 0.001
@@ -48,7 +48,7 @@ def test_what_never_settles_ends_at_the_limit_and_says_so() -> None:
     timer = FakeTimer()
     growing = (round(MILLISECOND * 1.01**index) for index in range(10_000))
     found = measure(ClosedLoop(Stub(timer, *growing), "a", examples=1, timer=timer), 2.0, timer=timer)
-    assert not found.settled
+    assert not found.stable
     assert found.disagreement > 0.05
     assert timer.time == pytest.approx(2e9, rel=0.1)
 
@@ -56,4 +56,4 @@ def test_what_never_settles_ends_at_the_limit_and_says_so() -> None:
 def test_a_limit_for_less_than_three_requests_does_not_settle() -> None:
     timer = FakeTimer()
     found = measure(ClosedLoop(Stub(timer, 10**9), "a", examples=1, timer=timer), 1.5, timer=timer)
-    assert (found.settled, found.requests) == (False, 2)
+    assert (found.stable, found.requests) == (False, 2)

@@ -6,8 +6,8 @@ import pytest
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.open_loop import OpenLoop, poisson_schedule
 from accel_engine.inference.measurement.percentiles import percentiles
-from accel_engine.inference.measurement.rate_search import highest_rate, serve_at
-from accel_engine.inference.measurement.settled import Measured
+from accel_engine.inference.measurement.rate_search import highest_rate, is_within, serve_at
+from accel_engine.inference.measurement.stability import Measured
 
 from .stub import FakeTimer, Stub
 
@@ -94,6 +94,39 @@ def test_a_bound_that_no_request_keeps_gives_no_rate() -> None:
 def test_an_overloaded_server_does_not_settle_and_ends_early() -> None:
     timer = FakeTimer()
     found = serve_at(2000, Stub(timer, MILLISECOND), largest_batch=1, bound=0.05, seconds=10, timer=timer)
-    assert not found.settled
+    assert not found.stable
     assert timer.time < 5e9
-    assert served(300).settled
+    assert served(300).stable
+
+
+def test_the_rate_is_not_halved_below_the_lowest() -> None:
+    tried: list[float] = []
+
+    def try_rate(rate: float) -> Measured:
+        tried.append(rate)
+        return served(rate, 0.0005)
+
+    assert highest_rate(try_rate, 1000, 0.0005, lowest=200).rate == 0
+    assert tried == [950, 475, 237.5]
+
+
+def test_at_least_one_request_is_measured() -> None:
+    timer = FakeTimer()
+    found = serve_at(0.001, Stub(timer, MILLISECOND), largest_batch=1, bound=0.1, seconds=0.1, timer=timer)
+    assert (found.requests, found.is_complete) == (1, True)
+    assert found.percentiles["p99"].value == 0.001
+
+
+def test_a_stall_in_the_warm_up_alone_does_not_reject_a_rate() -> None:
+    timer = FakeTimer()
+    stub = Stub(timer, 500 * MILLISECOND, MILLISECOND)
+    found = serve_at(100, stub, largest_batch=1, bound=0.1, seconds=10, timer=timer)
+    assert found.is_complete
+    assert is_within(found, 0.1)
+
+
+def test_a_rate_that_was_given_up_is_not_within_the_bound() -> None:
+    timer = FakeTimer()
+    found = serve_at(2000, Stub(timer, MILLISECOND), largest_batch=1, bound=0.05, seconds=10, timer=timer)
+    assert not found.is_complete
+    assert not is_within(found, 1000.0)

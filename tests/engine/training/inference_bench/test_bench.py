@@ -1,6 +1,7 @@
 """The inference of runs and of files is measured, and computes what the model computes."""
 
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import tensorflow as tf
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.open_model import open_model
+from accel_engine.inference.runtime import Runtime
+from accel_engine.keras_support.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
-from accel_engine.training.core.metric_states import call_model
 from accel_engine.training.inference_bench.bench import bench
 from accel_engine.training.inference_bench.device_choice import devices, has_bfloat16, precisions
 from accel_engine.training.inference_bench.memory_meters import HostMemory
@@ -133,7 +136,7 @@ def test_memory_grows_by_what_is_allocated(tmp_path: Path) -> None:
     assert found is not None
     assert 60 << 20 < found < 200 << 20
     assert held.all()
-    other = HostMemory(tmp_path)
+    other = HostMemory(proc=tmp_path)
     other.start()
     assert other.stop() is None
 
@@ -147,6 +150,48 @@ def test_the_peak_is_forgotten_at_the_start() -> None:
     found = meter.stop()
     assert found is not None
     assert found < 32 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell the peak")
+def test_the_weights_that_are_loaded_already_count() -> None:
+    meter = HostMemory(1 << 30)
+    meter.start()
+    found = meter.stop()
+    assert found is not None
+    assert 1 << 30 <= found < (1 << 30) + (32 << 20)
+
+
+def test_the_memory_of_a_run_includes_its_weights(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[int] = []
+
+    class Meter(HostMemory):
+        def __init__(self, size: int = 0) -> None:
+            super().__init__(size)
+            loaded.append(size)
+
+    monkeypatch.setattr("accel_engine.training.inference_bench.bench.HostMemory", Meter)
+    directory = gym.train_once(PLAN).directory
+    found = benched({"directory": str(directory)}, xla=[False, True], batch_sizes=[1])
+    weights = sum(array.nbytes for array in keras.models.load_model(trained_model(directory)).get_weights())
+    assert loaded == [weights]
+    assert all(each.memory is None or each.memory >= weights for each in found)
+
+
+def test_the_model_before_is_freed(tmp_path: Path) -> None:
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
+    alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
+    counts: list[int] = []
+
+    def opened(path: Path, **options: Any) -> Runtime:
+        counts.append(len(alive))
+        runtime = open_model(path, **options)
+        alive.add(runtime)
+        return runtime
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("accel_engine.training.inference_bench.bench.open_model", opened)
+        benched({"file": str(tmp_path / "m.keras")}, {"file": str(tmp_path / "m.keras")}, xla=[False, True])
+    assert counts == [0, 0, 0, 0]
 
 
 def test_devices_are_chosen_by_name() -> None:

@@ -34,8 +34,9 @@ class Measured:
         seconds: How long they took.
         warm_up_requests: Requests before them.
         warm_up_seconds: Time before them.
-        settled: Whether the windows agree.
+        stable: Whether the windows agree.
         disagreement: Their largest relative deviation, see :func:`disagreement`.
+        is_complete: Whether the measurement was not given up early.
     """
 
     percentiles: dict[str, Percentile]
@@ -44,8 +45,9 @@ class Measured:
     seconds: float
     warm_up_requests: int
     warm_up_seconds: float
-    settled: bool
+    stable: bool
     disagreement: float
+    is_complete: bool = True
 
 
 def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance: float = TOLERANCE) -> Measured:
@@ -66,10 +68,10 @@ def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance
             last = windows[-LAST:]
             agreed = len(last) == LAST and disagreement(last) <= tolerance
             if agreed or clock.now() >= deadline:
-                return summarize(windows[:-LAST], last, settled=agreed, disagreement=disagreement(last))
+                return summarize(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
 
 
-def summarize(before: Sequence[Window], counted: Sequence[Window], *, settled: bool, disagreement: float) -> Measured:
+def summarize(before: Sequence[Window], counted: Sequence[Window], *, stable: bool, disagreement: float) -> Measured:
     """The figures of the windows that count, and of the warm-up before them."""
     nanoseconds = sum(each.nanoseconds for each in counted)
     return Measured(
@@ -79,7 +81,7 @@ def summarize(before: Sequence[Window], counted: Sequence[Window], *, settled: b
         nanoseconds / SECOND,
         sum(each.requests for each in before),
         sum(each.nanoseconds for each in before) / SECOND,
-        settled,
+        stable,
         disagreement,
     )
 

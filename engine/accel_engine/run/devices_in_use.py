@@ -1,0 +1,53 @@
+"""Finds the devices of this machine that runs are training on."""
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.events import DevicesFound
+from accel_engine.run import lock
+from accel_engine.run.connection import reading
+from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.status import read_info
+from accel_engine.run.stored_events import last_event
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesInUse:
+    """A run that is training.
+
+    Attributes:
+        run: Its id.
+        devices: Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script.
+    """
+
+    run: str
+    devices: tuple[str, ...]
+
+
+def devices_in_use() -> list[DevicesInUse]:
+    """The live runs on this machine, by id; without those that cannot be read, or whose engine has not started yet."""
+    found: list[DevicesInUse] = []
+    with suppress(OSError):
+        for directory in sorted(Path(entry.path) for entry in os.scandir(runs_directory())):
+            if lock.is_held(directory):  # which is much faster than reading the run
+                with suppress(RunError):
+                    found += _of_run(directory)
+    return found
+
+
+def _of_run(directory: Path) -> list[DevicesInUse]:
+    """Empty for a run of another machine.
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    with reading(directory) as database:
+        info, event = read_info(database), last_event(database, DevicesFound)
+    if not info.status.live or info.host != socket.gethostname():
+        return []
+    devices = dict.fromkeys(each.device or each.name.lower() for each in event.devices) if event else ()
+    return [DevicesInUse(directory.name, tuple(devices))]
