@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
-from accel_engine.errors import ModelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.model_export.artefacts import Artefacts, specs_of
-from accel_engine.model_export.proof import Figures, prove
+from accel_engine.model_export.proof import Figures, explained, prove
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.training.trained_model import TrainedModel, of_run
 
@@ -59,13 +59,13 @@ def _export(
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     for target in targets:
+        written = folder / target.name / target.path.name
         try:
-            written = folder / target.name / target.path.name
             written.parent.mkdir()
             artefacts.write(target.format, target.quantize, written)
             runtimes[target.name] = open_model(written)
-        except ModelError as error:
-            problems[target.name] = str(error).replace(f"{written.parent}/", "")
+        except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
+            problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples)
     original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
     exported = []

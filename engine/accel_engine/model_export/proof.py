@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
-from accel_engine.errors import DataError, ModelError
+from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.runtime import Runtime
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.model_export.raw_examples import RawExamples
@@ -22,6 +22,7 @@ from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.trained_model import TrainedModel
+from accel_engine.user_code import reason
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
@@ -104,8 +105,8 @@ def prove(
                 found = runtime.run(inputs)
                 outputs = [found[each] for each in measure.outputs]
                 sums[name].add(measure.served(batch, outputs), count, difference(expected, outputs))
-            except (ModelError, KeyError, ValueError) as error:
-                problems[name] = str(error)
+            except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
+                problems[name] = explained(error)
         done += count
         if time.monotonic() - reported >= PROGRESS_SECONDS:
             on_progress(done, raw.count)
@@ -122,7 +123,11 @@ def prove(
             figures[name] = Figures(problem=problems[name])
             continue
         each = sums[name]
-        latency = median_seconds(partial(runtime.run, one))
+        try:
+            latency = median_seconds(partial(runtime.run, one))
+        except Exception as error:  # noqa: BLE001 (it may take no batch of one)
+            figures[name] = Figures(problem=explained(error))
+            continue
         figures[name] = Figures(measure.metrics(each, done), each.largest, each.differences / done, latency)
     return original, figures
 
@@ -150,6 +155,11 @@ def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray
         apart[np.isnan(apart)] = np.inf
         worst = np.maximum(worst, apart.max(axis=1, initial=0.0))
     return worst
+
+
+def explained(error: Exception) -> str:
+    """Why a model could not be written or run, on one line."""
+    return str(error) if isinstance(error, AccelError) else reason(error)
 
 
 def median_seconds(run: Callable[[], object]) -> float:

@@ -237,6 +237,44 @@ def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_p
         assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
 
 
+COPY = """
+import keras
+
+class Scaled(keras.layers.Layer):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+    def get_config(self):
+        return {"name": self.name}
+
+def build(input_shape):
+    inputs = keras.Input(input_shape)
+    return keras.Model(inputs, keras.layers.Dense(2, "softmax")(keras.layers.SimpleRNN(2)(Scaled(2.0)(inputs))))
+"""
+
+
+def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nets.py").write_text(COPY)
+    x = np.random.default_rng(0).normal(size=(30, 4, 1)).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
+    plan = Plan(model=f"{tmp_path}/nets.py:build", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
+    directory = gym.train(plan).directory
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("accel_engine.model_export.artefacts.write_onnx", full)
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("tflite", "onnx", "savedmodel")))
+    tflite, onnx, kept = (each["problem"] for each in found["exported"])
+    assert "the model cannot be copied: TypeError" in tflite
+    assert "No space left on device" in onnx
+    assert not kept
+
+
 def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train(DIGITS.replace(precision="mixed_bfloat16")).directory
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")))
