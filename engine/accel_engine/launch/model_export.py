@@ -25,8 +25,9 @@ TOLERANCES = {
     "tflite-dynamic": 0.05,
     "tflite-int8": 0.05,
 }
-"""How far outputs may be from those of the trained model, in parts of the largest output if that is over 1: the largest
-difference, or, of dynamic and int8, the mean over the examples of each one's largest."""
+"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean
+over the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
+median of those over the examples, or of 1, whichever is the largest."""
 
 
 _LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}

@@ -64,6 +64,7 @@ def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None
     assert (found["split"], found["examples"]) == ("validation", 360)
     assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
     assert found["original"]["inputs"] == {"inputs": "uint8 8x8x1"}
+    assert found["original"]["latency"] > 0
     for each in found["exported"]:
         assert not each["problem"]
         assert each["latency"] > 0
