@@ -52,6 +52,14 @@ class ExportTarget:
     path: str
     tolerance: float
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is written: the path, and the file beside it if the format has one."""
+        from accel_engine.inference.encoded_runtime import sidecar_of  # which imports NumPy
+
+        path = Path(self.path)
+        return (path, sidecar_of(path)) if self.format in ("tflite", "onnx") else (path,)
+
 
 def target_name(file_format: str, quantize: str) -> str:
     """The name of a target."""

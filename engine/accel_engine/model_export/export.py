@@ -1,7 +1,6 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
 import math
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +50,7 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     try:
         return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
     except OSError as error:
-        raise RunError(f"cannot write {error.filename or 'the model'}: {error.strerror or error}") from error
+        raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
 
 def _export(
@@ -73,7 +72,10 @@ def _export(
         found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
         problem = found.problem or _beyond(target, found)
         if not problem:
-            _keep(folder / target.name / target.path.name, target.path, umask)
+            try:
+                _keep(folder / target.name / target.path.name, target.path, umask)
+            except OSError as error:
+                problem = f"cannot write {target.path}: {error.strerror or error}"
         runtime = runtimes.get(target.name)
         described = _described(target.name, found, runtime.size if runtime else 0)
         exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
@@ -112,18 +114,22 @@ def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
 
 
 def _keep(written: Path, path: Path, umask: int) -> None:
-    """Move what was written, with the file beside it, to where it is kept."""
+    """Move what was written, with the file beside it, to where it is kept.
+
+    An interruption may leave a model without the file beside it, but never with that of another model.
+    """
     for each in (written.parent, *written.parent.rglob("*")):
         each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
     for above in reversed(path.parents):
         if not above.exists():
             above.mkdir()
             above.chmod(0o777 & ~umask)
-    if path.is_dir():
-        shutil.rmtree(path)
-    if sidecar_of(written).is_file():
-        sidecar_of(written).replace(sidecar_of(path))
+    beside = sidecar_of(written)
+    if has_beside := beside.is_file():
+        sidecar_of(path).unlink(missing_ok=True)
     written.replace(path)
+    if has_beside:
+        beside.replace(sidecar_of(path))
 
 
 def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError
+from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportTarget, export_model, target_name
-from accel_engine.model_export.export import export
+from accel_engine.model_export.export import _keep, export
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.evaluation.evaluate import evaluate
@@ -236,6 +237,43 @@ def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_p
         assert each["inputs"] == {"left": "float32 4", "right": "int32 3"}
         assert each["outputs"] == {"kind": "float32 2", "price": "float32 1"}
         assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+
+
+def test_a_file_that_cannot_be_moved_leaves_the_others(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx" / "taken").mkdir(parents=True)
+    (tmp_path / "m.tflite.json").write_text("of an older model")
+    kinds = ("onnx", "tflite", "keras")
+    found = exported(gym.train_once(DIGITS).directory, tmp_path, *(target(tmp_path, kind) for kind in kinds))
+    assert [each["problem"].partition(":")[0] for each in found["exported"]] == [
+        f"cannot write {tmp_path / 'm.onnx'}",
+        "",
+        "",
+    ]
+    assert (tmp_path / "m.onnx" / "taken").is_dir()
+    assert json.loads((tmp_path / "m.tflite.json").read_text())["task"] == "classification"
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.onnx.json"])
+def test_a_model_never_has_the_vocabulary_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whichever of the two moves fails."""
+    written = tmp_path / "new" / "m.onnx"
+    written.parent.mkdir()
+    for path, text in ((written, "new"), (tmp_path / "m.onnx", "old")):
+        path.write_text(text)
+        sidecar_of(path).write_text(text)
+    move = Path.replace
+
+    def fail(path: Path, to: Path) -> Path:
+        if path.name == name:
+            raise OSError(28, "No space left on device")
+        return move(path, to)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        _keep(written, tmp_path / "m.onnx", 0o022)
+    assert not (tmp_path / "m.onnx.json").exists()
 
 
 COPY = """

@@ -112,6 +112,8 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
         ("--to csv --json", "--json is for formats of models"),
         ("--to onnx --checkpoint newest", "neither auto, best, last nor a step"),
         ("--to onnx -o model.tflite", "ends with .onnx"),
+        ("--to onnx -o new.onnx", "new.onnx.json already exists"),
+        ("--to tflite -o new.tflite", "new.tflite.json is a directory"),
         ("--to onnx -o there.onnx", "there.onnx already exists"),
         ("--to keras -o folder.keras", "folder.keras is a directory"),
         ("--to savedmodel -o there.onnx", "there.onnx is a file"),
@@ -121,6 +123,8 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
 )
 def test_wrong_usage_is_told_before_the_engine_starts(run_command, run, asked, here, options, message):
     (here / "there.onnx").touch()
+    (here / "new.onnx.json").touch()
+    (here / "new.tflite.json").mkdir()
     (here / "folder.keras").mkdir()
     (here / "folder.keras" / "notes").touch()
     result = run_command(f"export last {options}")
@@ -128,8 +132,26 @@ def test_wrong_usage_is_told_before_the_engine_starts(run_command, run, asked, h
     assert not asked
 
 
-def test_an_existing_file_is_overwritten_with_force(run_command, run, asked, here):
+def test_a_directory_that_cannot_be_read_is_told(run_command, run, asked, here, monkeypatch):
+    (here / "models").mkdir()
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("accel_tui.cli.export_model.os.listdir", refuse)
+    result = run_command("export last --to savedmodel -o models")
+    assert (result.status, "cannot read models: Permission denied" in result.err) == (2, True), result.err
+    assert not asked
+
+
+def test_a_path_that_is_too_long_is_no_existing_one(run_command, run, asked):
+    assert run_command(f"export last --to savedmodel -o {'m' * 300}").status == 0
+    assert asked
+
+
+def test_existing_files_are_overwritten_with_force(run_command, run, asked, here):
     (here / "m.onnx").touch()
+    (here / "m.onnx.json").touch()
     assert run_command("export last --to onnx -o m.onnx --force").status == 0
     assert asked
 

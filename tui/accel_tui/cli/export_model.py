@@ -1,5 +1,6 @@
 """The model formats of ``accel-tui export``: where files go, and the table of what was measured."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def export_trained_model(
     """
     targets = _targets(directory.name, file_format, quantize, output, tolerance)
     for target in targets:
-        _check(Path(target.path), target.format, force=force)
+        _check(target, force=force)
     folder = _existing(Path(targets[0].path).parent)
     found = export_model(directory, targets, folder, checkpoint)
     for note in found.notes:
@@ -100,29 +101,44 @@ def _default_path(run: str, file_format: str, quantize: str) -> str:
 
 def _next_version(path: Path) -> int:
     """The version that TensorFlow Serving takes for the newest."""
-    versions = [int(each.name) for each in path.glob("*") if each.name.isdecimal()] if is_directory(path) else []
-    return max(versions, default=0) + 1
+    return max((int(name) for name in _names(path) if name.isdecimal()), default=0) + 1
 
 
-def _check(path: Path, file_format: str, *, force: bool) -> None:
-    """Raise an error if a model cannot be written to a path.
+def _check(target: ExportTarget, *, force: bool) -> None:
+    """Raise an error if a model cannot be written to its path.
 
     Raises:
         UsageError: It is there already, it is of the wrong kind, or it has the suffix of another format.
     """
-    if file_format == "savedmodel":
+    path = Path(target.path)
+    if target.format == "savedmodel":
         above = path.parent
         if exists(above) and not is_directory(above):
             raise UsageError(f"{above} is a file: choose another path with --output")
-        if is_directory(above) and path.name == "1" and any(above.iterdir()):
+        if path.name == "1" and _names(above):
             raise UsageError(f"{above} has other files than versions of a model: choose another path with --output")
         return
-    if path.suffix != _SUFFIXES[file_format]:
-        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[file_format]}")
-    if is_directory(path):
-        raise UsageError(f"{path} is a directory: choose another path with --output")
-    if exists(path) and not force:
-        raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
+    if path.suffix != _SUFFIXES[target.format]:
+        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[target.format]}")
+    for each in target.files:
+        if is_directory(each):
+            raise UsageError(f"{each} is a directory: choose another path with --output")
+        if exists(each) and not force:
+            raise UsageError(f"{each} already exists: choose another path with --output, or overwrite it with --force")
+
+
+def _names(directory: Path) -> list[str]:
+    """The names in a directory; none if it is not there.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    if not is_directory(directory):
+        return []
+    try:
+        return os.listdir(directory)
+    except OSError as error:
+        raise UsageError(f"cannot read {directory}: {error.strerror}") from error
 
 
 def _existing(path: Path) -> Path:
