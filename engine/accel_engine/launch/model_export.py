@@ -80,7 +80,7 @@ class MeasuredModel:
         inputs: A line about each input, such as ``uint8 28x28x1``.
         outputs: The same of each output.
         path: Where it was written; empty for the trained model.
-        problem: Why it was not kept; empty if it was.
+        problem: Why it was not written; empty if it was.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Export:
     Attributes:
         name: The run's id.
         step: Steps that the model was trained for.
-        split: The examples on which it was proved: ``test`` or ``validation``.
+        split: The examples on which it was verified: ``test`` or ``validation``.
         examples: Their number; 0 if unknown.
         notes: Warnings for the user.
         original: The trained model.
@@ -119,12 +119,12 @@ class Export:
 
     @property
     def kept(self) -> tuple[MeasuredModel, ...]:
-        """Those within the tolerance, which were kept."""
+        """Those within the tolerance, which were written."""
         return tuple(each for each in self.exported if not each.problem)
 
     @property
     def fastest(self) -> MeasuredModel | None:
-        """The one of the shortest latency of those that were kept."""
+        """The one of the shortest latency of those that were written."""
         return min(self.kept, key=lambda each: each.latency or float("inf"), default=None)
 
 

@@ -49,7 +49,7 @@ def export_trained_model(
         as_json: Whether to print a JSON object for each format instead of a table.
 
     Raises:
-        ModelError: Nothing was kept; why.
+        ModelError: Nothing was written; why.
         UsageError: The output cannot be written there.
     """
     targets = _targets(directory.name, file_format, quantize, output, tolerance)
@@ -65,7 +65,7 @@ def export_trained_model(
     elif found.kept:
         write("\n\n".join(_page(found)))
     if not found.kept:
-        raise ModelError("nothing was kept: " + "; ".join(_problems(found)))
+        raise ModelError("nothing was written: " + "; ".join(_problems(found)))
 
 
 def _targets(
@@ -152,14 +152,14 @@ def _existing(path: Path) -> Path:
 
 def _page(found: Export) -> Iterator[str]:
     examples = f"{found.examples:,} " if found.examples else ""
-    yield f"{found.name} at step {found.step:,}, proved on {examples}{found.split} examples"
-    yield table(("SIGNATURE", "NAME", "EXAMPLE"), list(_signature_rows(found.kept[0])))
+    yield f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
+    yield table(("SIGNATURE", "NAME", "TYPE"), list(_signature_rows(found.kept[0])))
     metrics = list(found.original.metrics)
     header = ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
     rows = [_row(each, metrics, found) for each in (found.original, *found.kept)]
     yield table(header, rows)
     if problems := list(_problems(found)):
-        yield "\n".join(("not kept:", *(f"  {problem}" for problem in problems)))
+        yield "\n".join(("not written:", *(f"  {problem}" for problem in problems)))
     yield "\n".join(each.path for each in found.kept)
 
 
