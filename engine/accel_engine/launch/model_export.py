@@ -25,8 +25,9 @@ TOLERANCES = {
     "tflite-dynamic": 0.05,
     "tflite-int8": 0.05,
 }
-"""How far outputs may be from those of the trained model, in parts of the largest output if that is over 1: the largest
-difference, or, of dynamic and int8, the mean over the examples of each one's largest."""
+"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean
+over the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
+median of those over the examples, or of 1, whichever is the largest."""
 
 
 _LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
@@ -51,6 +52,14 @@ class ExportTarget:
     path: str
     tolerance: float
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is written: the path, and the file beside it if the format has one."""
+        from accel_engine.inference.encoded_runtime import sidecar_of  # which imports NumPy
+
+        path = Path(self.path)
+        return (path, sidecar_of(path)) if self.format in ("tflite", "onnx") else (path,)
+
 
 def target_name(file_format: str, quantize: str) -> str:
     """The name of a target."""
@@ -71,7 +80,7 @@ class MeasuredModel:
         inputs: A line about each input, such as ``uint8 28x28x1``.
         outputs: The same of each output.
         path: Where it was written; empty for the trained model.
-        problem: Why it was not kept; empty if it was.
+        problem: Why it was not written; empty if it was.
     """
 
     name: str
@@ -93,7 +102,7 @@ class Export:
     Attributes:
         name: The run's id.
         step: Steps that the model was trained for.
-        split: The examples on which it was proved: ``test`` or ``validation``.
+        split: The examples on which it was verified: ``test`` or ``validation``.
         examples: Their number; 0 if unknown.
         notes: Warnings for the user.
         original: The trained model.
@@ -110,12 +119,12 @@ class Export:
 
     @property
     def kept(self) -> tuple[MeasuredModel, ...]:
-        """Those within the tolerance, which were kept."""
+        """Those within the tolerance, which were written."""
         return tuple(each for each in self.exported if not each.problem)
 
     @property
     def fastest(self) -> MeasuredModel | None:
-        """The one of the shortest latency of those that were kept."""
+        """The one of the shortest latency of those that were written."""
         return min(self.kept, key=lambda each: each.latency or float("inf"), default=None)
 
 

@@ -1,19 +1,18 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
 import math
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
-from accel_engine.errors import ModelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.model_export.artefacts import Artefacts, specs_of
-from accel_engine.model_export.proof import Figures, prove
+from accel_engine.model_export.proof import Figures, explained, prove
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.training.trained_model import TrainedModel, of_run
 
@@ -51,7 +50,7 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     try:
         return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
     except OSError as error:
-        raise RunError(f"cannot write {error.filename or 'the model'}: {error.strerror or error}") from error
+        raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
 
 def _export(
@@ -59,13 +58,13 @@ def _export(
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     for target in targets:
+        written = folder / target.name / target.path.name
         try:
-            written = folder / target.name / target.path.name
             written.parent.mkdir()
             artefacts.write(target.format, target.quantize, written)
             runtimes[target.name] = open_model(written)
-        except ModelError as error:
-            problems[target.name] = str(error).replace(f"{written.parent}/", "")
+        except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
+            problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples)
     original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
     exported = []
@@ -73,7 +72,10 @@ def _export(
         found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
         problem = found.problem or _beyond(target, found)
         if not problem:
-            _keep(folder / target.name / target.path.name, target.path, umask)
+            try:
+                _keep(folder / target.name / target.path.name, target.path, umask)
+            except OSError as error:
+                problem = f"cannot write {target.path}: {error.strerror or error}"
         runtime = runtimes.get(target.name)
         described = _described(target.name, found, runtime.size if runtime else 0)
         exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
@@ -112,18 +114,22 @@ def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
 
 
 def _keep(written: Path, path: Path, umask: int) -> None:
-    """Move what was written, with the file beside it, to where it is kept."""
+    """Move what was written, with the file beside it, to where it is kept.
+
+    An interruption may leave a model without the file beside it, but never with that of another model.
+    """
     for each in (written.parent, *written.parent.rglob("*")):
         each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
     for above in reversed(path.parents):
         if not above.exists():
             above.mkdir()
             above.chmod(0o777 & ~umask)
-    if path.is_dir():
-        shutil.rmtree(path)
-    if sidecar_of(written).is_file():
-        sidecar_of(written).replace(sidecar_of(path))
+    beside = sidecar_of(written)
+    if has_beside := beside.is_file():
+        sidecar_of(path).unlink(missing_ok=True)
     written.replace(path)
+    if has_beside:
+        beside.replace(sidecar_of(path))
 
 
 def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:

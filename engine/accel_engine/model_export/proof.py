@@ -13,7 +13,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
-from accel_engine.errors import DataError, ModelError
+from accel_engine.errors import AccelError, DataError
+from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.runtime import Runtime
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.model_export.raw_examples import RawExamples
@@ -22,6 +23,7 @@ from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.trained_model import TrainedModel
+from accel_engine.user_code import reason
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
@@ -36,7 +38,7 @@ class Figures:
 
     Attributes:
         metrics: The loss and the metrics by name; empty where they cannot be computed from outputs.
-        largest: The largest difference of an output from the trained model's.
+        largest: The largest difference of an output from the trained model's, in parts of :func:`scales`.
         mean: The mean over the examples of each one's largest difference.
         latency: The median time of a request with one example, in seconds.
         problem: Why it could not be run; empty if it could.
@@ -50,20 +52,17 @@ class Figures:
 
 
 class _Sums:
-    """Sums over the batches of one model."""
+    """Sums over the batches of one model, and the differences of each example's outputs."""
 
     def __init__(self, width: int) -> None:
         self.loss = 0.0
         self.states = np.zeros(width)
-        self.differences = 0.0
-        self.largest = 0.0
+        self.apart: list[npt.NDArray[np.float64]] = []
 
-    def add(self, values: npt.NDArray[np.float32], count: int, differences: npt.NDArray[np.float64]) -> None:
+    def add(self, values: npt.NDArray[np.float32], count: int) -> None:
         if len(values):
             self.loss += float(values[0]) * count
             self.states += values[1:]
-        self.differences += float(differences.sum())
-        self.largest = max(self.largest, float(differences.max()))
 
 
 def prove(
@@ -92,20 +91,23 @@ def prove(
     measure = _Measure(trained, served)
     sums = {name: _Sums(measure.width) for name in ("", *candidates)}
     problems: dict[str, str] = {}
+    magnitudes: list[npt.NDArray[np.float64]] = []
     done, reported = 0, time.monotonic()
     for inputs, batch in raw.batches():
         expected, values = measure.original(batch)
         count = len(expected[0])
-        sums[""].add(values, count, np.zeros(1))
+        sums[""].add(values, count)
+        magnitudes.append(magnitude(expected))
         for name, runtime in candidates.items():
             if name in problems:
                 continue
             try:
                 found = runtime.run(inputs)
                 outputs = [found[each] for each in measure.outputs]
-                sums[name].add(measure.served(batch, outputs), count, difference(expected, outputs))
-            except (ModelError, KeyError, ValueError) as error:
-                problems[name] = str(error)
+                sums[name].apart.append(difference(expected, outputs))
+                sums[name].add(measure.served(batch, outputs), count)
+            except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
+                problems[name] = explained(error)
         done += count
         if time.monotonic() - reported >= PROGRESS_SECONDS:
             on_progress(done, raw.count)
@@ -113,43 +115,87 @@ def prove(
     if not done:
         raise DataError(f"the {trained.split} data gave no batches")
     one = raw.first(1)
-    first = next(iter(raw.batches()))[1]
-    example = map_structure(lambda array: array[:1], first)
-    original = Figures(measure.metrics(sums[""], done), latency=median_seconds(lambda: measure.original(example)))
-    figures = {}
+    whole = KerasRuntime(served.model, 0)  # with the preprocessing, as what is exported
+    original = Figures(measure.metrics(sums[""], done), latency=median_seconds(partial(whole.run, one)))
+    figures, scale = {}, scales(np.concatenate(magnitudes))
     for name, runtime in candidates.items():
         if name in problems:
             figures[name] = Figures(problem=problems[name])
             continue
         each = sums[name]
-        latency = median_seconds(partial(runtime.run, one))
-        figures[name] = Figures(measure.metrics(each, done), each.largest, each.differences / done, latency)
+        try:
+            latency = median_seconds(partial(runtime.run, one))
+        except Exception as error:  # noqa: BLE001 (it may take no batch of one)
+            figures[name] = Figures(problem=explained(error))
+            continue
+        differences = (np.concatenate(each.apart) / scale).max(axis=1)
+        metrics = measure.metrics(each, done)
+        figures[name] = Figures(metrics, float(differences.max()), float(differences.mean()), latency)
     return original, figures
 
 
 def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    """The largest difference of each example's outputs, in parts of the largest output if that is over 1.
+    """The largest difference of each example in each output.
 
     Args:
-        expected: Arrays ``[batch, ...]``.
+        expected: An array ``[batch, ...]`` for each output.
         found: The same; what is not a number differs infinitely from what is.
 
     Returns:
-        float64 ``[batch]``.
+        float64 ``[batch, outputs]``, in the outputs' units.
+
+    Raises:
+        ValueError: The shapes differ.
     """
-    worst = np.zeros(len(expected[0]))
+    columns = []
     for want, have in zip(expected, found, strict=True):
         if want.shape != have.shape:
             raise ValueError(f"an output has the shape {have.shape}, not {want.shape}")
-        wanted, had = (np.asarray(each, np.float64).reshape(len(worst), -1) for each in (want, have))
-        known = np.abs(wanted[np.isfinite(wanted)])
-        scale = max(1.0, float(known.max())) if known.size else 1.0
+        wanted, had = _rows(want), _rows(have)
         with np.errstate(invalid="ignore"):
-            apart = np.where(wanted == had, 0.0, np.abs(wanted - had) / scale)
+            apart = np.where(wanted == had, 0.0, np.abs(wanted - had))
         apart[np.isnan(wanted) & np.isnan(had)] = 0.0
         apart[np.isnan(apart)] = np.inf
-        worst = np.maximum(worst, apart.max(axis=1, initial=0.0))
-    return worst
+        columns.append(apart.max(axis=1, initial=0.0))
+    return np.stack(columns, axis=1)
+
+
+def magnitude(outputs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    """The largest absolute value of each example in each output.
+
+    Args:
+        outputs: An array ``[batch, ...]`` for each output; what is not finite does not count.
+
+    Returns:
+        float64 ``[batch, outputs]``.
+    """
+    rows = (np.abs(_rows(each)) for each in outputs)
+    return np.stack([np.where(np.isfinite(each), each, 0.0).max(axis=1, initial=0.0) for each in rows], axis=1)
+
+
+def scales(magnitudes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What differences are divided by: the magnitude of the same example and output, but at least the output's median.
+
+    An example near 0 among large ones is thus not compared more finely than float32 computes, and one that is far
+    larger than the others does not hide their differences.
+
+    Args:
+        magnitudes: ``[examples, outputs]``, of all examples; see :func:`magnitude`.
+
+    Returns:
+        The same shape, at least 1.
+    """
+    return np.maximum(1.0, np.maximum(magnitudes, np.median(magnitudes, axis=0)))
+
+
+def _rows(output: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The values of each example, ``[batch, values]``."""
+    return np.asarray(output, np.float64).reshape(len(output), -1)
+
+
+def explained(error: Exception) -> str:
+    """Why a model could not be written or run, on one line."""
+    return str(error) if isinstance(error, AccelError) else reason(error)
 
 
 def median_seconds(run: Callable[[], object]) -> float:

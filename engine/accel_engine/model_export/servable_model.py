@@ -68,11 +68,11 @@ def servable(
     raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
     try:
         outputs = model(prepared)
-    except Exception as error:
+        found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
+        named = keras.Model(raw, found, name=compiled.model.name)
+    except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(f"the model cannot be traced: {error}") from error
-    found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
-    named = keras.Model(raw, found, name=compiled.model.name)
     names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)
     return Servable(named, names if is_complete else (), _restorer(compiled.task, structure, list(found)))

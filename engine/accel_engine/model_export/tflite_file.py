@@ -35,26 +35,30 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
         examples: Returns inputs of :data:`REPRESENTATIVE` training examples.
 
     Raises:
-        ModelError: LiteRT lacks an operation of the model.
+        ModelError: LiteRT lacks an operation of the model, or a layer cannot be converted.
     """
     with tempfile.TemporaryDirectory() as folder:
-        model.export(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[SIGNATURE])
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        if quantize != "none":
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        if quantize == "float16":
-            converter.target_spec.supported_types = [tf.float16]
-        if quantize == "int8":
-            converter.representative_dataset = lambda: _one_by_one(examples())
-            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it measures ranges with an interpreter that it calls deprecated
-                content: bytes = converter.convert()
+                model.export(folder, verbose=False)
+                content: bytes = _converter(folder, quantize, examples).convert()
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error
     path.write_bytes(content)
+
+
+def _converter(folder: str, quantize: str, examples: Callable[[], Arrays]) -> Any:
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[SIGNATURE])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    if quantize != "none":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if quantize == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if quantize == "int8":
+        converter.representative_dataset = lambda: _one_by_one(examples())
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    return converter
 
 
 def _one_by_one(examples: Arrays) -> Iterator[dict[str, Any]]:

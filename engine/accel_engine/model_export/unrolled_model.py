@@ -6,6 +6,7 @@ import keras
 
 from accel_engine.errors import ModelError
 from accel_engine.private_names.keras_names import all_layers
+from accel_engine.user_code import reason
 
 MAX_STEPS = 256
 """Steps that are unrolled at most; a graph of more takes minutes to convert."""
@@ -31,11 +32,11 @@ def unrolled(model: keras.Model) -> keras.Model:
             )
     try:
         copy = keras.models.clone_model(model, clone_function=_unrolled_layer, recursive=True)
-    except ValueError as error:
+        copy.set_weights(model.get_weights())
+    except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(
-            f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {error}"
+            f"LiteRT runs recurrent layers only unrolled, and the model cannot be copied: {reason(error)}"
         ) from error
-    copy.set_weights(model.get_weights())
     return copy
 
 

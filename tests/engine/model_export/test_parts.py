@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine.errors import ModelError
 from accel_engine.inference.open_model import open_model
 from accel_engine.model_export.onnx_file import write_onnx
-from accel_engine.model_export.proof import difference, median_seconds
+from accel_engine.model_export.proof import difference, magnitude, median_seconds, scales
 from accel_engine.model_export.serving_warmup import FILE, write_warmup
 from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.model_export.unrolled_model import MAX_STEPS, is_recurrent, unrolled
@@ -31,20 +31,22 @@ def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None
     assert [entry.text(1) for entry in Message(second).message(6).message(1).messages(2)] == ["age"]
 
 
-def test_a_difference_is_the_largest_of_each_example() -> None:
+def test_a_difference_is_the_largest_of_each_example_in_each_output() -> None:
     expected = [np.array([[0.5, 0.25], [0.0, 1.0]]), np.array([0.0, 0.0])]
     found = [np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.125, 0.0])]
-    assert difference(expected, found).tolist() == [0.25, 0.0]
+    assert difference(expected, found).tolist() == [[0.25, 0.125], [0.0, 0.0]]
 
 
-def test_a_difference_is_in_parts_of_the_largest_output() -> None:
-    assert difference([np.array([100.0, -200.0])], [np.array([101.0, -200.0])]).tolist() == [0.005, 0.0]
+def test_a_difference_is_in_parts_of_the_example_and_at_least_of_the_median() -> None:
+    magnitudes = magnitude([np.array([[-1e7, 5.0], [1e5, np.nan], [2.0, -3.0]]), np.array([0.5, np.inf, 0.25])])
+    assert magnitudes.tolist() == [[1e7, 0.5], [1e5, 0.0], [3.0, 0.25]]
+    assert scales(magnitudes).tolist() == [[1e7, 1.0], [1e5, 1.0], [1e5, 1.0]]
 
 
 def test_nan_differs_infinitely_from_a_number_and_not_from_itself() -> None:
     nan, inf = np.nan, np.inf
     found = difference([np.array([nan, 1.0, nan, inf])], [np.array([nan, nan, 1.0, inf])])
-    assert found.tolist() == [0.0, inf, inf, 0.0]
+    assert found[:, 0].tolist() == [0.0, inf, inf, 0.0]
 
 
 def test_outputs_of_another_shape_are_an_error() -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError
+from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportTarget, export_model, target_name
-from accel_engine.model_export.export import export
+from accel_engine.model_export.export import _keep, export
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.evaluation.evaluate import evaluate
@@ -64,6 +65,7 @@ def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None
     assert (found["split"], found["examples"]) == ("validation", 360)
     assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
     assert found["original"]["inputs"] == {"inputs": "uint8 8x8x1"}
+    assert found["original"]["latency"] > 0
     for each in found["exported"]:
         assert not each["problem"]
         assert each["latency"] > 0
@@ -235,6 +237,81 @@ def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_p
         assert each["inputs"] == {"left": "float32 4", "right": "int32 3"}
         assert each["outputs"] == {"kind": "float32 2", "price": "float32 1"}
         assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+
+
+def test_a_file_that_cannot_be_moved_leaves_the_others(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx" / "taken").mkdir(parents=True)
+    (tmp_path / "m.tflite.json").write_text("of an older model")
+    kinds = ("onnx", "tflite", "keras")
+    found = exported(gym.train_once(DIGITS).directory, tmp_path, *(target(tmp_path, kind) for kind in kinds))
+    assert [each["problem"].partition(":")[0] for each in found["exported"]] == [
+        f"cannot write {tmp_path / 'm.onnx'}",
+        "",
+        "",
+    ]
+    assert (tmp_path / "m.onnx" / "taken").is_dir()
+    assert json.loads((tmp_path / "m.tflite.json").read_text())["task"] == "classification"
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.onnx.json"])
+def test_a_model_never_has_the_vocabulary_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whichever of the two moves fails."""
+    written = tmp_path / "new" / "m.onnx"
+    written.parent.mkdir()
+    for path, text in ((written, "new"), (tmp_path / "m.onnx", "old")):
+        path.write_text(text)
+        sidecar_of(path).write_text(text)
+    move = Path.replace
+
+    def fail(path: Path, to: Path) -> Path:
+        if path.name == name:
+            raise OSError(28, "No space left on device")
+        return move(path, to)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        _keep(written, tmp_path / "m.onnx", 0o022)
+    assert not (tmp_path / "m.onnx.json").exists()
+
+
+COPY = """
+import keras
+
+class Scaled(keras.layers.Layer):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+    def get_config(self):
+        return {"name": self.name}
+
+def build(input_shape):
+    inputs = keras.Input(input_shape)
+    return keras.Model(inputs, keras.layers.Dense(2, "softmax")(keras.layers.SimpleRNN(2)(Scaled(2.0)(inputs))))
+"""
+
+
+def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nets.py").write_text(COPY)
+    x = np.random.default_rng(0).normal(size=(30, 4, 1)).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
+    plan = Plan(model=f"{tmp_path}/nets.py:build", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
+    directory = gym.train(plan).directory
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("accel_engine.model_export.artefacts.write_onnx", full)
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("tflite", "onnx", "savedmodel")))
+    tflite, onnx, kept = (each["problem"] for each in found["exported"])
+    assert "the model cannot be copied: TypeError" in tflite
+    assert "No space left on device" in onnx
+    assert not kept
 
 
 def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:

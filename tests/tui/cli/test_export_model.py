@@ -54,7 +54,8 @@ def asked(monkeypatch):
 def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_command, run, asked, here):
     result = run_command("export last --to onnx --checkpoint best")
     assert (result.status, result.err) == (0, "accel-tui: a note\n")
-    assert result.lines[0] == f"{run} at step 40, proved on 200 test examples"
+    assert result.lines[0] == f"{run} at step 40, verified on 200 test examples"
+    assert result.lines[2].split() == ["SIGNATURE", "NAME", "TYPE"]
     assert "input      inputs         uint8 8x8x1" in result.lines
     assert "trained model  0.2500  0.9000                40 kB    2 ms" in result.lines
     assert "onnx           0.2600  0.8000    0.1250      12.3 kB  1 ms     fastest" in result.lines
@@ -63,7 +64,7 @@ def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_com
     assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
 
 
-def test_all_formats_go_into_a_directory_and_what_is_not_kept_is_told(run_command, run, asked, here):
+def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_command, run, asked, here):
     result = run_command("export last --to all --tolerance 0.5")
     targets, folder, _ = asked[0]
     names = [
@@ -77,7 +78,8 @@ def test_all_formats_go_into_a_directory_and_what_is_not_kept_is_told(run_comman
     assert {each.tolerance for each in targets} == {0.5}
     assert (here / f"{run}-models" / f"{run}-savedmodel" / "1") == Path(targets[1].path)
     assert folder == here
-    assert "  tflite-int8: beyond the tolerance" in result.lines
+    at = result.lines.index("not written:")
+    assert result.lines[at + 1] == "  tflite-int8: beyond the tolerance"
     assert result.status == 0
 
 
@@ -89,10 +91,10 @@ def test_json_has_an_object_for_each_model(run_command, run, asked):
     assert asked
 
 
-def test_nothing_kept_is_a_failure(run_command, run, asked):
+def test_nothing_written_is_a_failure(run_command, run, asked):
     result = run_command("export last --to tflite --quantize int8")
     assert (result.status, result.out) == (1, "")
-    assert "nothing was kept: tflite-int8: beyond the tolerance" in result.err
+    assert "nothing was written: tflite-int8: beyond the tolerance" in result.err
 
 
 def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
@@ -112,6 +114,8 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
         ("--to csv --json", "--json is for formats of models"),
         ("--to onnx --checkpoint newest", "neither auto, best, last nor a step"),
         ("--to onnx -o model.tflite", "ends with .onnx"),
+        ("--to onnx -o new.onnx", "new.onnx.json already exists"),
+        ("--to tflite -o new.tflite", "new.tflite.json is a directory"),
         ("--to onnx -o there.onnx", "there.onnx already exists"),
         ("--to keras -o folder.keras", "folder.keras is a directory"),
         ("--to savedmodel -o there.onnx", "there.onnx is a file"),
@@ -121,6 +125,8 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
 )
 def test_wrong_usage_is_told_before_the_engine_starts(run_command, run, asked, here, options, message):
     (here / "there.onnx").touch()
+    (here / "new.onnx.json").touch()
+    (here / "new.tflite.json").mkdir()
     (here / "folder.keras").mkdir()
     (here / "folder.keras" / "notes").touch()
     result = run_command(f"export last {options}")
@@ -128,8 +134,26 @@ def test_wrong_usage_is_told_before_the_engine_starts(run_command, run, asked, h
     assert not asked
 
 
-def test_an_existing_file_is_overwritten_with_force(run_command, run, asked, here):
+def test_a_directory_that_cannot_be_read_is_told(run_command, run, asked, here, monkeypatch):
+    (here / "models").mkdir()
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("accel_tui.cli.export_model.os.listdir", refuse)
+    result = run_command("export last --to savedmodel -o models")
+    assert (result.status, "cannot read models: Permission denied" in result.err) == (2, True), result.err
+    assert not asked
+
+
+def test_a_path_that_is_too_long_is_no_existing_one(run_command, run, asked):
+    assert run_command(f"export last --to savedmodel -o {'m' * 300}").status == 0
+    assert asked
+
+
+def test_existing_files_are_overwritten_with_force(run_command, run, asked, here):
     (here / "m.onnx").touch()
+    (here / "m.onnx.json").touch()
     assert run_command("export last --to onnx -o m.onnx --force").status == 0
     assert asked
 

@@ -66,7 +66,7 @@ STANDARD_OUTPUT = "-"
     "--checkpoint", type=Checkpoint(), metavar="auto|best|last|STEP", help="Weights of the model, as in evaluate."
 )
 @click.option(
-    "--tolerance", type=click.FloatRange(0), help="Difference of a model's outputs up to which it is kept, by format."
+    "--tolerance", type=click.FloatRange(0), help="Largest difference of a model's outputs.  [default: by format]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
 def export(
@@ -86,7 +86,7 @@ def export(
     file is printed.
 
     A model takes raw examples and gives named outputs. Each file is loaded by its own runtime and run on the test or
-    validation examples, and kept only if its outputs are those of the trained model within the tolerance.
+    validation examples. It is written only if its outputs are those of the trained model within the tolerance.
     """
     _check_options(file_format, output, table, quantize, checkpoint, tolerance, as_json=as_json)
     if file_format in MODEL_FORMATS:

@@ -1,5 +1,6 @@
 """The model formats of ``accel-tui export``: where files go, and the table of what was measured."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -48,12 +49,12 @@ def export_trained_model(
         as_json: Whether to print a JSON object for each format instead of a table.
 
     Raises:
-        ModelError: Nothing was kept; why.
+        ModelError: Nothing was written; why.
         UsageError: The output cannot be written there.
     """
     targets = _targets(directory.name, file_format, quantize, output, tolerance)
     for target in targets:
-        _check(Path(target.path), target.format, force=force)
+        _check(target, force=force)
     folder = _existing(Path(targets[0].path).parent)
     found = export_model(directory, targets, folder, checkpoint)
     for note in found.notes:
@@ -64,7 +65,7 @@ def export_trained_model(
     elif found.kept:
         write("\n\n".join(_page(found)))
     if not found.kept:
-        raise ModelError("nothing was kept: " + "; ".join(_problems(found)))
+        raise ModelError("nothing was written: " + "; ".join(_problems(found)))
 
 
 def _targets(
@@ -100,29 +101,44 @@ def _default_path(run: str, file_format: str, quantize: str) -> str:
 
 def _next_version(path: Path) -> int:
     """The version that TensorFlow Serving takes for the newest."""
-    versions = [int(each.name) for each in path.glob("*") if each.name.isdecimal()] if is_directory(path) else []
-    return max(versions, default=0) + 1
+    return max((int(name) for name in _names(path) if name.isdecimal()), default=0) + 1
 
 
-def _check(path: Path, file_format: str, *, force: bool) -> None:
-    """Raise an error if a model cannot be written to a path.
+def _check(target: ExportTarget, *, force: bool) -> None:
+    """Raise an error if a model cannot be written to its path.
 
     Raises:
         UsageError: It is there already, it is of the wrong kind, or it has the suffix of another format.
     """
-    if file_format == "savedmodel":
+    path = Path(target.path)
+    if target.format == "savedmodel":
         above = path.parent
         if exists(above) and not is_directory(above):
             raise UsageError(f"{above} is a file: choose another path with --output")
-        if is_directory(above) and path.name == "1" and any(above.iterdir()):
+        if path.name == "1" and _names(above):
             raise UsageError(f"{above} has other files than versions of a model: choose another path with --output")
         return
-    if path.suffix != _SUFFIXES[file_format]:
-        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[file_format]}")
-    if is_directory(path):
-        raise UsageError(f"{path} is a directory: choose another path with --output")
-    if exists(path) and not force:
-        raise UsageError(f"{path} already exists: choose another path with --output, or overwrite it with --force")
+    if path.suffix != _SUFFIXES[target.format]:
+        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[target.format]}")
+    for each in target.files:
+        if is_directory(each):
+            raise UsageError(f"{each} is a directory: choose another path with --output")
+        if exists(each) and not force:
+            raise UsageError(f"{each} already exists: choose another path with --output, or overwrite it with --force")
+
+
+def _names(directory: Path) -> list[str]:
+    """The names in a directory; none if it is not there.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    if not is_directory(directory):
+        return []
+    try:
+        return os.listdir(directory)
+    except OSError as error:
+        raise UsageError(f"cannot read {directory}: {error.strerror}") from error
 
 
 def _existing(path: Path) -> Path:
@@ -136,14 +152,14 @@ def _existing(path: Path) -> Path:
 
 def _page(found: Export) -> Iterator[str]:
     examples = f"{found.examples:,} " if found.examples else ""
-    yield f"{found.name} at step {found.step:,}, proved on {examples}{found.split} examples"
-    yield table(("SIGNATURE", "NAME", "EXAMPLE"), list(_signature_rows(found.kept[0])))
+    yield f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
+    yield table(("SIGNATURE", "NAME", "TYPE"), list(_signature_rows(found.kept[0])))
     metrics = list(found.original.metrics)
     header = ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
     rows = [_row(each, metrics, found) for each in (found.original, *found.kept)]
     yield table(header, rows)
     if problems := list(_problems(found)):
-        yield "\n".join(("not kept:", *(f"  {problem}" for problem in problems)))
+        yield "\n".join(("not written:", *(f"  {problem}" for problem in problems)))
     yield "\n".join(each.path for each in found.kept)
 
 
