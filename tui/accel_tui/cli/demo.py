@@ -23,6 +23,7 @@ from accel_engine.launch import engine_process
 from accel_engine.run import Chunk, RunReader, Status, create, request
 from accel_engine.run.annotations import set_tags
 from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.progress import Bar, Line
 from accel_tui.formatting import numbers
@@ -58,7 +59,7 @@ INTERRUPTED = 130
 @click.option(
     "--seconds",
     metavar="X",
-    type=click.FloatRange(min=1),
+    type=FiniteNumber(min=1),
     default=120.0,
     help="Approximate duration.  [default: 120]",
 )

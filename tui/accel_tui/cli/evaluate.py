@@ -20,6 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.user_paths import is_file, user_path
 from accel_tui.cli.checkpoint_option import Checkpoint
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.evaluation import headline, tables
@@ -64,7 +65,7 @@ MODEL_FILES = (".keras", ".h5")
     "--confidence",
     default=0.95,
     show_default=True,
-    type=click.FloatRange(0.5, 0.999),
+    type=FiniteNumber(0.5, 0.999),
     help="Level of the confidence intervals.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model; the last line has its metrics.")

@@ -15,6 +15,7 @@ from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.formatting.damage import left_out
 
@@ -66,7 +67,7 @@ STANDARD_OUTPUT = "-"
     "--checkpoint", type=Checkpoint(), metavar="auto|best|last|STEP", help="Weights of the model, as in evaluate."
 )
 @click.option(
-    "--tolerance", type=click.FloatRange(0), help="Largest difference of a model's outputs.  [default: by format]"
+    "--tolerance", type=FiniteNumber(0), help="Largest difference of a model's outputs.  [default: by format]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
 def export(

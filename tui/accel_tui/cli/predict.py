@@ -23,6 +23,7 @@ from accel_engine.run.run_paths import MODEL
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.evaluate import MODEL_FILES
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_files import check_output, write_predictions
 from accel_tui.cli.prediction_objects import OF_CLASSES, objects
@@ -57,7 +58,7 @@ Examples:
     "--temperature",
     default=0.8,
     show_default=True,
-    type=click.FloatRange(0, 100),
+    type=FiniteNumber(0, 100),
     metavar="T",
     help="Randomness of what is written; 0 takes the most probable token.",
 )
