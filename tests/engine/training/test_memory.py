@@ -29,7 +29,7 @@ def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
     resolved = check(plan, detect().devices)
     assert resolved.placement is not None
     training = Training(
-        plan, describe_model(plan).size, plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
+        plan, describe_model(plan), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
     )
     estimate = estimate_memory(training)
     process = engine_process.start(prepare_run(plan))

@@ -68,7 +68,7 @@ def test_checkpoints_take_their_share_of_the_time(parts: Make, monkeypatch: pyte
     assert run.saver.is_due
     assert save_at(run, 5) == ""
     due = []
-    for seconds[0] in (101.0, 120.75, 121.0, 200.0):  # a second is 5 percent of 20
+    for seconds[0] in (101.0, 150.75, 151.0, 200.0):  # a second is 2 percent of 50
         due.append(run.saver.is_due)
 
     assert due == [False, False, True, True]
