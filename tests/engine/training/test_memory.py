@@ -28,9 +28,7 @@ from accel_engine.plan.resolved_plan import check
 def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
     resolved = check(plan, detect().devices)
     assert resolved.placement is not None
-    training = Training(
-        plan, describe_model(plan), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
-    )
+    training = Training(plan, describe_model(plan), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0)
     estimate = estimate_memory(training)
     process = engine_process.start(prepare_run(plan))
     peak = 0
