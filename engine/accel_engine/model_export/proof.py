@@ -22,11 +22,9 @@ from accel_engine.model_export.servable_model import Servable, shown_outputs
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.evaluation.split_batches import ProgressReports
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
-
-PROGRESS_SECONDS = 0.2
-"""How often progress is reported."""
 
 LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
 """A latency is measured for so long, or so often, after some runs that do not count."""
@@ -92,7 +90,7 @@ def prove(
     sums = {name: _Sums(measure.width) for name in ("", *candidates)}
     problems: dict[str, str] = {}
     magnitudes: list[npt.NDArray[np.float64]] = []
-    done, reported = 0, time.monotonic()
+    done, reports = 0, ProgressReports(on_progress, raw.count)
     for inputs, batch in raw.batches():
         expected, values = measure.original(batch)
         count = len(expected[0])
@@ -109,9 +107,7 @@ def prove(
             except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
                 problems[name] = explained(error)
         done += count
-        if time.monotonic() - reported >= PROGRESS_SECONDS:
-            on_progress(done, raw.count)
-            reported = time.monotonic()
+        reports.add(done)
     if not done:
         raise DataError(f"the {trained.split} data gave no batches")
     one = raw.first(1)

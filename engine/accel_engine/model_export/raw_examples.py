@@ -12,7 +12,7 @@ from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.evaluation.split_batches import batches, known_count
 
 INPUT = "inputs"
 """The name of a model's only input, unless it is a column with a name."""
@@ -50,7 +50,7 @@ class RawExamples:
     @property
     def count(self) -> int:
         """Number of examples; 0 if unknown."""
-        return len(self._examples) if isinstance(self._examples, Split) else 0
+        return known_count(self._examples)
 
     def batches(self) -> Iterator[tuple[Arrays, Batch]]:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""

@@ -1,7 +1,6 @@
 """Evaluates trained models on the same examples: metrics with confidence intervals, by class, and their differences."""
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,14 +32,11 @@ from accel_engine.training.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
-from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.evaluation.split_batches import ProgressReports, batches, known_count
 from accel_engine.training.trained_model import TrainedModel, of_file, of_run
 
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
-
-PROGRESS_SECONDS = 0.2
-"""How often progress is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ def _measure(source: TrainedModel, resamples: int, on_progress: Callable[[int, i
     compiled, examples = source.compiled, source.examples
     if compiled.has_custom_train_step:
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
-    count = len(examples) if isinstance(examples, Split) else 0
+    count = known_count(examples)
     names = SeriesNames(*STEP_SERIES)
     limit = max(1, MAX_BYTES // (8 * max(count, resamples)))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
@@ -122,15 +118,13 @@ def _measure(source: TrainedModel, resamples: int, on_progress: Callable[[int, i
         return states.measure(batch, outputs), pairs, loss
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
-    values, classes, losses, reported = [], [], [], time.monotonic()
+    values, classes, losses, reports = [], [], [], ProgressReports(on_progress, count)
     for rows, raw in batches(examples):
         found, pairs, loss = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())
         losses.append(float(loss))
-        if time.monotonic() - reported >= PROGRESS_SECONDS:
-            on_progress(int(rows[-1]) + 1, count)
-            reported = time.monotonic()
+        reports.add(int(rows[-1]) + 1)
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
     batch_loss = np.average(losses, weights=[len(each) for each in values])

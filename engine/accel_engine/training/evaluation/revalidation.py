@@ -1,18 +1,16 @@
 """Validates the last checkpoint of an ended run and saves its evaluation report."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import data
-from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError, RunError
 from accel_engine.keras_support.model_call import call_model
@@ -28,11 +26,8 @@ from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.run_scaling import scale_of_data
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
-from accel_engine.training.evaluation.validation import MAX_BATCH
+from accel_engine.training.evaluation.split_batches import ProgressReports, batches, known_count
 from accel_engine.training.evaluation.worst_examples import WorstExamples
-
-PROGRESS_SECONDS = 0.2
-"""How often progress is reported."""
 
 
 def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict[str, Any]:
@@ -74,36 +69,16 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         return report.measure(batch, outputs, tf.ones([tf.shape(flatten(batch)[0])[0]]))
 
     measure_batch = tf.function(measure, reduce_retracing=True)
-    worst, totals, reported_at = (
-        WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=True)),
-        np.zeros(report.totals),
-        time.monotonic(),
-    )
-    count = len(examples) if isinstance(examples, Split) else 0
+    worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=True))
+    totals, reports = np.zeros(report.totals), ProgressReports(on_progress, known_count(examples))
     for rows, raw in batches(examples):
         values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         totals += sums.numpy()
         by_row = rows[np.newaxis] if isinstance(examples, Split) else None
         worst.add(values.numpy(), int(rows[0]), by_row, raw, repeated=False)
-        if time.monotonic() - reported_at >= PROGRESS_SECONDS:
-            on_progress(int(rows[-1]) + 1, count)
-            reported_at = time.monotonic()
+        reports.add(int(rows[-1]) + 1)
     _save_report(directory, report.build(worst.values, totals, worst.read, worst.predict), step)
     return {"step": step, "notes": notes}
-
-
-def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
-    """Yield the indices of the examples of each batch, and the batch."""
-    if isinstance(examples, Split):
-        for first in range(0, len(examples), MAX_BATCH):
-            rows = np.arange(first, min(first + MAX_BATCH, len(examples)), dtype=np.int32)
-            yield rows, examples.take(rows)
-        return
-    first = 0
-    for batch in examples.read(0, 0):
-        count = len(flatten(batch)[0])
-        yield np.arange(first, first + count, dtype=np.int32), batch
-        first += count
 
 
 def _read_ended_run(directory: Path) -> RunInfo:

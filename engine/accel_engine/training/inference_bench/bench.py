@@ -27,7 +27,7 @@ from accel_engine.inference.runtime import Runtime
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.private_names.tensorflow_names import device_descriptions
-from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
 from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of

@@ -13,7 +13,7 @@ from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.run_scaling import scaler
-from accel_engine.training.evaluation.revalidation import batches
+from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
 

@@ -13,7 +13,7 @@ from accel_engine.run import RunWriter, create
 from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
-from accel_engine.training.evaluation import revalidation
+from accel_engine.training.evaluation import split_batches
 from accel_engine.training.evaluation.revalidation import revalidate
 
 from ..conftest import Gym
@@ -24,7 +24,7 @@ PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
 @pytest.mark.parametrize("validation", ["epoch", "off"])
 def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
-    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(split_batches, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).validation
     trained = gym.train(PLAN.replace(validation=validation))
     with closing(connect(trained.directory)) as connection:
@@ -65,7 +65,7 @@ def test_a_stream_is_validated_again_from_its_first_batch(
     (tmp_path / "net.py").write_text(NET)
     stream = Recorded()
     monkeypatch.setattr(data, "load", lambda *_: dataset(ROWS, stream))
-    monkeypatch.setattr(revalidation, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(split_batches, "PROGRESS_SECONDS", 0.0)
     trained = gym.train(Plan(model=f"{tmp_path / 'net.py'}:build", epochs=1, batch_size=100, xla="off"))
     expected = read(trained.directory).validation
     stream.reads.clear()

@@ -1,0 +1,52 @@
+"""Reads the examples of a split batch by batch, and reports how many have been read."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.structure import Batch, flatten
+from accel_engine.training.evaluation.validation import MAX_BATCH
+
+PROGRESS_SECONDS = 0.2
+"""How often progress is reported."""
+
+
+def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+    """Yield the indices of the examples of each batch, and the batch."""
+    if isinstance(examples, Split):
+        for first in range(0, len(examples), MAX_BATCH):
+            rows = np.arange(first, min(first + MAX_BATCH, len(examples)), dtype=np.int32)
+            yield rows, examples.take(rows)
+        return
+    first = 0
+    for batch in examples.read(0, 0):
+        count = len(flatten(batch)[0])
+        yield np.arange(first, first + count, dtype=np.int32), batch
+        first += count
+
+
+def known_count(examples: Examples) -> int:
+    """The number of examples; 0 of a stream, where it is unknown."""
+    return len(examples) if isinstance(examples, Split) else 0
+
+
+class ProgressReports:
+    """Reports the number of examples done, now and then.
+
+    Args:
+        on_progress: Called with the number of examples done, and of all.
+        of: The number of all; 0 if unknown.
+    """
+
+    def __init__(self, on_progress: Callable[[int, int], object], of: int) -> None:
+        self._on_progress, self._of = on_progress, of
+        self._reported = time.monotonic()
+
+    def add(self, done: int) -> None:
+        """Report so many examples if a report is due."""
+        if time.monotonic() - self._reported >= PROGRESS_SECONDS:
+            self._on_progress(done, self._of)
+            self._reported = time.monotonic()
