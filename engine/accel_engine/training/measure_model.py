@@ -20,7 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.build_plan_model import build_plan_model
-from accel_engine.training.core.rematerialization.choice import parts_of_auto, planned_parts
+from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
@@ -70,8 +70,7 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
         "layers": len(model.layers),
         "saved": sum(layer.saved for layer in activations),
         "largest": max((layer.largest for layer in activations), default=0),
-        "remat_share": _remat_share(plan, model),
-        "auto_activations": _auto_activations(model),
+        **_rematerialized(plan, model),
         "operations": operations,
         "is_divisible": is_divisible(model),
         "examples": entry.examples,
@@ -95,23 +94,18 @@ def _activations(model: keras.Model, description: DataDescription) -> tuple[tupl
         return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0
 
 
-def _remat_share(plan: Plan, model: keras.Model) -> float | None:
-    """Share of the saved activations with rematerialization; ``None`` if unknown, or if the user's model refuses.
+def _rematerialized(plan: Plan, model: keras.Model) -> dict[str, Any]:
+    """What rematerialization saves: of a model of the user's that refuses to be divided, nothing is known.
 
     Raises:
         PlanError: The plan has rematerialization, which this model cannot have, or names no layer of it.
     """
+    custom_step = has_custom_train_step(model)
     if plan.remat == "on":
-        return planned_parts(plan, model, custom_step=has_custom_train_step(model))[0].saved_share
+        parts, _ = planned_parts(plan, model, custom_step=custom_step)
+        return {"remat_share": parts.saved_share, "auto_activations": 0}
     try:
-        return divide(model).saved_share
+        parts, applies = divide(model), not custom_step and is_all_keras(model)
     except Exception:  # noqa: BLE001 (as above)
-        return None
-
-
-def _auto_activations(model: keras.Model) -> int:
-    """Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply."""
-    try:
-        return 0 if has_custom_train_step(model) else parts_of_auto(model).activations or 0
-    except Exception:  # noqa: BLE001 (as above)
-        return 0
+        return {"remat_share": None, "auto_activations": 0}
+    return {"remat_share": parts.saved_share, "auto_activations": parts.activations or 0 if applies else 0}

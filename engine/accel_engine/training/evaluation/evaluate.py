@@ -49,6 +49,8 @@ class _Measured:
         values: The values of each example, ``[examples, width]``.
         labels: True and predicted classes of a classifier; ``None`` for other models.
         batch_loss: The loss of whole batches, as ``model.evaluate`` has it.
+        metrics: The metrics over all examples, in the order of their names.
+        resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models.
     """
 
     source: TrainedModel
@@ -56,6 +58,8 @@ class _Measured:
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
     batch_loss: float
+    metrics: Floats
+    resampled: Floats
 
 
 def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
     """
     models = request["models"]
     measured = [
-        _measure(_load(model, request, on_progress), request["resamples"], _of_all(on_progress, index, len(models)))
+        _measure(_load(model, request, on_progress), request, _of_all(on_progress, index, len(models)))
         for index, model in enumerate(models)
     ]
     _check_same_examples(measured)
@@ -100,13 +104,13 @@ def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) ->
     return lambda done, of: on_progress(index * of + done, models * of)
 
 
-def _measure(source: TrainedModel, resamples: int, on_progress: Callable[[int, int], None]) -> _Measured:
+def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> _Measured:
     compiled, examples = source.compiled, source.examples
     if compiled.has_custom_train_step:
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
     count = known_count(examples)
     names = SeriesNames(*STEP_SERIES)
-    limit = max(1, MAX_BYTES // (8 * max(count, resamples)))
+    limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
     labels = ClassLabels.of(source)
 
@@ -128,8 +132,10 @@ def _measure(source: TrainedModel, resamples: int, on_progress: Callable[[int, i
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
     batch_loss = np.average(losses, weights=[len(each) for each in values])
-    labels = labels and labels.with_pairs(np.concatenate(classes))
-    return _Measured(source, states, np.concatenate(values), labels, float(batch_loss))
+    labels, every = labels and labels.with_pairs(np.concatenate(classes)), np.concatenate(values)
+    metrics = states.values(every.sum(0, dtype=np.float64)[np.newaxis])[0]
+    resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"]))
+    return _Measured(source, states, every, labels, float(batch_loss), metrics, resampled)
 
 
 def _check_same_examples(measured: Sequence[_Measured]) -> None:
@@ -157,10 +163,8 @@ def _targets(measured: _Measured) -> str:
 
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
     """A model's metrics and classes, as plain values."""
-    values = _metrics_of(measured)
-    resampled = measured.states.values(bootstrap_sums(measured.values, request["resamples"], request["seed"]))
     metrics = []
-    for name, value, samples in zip(measured.states.names, values, resampled.T, strict=True):
+    for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
         interval = percentile_interval(samples, request["confidence"])
         if interval.low == interval.high:  # resamples do not differ, as where all examples are right
             interval = _without_spread(name, value, len(measured.values), request["confidence"])
@@ -172,17 +176,11 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
         "step": measured.source.step,
         "notes": [
             *measured.source.notes,
-            *evaluation_notes(measured.source, measured.states.left_out, values[0], measured.batch_loss),
+            *evaluation_notes(measured.source, measured.states.left_out, measured.metrics[0], measured.batch_loss),
         ],
         "metrics": metrics,
         "classes": _classes(measured, request),
     }
-
-
-def _metrics_of(measured: _Measured) -> Floats:
-    """The metrics over all examples, in the order of their names."""
-    found: Floats = measured.states.values(measured.values.sum(0, dtype=np.float64)[np.newaxis])[0]
-    return found
 
 
 def _without_spread(name: str, value: float, examples: int, confidence: float) -> Interval:
@@ -201,16 +199,12 @@ def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, 
 
 def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
     """What another model's metrics are more than those of the first, as plain values."""
-    resamples, seed = request["resamples"], request["seed"]
-    # The same seed draws the same examples for both.
-    own, others = (each.states.values(bootstrap_sums(each.values, resamples, seed)) for each in (first, other))
-    swapped = _swapped(first, other, resamples, seed)
-    values, other_values = _metrics_of(first), _metrics_of(other)
+    swapped = _swapped(first, other, request["resamples"], request["seed"])
     metrics = []
     for name in (name for name in first.states.names if name in other.states.names):
         mine, its = first.states.names.index(name), other.states.names.index(name)
-        value = float(other_values[its] - values[mine])
-        interval = percentile_interval(others[:, its] - own[:, mine], request["confidence"])
+        value = float(other.metrics[its] - first.metrics[mine])
+        interval = percentile_interval(other.resampled[:, its] - first.resampled[:, mine], request["confidence"])
         chance = math.nan if swapped is None else p_value(value, swapped[:, mine])
         metrics.append(
             {

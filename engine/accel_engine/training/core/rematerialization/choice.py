@@ -64,17 +64,9 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
     return parts, [_described(parts)]
 
 
-def parts_of_auto(model: keras.Model) -> ModelParts:
-    """The parts of a model with ``--remat auto``, if its memory needs them; none of a model with layers of the user's.
-
-    They might fail a run that needs no memory.
-    """
-    return divide(model) if _is_all_keras(model) else ModelParts()
-
-
 def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
     """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
-    parts = parts_of_auto(model)
+    parts = divide(model) if is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:
         return ModelParts(), []
@@ -91,8 +83,8 @@ def _estimated_memory(resolved: ResolvedPlan, model: keras.Model, parts: ModelPa
     return step_bytes(resolved.plan, model.count_params(), trainable, parts.activations, batch)
 
 
-def _is_all_keras(model: keras.Model) -> bool:
-    """Whether all layers are Keras' own, which can be computed again."""
+def is_all_keras(model: keras.Model) -> bool:
+    """Whether all layers are Keras' own, which can be computed again: others might fail a run that needs no memory."""
     own = [layer for layer in all_layers(model) if not is_keras_defined(layer)]
     return not own and not any(isinstance(layer, keras.layers.Lambda) for layer in all_layers(model))
 
