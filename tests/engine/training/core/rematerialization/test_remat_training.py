@@ -11,7 +11,8 @@ import tensorflow as tf
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.checkpoint_files import checkpoint_path
+from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.rematerialization import choice
 
@@ -179,8 +180,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> str:
 def state_of(trained: Trained) -> dict[str, np.ndarray]:
     """All values of the last checkpoint: weights, averages, random states and the optimizer's."""
     step = latest_checkpoint(trained.directory)
-    (index,) = [path for path in (trained.directory / "checkpoints").rglob("*.index") if str(step) in str(path)]
-    reader = tf.train.load_checkpoint(str(index).removesuffix(".index"))
+    reader = tf.train.load_checkpoint(str(checkpoint_path(trained.directory / CHECKPOINTS, step)))
     found = {name: np.asarray(reader.get_tensor(name)) for name in reader.get_variable_to_shape_map()}
     return {name: value for name, value in found.items() if value.dtype.kind in "fiu"}
 
