@@ -7,7 +7,7 @@ from typing import Any
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.launch.engine_query import EngineQuery
-from accel_engine.launch.model_query import check_checkpoint
+from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
 
 
@@ -146,13 +146,7 @@ class EvaluationQuery(EngineQuery):
     """
 
     def __init__(self, models: Sequence[Path | Plan], options: EvaluationOptions) -> None:
-        for model in models:
-            if isinstance(model, Path):
-                check_checkpoint(model)
-        described = [
-            {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()} for model in models
-        ]
-        super().__init__(("--evaluate",), {"models": described, **asdict(options)})
+        super().__init__(("--evaluate",), {"models": list(map(described, models)), **asdict(options)})
 
     def evaluation(self, on_progress: Callable[[int, int], object] = no_progress) -> Evaluation:
         """Wait for the evaluation, at least as long as TensorFlow takes to import.

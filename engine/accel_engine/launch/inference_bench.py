@@ -1,14 +1,13 @@
 """Measures the inference of trained models in a separate engine process."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.inference.candidate import Candidate
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
-from accel_engine.launch.model_query import check_checkpoint
+from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
@@ -80,33 +79,12 @@ def bench(
         EngineMissingError: No usable TensorFlow is installed.
         RunError: A model cannot be measured; why.
     """
-    for model in models:
-        if isinstance(model, Path):
-            check_checkpoint(model)
-    request = {
-        "data": options.data,
-        "split": options.split,
-        "checkpoint": options.checkpoint,
-        "scenario": options.scenario,
-        "batch_sizes": options.batch_sizes,
-        "seconds": options.seconds,
-        "target_latency": options.target_latency,
-        "devices": options.devices,
-        "precisions": options.precisions,
-        "xla": options.xla,
-        "seed": options.seed,
-    }
+    asked = [{"file": str(model.path)} if isinstance(model, ModelFile) else described(model) for model in models]
     on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
     notes: dict[str, None] = {}
-    for model in models:
-        described = request | {"models": [_described(model)]}
-        with EngineQuery(("--bench",), described, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
+    for model in asked:
+        request = {"models": [model], **asdict(options)}
+        with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
             reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
         notes.update(dict.fromkeys(reply["notes"]))
     return tuple(notes)
-
-
-def _described(model: Path | Plan | ModelFile) -> dict[str, Any]:
-    if isinstance(model, ModelFile):
-        return {"file": str(model.path)}
-    return {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()}

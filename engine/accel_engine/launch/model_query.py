@@ -7,6 +7,7 @@ from typing import Any
 
 from accel_engine.errors import RunError
 from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.run_paths import latest_checkpoint
 
@@ -27,6 +28,18 @@ class ModelQuery(EngineQuery):
     def __init__(self, option: str, directory: Path, request: Mapping[str, Any]) -> None:
         check_checkpoint(directory)
         super().__init__((option, str(directory)), request)
+
+
+def described(model: Path | Plan) -> dict[str, Any]:
+    """A model as engines are asked about it: the directory of its run, or a plan with its file and its data.
+
+    Raises:
+        RunError: The run has no checkpoint.
+    """
+    if isinstance(model, Plan):
+        return {"plan": model.to_mapping()}
+    check_checkpoint(model)
+    return {"directory": str(model)}
 
 
 def check_checkpoint(directory: Path) -> None:

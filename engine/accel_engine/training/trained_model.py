@@ -1,9 +1,10 @@
 """Loads a trained model with its data, to use it: that of a run's checkpoint, or a ``FILE.keras``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -74,6 +75,23 @@ class TrainedModel:
         """What the model and its loss take, from raw examples; in a graph."""
         inputs = scaler(self.compiled.scaling.factor, self.dataset)(raw.inputs)
         return Batch(inputs, self.compiled.task.encode(raw.targets, inputs), raw.weights)
+
+
+def load(model: Mapping[str, Any], request: Mapping[str, Any], progress: Progress) -> TrainedModel:
+    """Load a model that an engine was asked about.
+
+    Args:
+        model: The ``directory`` of its run, or the ``plan`` with its file and data; see
+            :func:`accel_engine.launch.model_query.described`.
+        request: ``data``, ``split`` and ``checkpoint``: see :func:`of_run`.
+        progress: Reports the number of examples read.
+
+    Raises:
+        AccelError: The model cannot be loaded, or the data does not fit it.
+    """
+    if "directory" in model:
+        return of_run(Path(model["directory"]), request["data"], request["split"], request["checkpoint"], progress)
+    return of_file(Plan.from_mapping(model["plan"]), request["split"], progress)
 
 
 def of_run(

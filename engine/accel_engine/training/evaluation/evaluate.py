@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_call import call_model
-from accel_engine.plan import Plan
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
@@ -33,7 +31,7 @@ from accel_engine.training.evaluation.resampling import (
     swapped_sums,
 )
 from accel_engine.training.evaluation.split_batches import ProgressReports, batches, known_count
-from accel_engine.training.trained_model import TrainedModel, of_file, of_run
+from accel_engine.training.trained_model import TrainedModel, load
 
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
@@ -78,7 +76,7 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
     """
     models = request["models"]
     measured = [
-        _measure(_load(model, request, on_progress), request, _of_all(on_progress, index, len(models)))
+        _measure(load(model, request, on_progress), request, _of_all(on_progress, index, len(models)))
         for index, model in enumerate(models)
     ]
     _check_same_examples(measured)
@@ -88,15 +86,6 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
         "models": [_described(each, request) for each in measured],
         "differences": [_difference(measured[0], other, request) for other in measured[1:]],
     }
-
-
-def _load(
-    model: Mapping[str, Any], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
-) -> TrainedModel:
-    if "directory" in model:
-        directory = Path(model["directory"])
-        return of_run(directory, request["data"], request["split"], request["checkpoint"], on_progress)
-    return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
 
 
 def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) -> Callable[[int, int], None]:

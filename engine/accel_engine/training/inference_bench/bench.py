@@ -25,13 +25,12 @@ from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.memory import available_memory
-from accel_engine.plan import Plan
 from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
 from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
-from accel_engine.training.trained_model import TrainedModel, of_file, of_run
+from accel_engine.training.trained_model import TrainedModel, load
 
 EXAMPLES = 1024
 """Examples of the data at most; larger batches repeat them."""
@@ -102,7 +101,7 @@ def _measure_trained_on(
     """Measure it on a device; the model's memory is free afterwards."""
     free_memory()
     with tf.device(device):  # where the weights are created
-        trained = _load(model, request, on_progress)
+        trained = load(model, request, on_progress)
     notes.update(dict.fromkeys(trained.notes))
     own = trained.compiled.model.dtype_policy.name
     examples = examples_of(trained, EXAMPLES)
@@ -121,14 +120,6 @@ def _measure_trained_as(
     free_memory()
     runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
     yield from _measure(setup, runtime, examples, settings, host)
-
-
-def _load(
-    model: Mapping[str, Any], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
-) -> TrainedModel:
-    if "directory" in model:
-        return of_run(Path(model["directory"]), request["data"], request["split"], request["checkpoint"], on_progress)
-    return of_file(Plan.from_mapping(model["plan"]), request["split"], on_progress)
 
 
 def _measure_file(
