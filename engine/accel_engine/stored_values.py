@@ -26,6 +26,11 @@ MAX_DEPTH = 20
 T = TypeVar("T")
 
 
+def json_number(value: float) -> float | None:
+    """A number as JSON can have it, which has neither NaN nor infinity: ``None`` for these."""
+    return float(value) if math.isfinite(value) else None
+
+
 class StoredValueError(ValueError):
     """A value that cannot be what it is stored as."""
 

@@ -118,14 +118,14 @@ class Export:
     exported: tuple[MeasuredModel, ...]
 
     @property
-    def kept(self) -> tuple[MeasuredModel, ...]:
+    def written(self) -> tuple[MeasuredModel, ...]:
         """Those within the tolerance, which were written."""
         return tuple(each for each in self.exported if not each.problem)
 
     @property
     def fastest(self) -> MeasuredModel | None:
         """The one of the shortest latency of those that were written."""
-        return min(self.kept, key=lambda each: each.latency or float("inf"), default=None)
+        return min(self.written, key=lambda each: each.latency or float("inf"), default=None)
 
 
 def export_model(

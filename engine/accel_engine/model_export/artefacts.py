@@ -12,10 +12,11 @@ import keras
 from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
+from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
 from accel_engine.model_export.onnx_file import write_onnx
-from accel_engine.model_export.raw_examples import INPUT, RawExamples
+from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable, servable
 from accel_engine.model_export.serving_warmup import write_warmup
 from accel_engine.model_export.text_cut import cut_text, has_text

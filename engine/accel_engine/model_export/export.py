@@ -1,6 +1,5 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from accel_engine.inference.runtime import Runtime
 from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, explained, prove
 from accel_engine.model_export.raw_examples import RawExamples
+from accel_engine.stored_values import json_number
 from accel_engine.training.trained_model import TrainedModel, of_run
 
 
@@ -135,19 +135,14 @@ def _keep(written: Path, path: Path, umask: int) -> None:
 def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:
     return {
         "name": name,
-        "metrics": {key: _plain(value) for key, value in figures.metrics.items()},
-        "largest": _plain(figures.largest),
-        "mean": _plain(figures.mean),
+        "metrics": {key: json_number(value) for key, value in figures.metrics.items()},
+        "largest": json_number(figures.largest),
+        "mean": json_number(figures.mean),
         "size": size,
-        "latency": _plain(figures.latency),
+        "latency": json_number(figures.latency),
     }
 
 
 def _weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without those of the optimizer."""
     return sum(weight.numpy().nbytes for weight in trained.compiled.model.weights if str(weight.dtype) != "string")
-
-
-def _plain(value: float) -> float | None:
-    """A number for JSON, which has neither NaN nor infinity."""
-    return float(value) if math.isfinite(value) else None

@@ -11,11 +11,9 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
+from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
 from accel_engine.training.evaluation.split_batches import batches, known_count
-
-INPUT = "inputs"
-"""The name of a model's only input, unless it is a column with a name."""
 
 
 def input_name(path: str) -> str:

@@ -9,13 +9,11 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
+from accel_engine.inference.names import INPUT, LABEL, PROBABILITIES
 from accel_engine.keras_support.losses import is_of_keras, single_loss
-from accel_engine.model_export.raw_examples import INPUT, input_name
+from accel_engine.model_export.raw_examples import input_name
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.trained_model import TrainedModel
-
-PROBABILITIES, LABEL = "probabilities", "label"
-"""Outputs of classifiers: a probability for each class, and the name of the most probable one."""
 
 _CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")
 _NAMES = {"regression": "values", "reconstruction": "reconstruction"}

@@ -113,7 +113,7 @@ def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: P
     ]
     found = export_model(directory, wanted, place, "last")
     assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
-    assert found.kept == (found.fastest,) == (found.exported[0],)
+    assert found.written == (found.fastest,) == (found.exported[0],)
     assert found.exported[0].outputs == {"label": "string", "probabilities": "float32 10"}
     assert "beyond the tolerance of 0" in found.exported[1].problem
     assert [path.relative_to(place).as_posix() for path in sorted(place.rglob("*"))] == ["new", "new/m.keras"]

@@ -15,11 +15,10 @@ from accel_engine.run import find
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
-from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.devices_in_use import warnings
-from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 
 EPILOG = """\b
 Examples:
@@ -81,14 +80,7 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
     metavar="float32,...",
     help="Precisions of runs; by default the model's own and those that the device computes fast in.",
 )
-@click.option(
-    "--checkpoint",
-    default="auto",
-    show_default=True,
-    type=Checkpoint(),
-    metavar="auto|best|last|STEP",
-    help="Weights of runs; auto: best with restore_best, else last.",
-)
+@checkpoint_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
 def bench(

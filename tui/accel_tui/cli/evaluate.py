@@ -19,10 +19,10 @@ from accel_engine.launch.evaluation import (
 from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.user_paths import is_file, user_path
-from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
+from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 from accel_tui.formatting.evaluation import headline, tables
 
 EPILOG = """\b
@@ -36,9 +36,6 @@ Examples:
 MIN_BEYOND = 5
 """Resamples beyond an interval at least, for its ends to be measured."""
 
-MODEL_FILES = (".keras", ".h5")
-"""Suffixes of files with a model."""
-
 
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL...", nargs=-1, required=True)
@@ -50,14 +47,7 @@ MODEL_FILES = (".keras", ".h5")
     type=click.Choice(("auto", "test", "validation", "training")),
     help="Examples to evaluate; auto: test, or validation where there is no test split.",
 )
-@click.option(
-    "--checkpoint",
-    default="auto",
-    show_default=True,
-    type=Checkpoint(),
-    metavar="auto|best|last|STEP",
-    help="Weights of runs; auto: best with restore_best, else last.",
-)
+@checkpoint_option
 @click.option(
     "--resamples", default=1000, show_default=True, type=click.IntRange(100, 1_000_000), help="Draws for intervals."
 )

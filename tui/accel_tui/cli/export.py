@@ -13,10 +13,10 @@ from accel_engine.files import replacing
 from accel_engine.launch.model_export import QUANTIZATIONS
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.checkpoint_option import Checkpoint
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint
 from accel_tui.formatting.damage import left_out
 
 EPILOG = """\b
@@ -64,7 +64,7 @@ STANDARD_OUTPUT = "-"
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--quantize", type=click.Choice(QUANTIZATIONS), help="Precision of a tflite model.  [default: none]")
 @click.option(
-    "--checkpoint", type=Checkpoint(), metavar="auto|best|last|STEP", help="Weights of the model, as in evaluate."
+    "--checkpoint", type=Checkpoint(), metavar=CHECKPOINT_METAVAR, help="Weights of the model, as in evaluate."
 )
 @click.option(
     "--tolerance", type=FiniteNumber(0), help="Largest difference of a model's outputs.  [default: by format]"

@@ -62,9 +62,9 @@ def export_trained_model(
     if as_json:
         for each in (found.original, *found.exported):
             write_json(_object(found, each))
-    elif found.kept:
+    elif found.written:
         write("\n\n".join(_page(found)))
-    if not found.kept:
+    if not found.written:
         raise ModelError("nothing was written: " + "; ".join(_problems(found)))
 
 
@@ -153,14 +153,14 @@ def _existing(path: Path) -> Path:
 def _page(found: Export) -> Iterator[str]:
     examples = f"{found.examples:,} " if found.examples else ""
     yield f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
-    yield table(("SIGNATURE", "NAME", "TYPE"), list(_signature_rows(found.kept[0])))
+    yield table(("SIGNATURE", "NAME", "TYPE"), list(_signature_rows(found.written[0])))
     metrics = list(found.original.metrics)
     header = ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
-    rows = [_row(each, metrics, found) for each in (found.original, *found.kept)]
+    rows = [_row(each, metrics, found) for each in (found.original, *found.written)]
     yield table(header, rows)
     if problems := list(_problems(found)):
         yield "\n".join(("not written:", *(f"  {problem}" for problem in problems)))
-    yield "\n".join(each.path for each in found.kept)
+    yield "\n".join(each.path for each in found.written)
 
 
 def _signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:

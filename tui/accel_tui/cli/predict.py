@@ -21,8 +21,6 @@ from accel_engine.run.connection import DATABASE
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.run_paths import MODEL
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
-from accel_tui.cli.checkpoint_option import Checkpoint
-from accel_tui.cli.evaluate import MODEL_FILES
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_files import check_output, write_predictions
@@ -30,6 +28,7 @@ from accel_tui.cli.prediction_objects import OF_CLASSES, objects
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
 from accel_tui.cli.table import table
+from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 
 EPILOG = """\b
 Examples:
@@ -65,14 +64,7 @@ Examples:
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N", help="Seed of what is written."
 )
-@click.option(
-    "--checkpoint",
-    default="auto",
-    show_default=True,
-    type=Checkpoint(),
-    metavar="auto|best|last|STEP",
-    help="Weights of the run; auto: best with restore_best, else last.",
-)
+@checkpoint_option
 @click.option(
     "-o",
     "--output",

@@ -26,7 +26,8 @@ or the scaled inputs are the targets."""
 
 _CLASSIFYING = ("crossentropy", "focal", "hinge")
 _LABEL_RANKS = {"sequence": 2, "segmentation": 3}
-_BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
+BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
+"""What probabilities over the last axis of an output predict, by its rank with the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +176,13 @@ def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
             if rank == 2:
                 several = int(output.shape[-1] or 1) > 1 and dataset.task != "classification"
                 return "multi-label" if several else "classification"
-        return _BY_RANK.get(rank, "custom")
+        return BY_RANK.get(rank, "custom")
     if not is_of_keras(loss):
         # A custom loss: the data tells what it may be for.
         fits = dataset.task == "classification" and rank == 2 and int(output.shape[-1] or 0) >= dataset.classes
         return "classification" if fits else "custom" if dataset.task in ("auto", "classification") else dataset.task
     if 1 < dataset.classes <= int(output.shape[-1] or 0) and are_labels(targets, output):
-        return _BY_RANK.get(rank, "custom")  # such as a squared error of probabilities
+        return BY_RANK.get(rank, "custom")  # such as a squared error of probabilities
     if dataset.kind == "images" and rank == 4:
         return "reconstruction"
     return "multi-label" if rank == 2 and dataset.task == "multi-label" else "regression"

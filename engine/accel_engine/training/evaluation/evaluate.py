@@ -16,6 +16,7 @@ from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
+from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
@@ -158,7 +159,12 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
         if interval.low == interval.high:  # resamples do not differ, as where all examples are right
             interval = _without_spread(name, value, len(measured.values), request["confidence"])
         metrics.append(
-            {"name": name, "value": _plain(value), "low": _plain(interval.low), "high": _plain(interval.high)}
+            {
+                "name": name,
+                "value": json_number(value),
+                "low": json_number(interval.low),
+                "high": json_number(interval.high),
+            }
         )
     return {
         "name": measured.source.name,
@@ -183,7 +189,7 @@ def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, 
     if measured.labels is None:
         return []
     scores = class_scores(measured.labels, request["resamples"], request["confidence"], request["seed"])
-    return [{**each, **{figure: list(map(_plain, each[figure])) for figure in FIGURES}} for each in scores]
+    return [{**each, **{figure: list(map(json_number, each[figure])) for figure in FIGURES}} for each in scores]
 
 
 def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,10 +204,10 @@ def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) 
         metrics.append(
             {
                 "name": name,
-                "value": _plain(value),
-                "low": _plain(interval.low),
-                "high": _plain(interval.high),
-                "p": _plain(chance),
+                "value": json_number(value),
+                "low": json_number(interval.low),
+                "high": json_number(interval.high),
+                "p": json_number(chance),
                 "better": _is_better(name, value),
             }
         )
@@ -221,8 +227,3 @@ def _is_better(name: str, difference: float) -> bool | None:
     """Whether a difference is an improvement; ``None`` if there is none, or the metric's name does not tell."""
     lower = is_better_lower(name)
     return None if lower is None or difference == 0 or not math.isfinite(difference) else (difference < 0) == lower
-
-
-def _plain(value: float) -> float | None:
-    """A number for JSON, which has neither NaN nor infinity."""
-    return float(value) if math.isfinite(value) else None

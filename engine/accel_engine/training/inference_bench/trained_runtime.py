@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
+from accel_engine.inference.names import INPUT, OUTPUT
 from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
@@ -16,12 +17,6 @@ from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
-
-INPUT = "inputs"
-"""The name of an input that has none."""
-
-OUTPUT = "outputs"
-"""The name of an output that has none."""
 
 
 class TrainedRuntime:

@@ -13,6 +13,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
 from accel_engine.errors import ModelError, PlanError
+from accel_engine.inference.names import LABEL, PROBABILITIES
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.saved_model import load_saved
@@ -25,16 +26,10 @@ from accel_engine.run.run_paths import trained_model
 from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
+from accel_engine.training.core.task import BY_RANK, INPUTS, SEVERAL_OUTPUTS, Task
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.prediction.data_formats import data_format_of, dataset_of, description_of
 from accel_engine.training.prediction.outputs import OutputForm, output_forms
-
-_BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
-"""What a softmax over the last axis predicts."""
-
-PROBABILITIES, LABEL = "probabilities", "label"
-"""Outputs of exported classifiers, as of :mod:`accel_engine.model_export.servable_model`."""
 
 Outputs = Callable[[Structure], Structure]
 """Computes the outputs of a model for raw inputs."""
@@ -223,8 +218,8 @@ def _task_of_uncompiled(
         return Task("custom")
     activation, shape = output_activation(model), model.outputs[numbers[0]].shape
     are_probabilities = isinstance(model.output, dict) and names[numbers[0]] == PROBABILITIES  # as of exported models
-    if len(shape) in _BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
-        return Task(_BY_RANK[len(shape)])
+    if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
+        return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:
         return Task("classification", binary=True) if shape[-1] == 1 else Task("multi-label")
     return Task("custom")
