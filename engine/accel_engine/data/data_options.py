@@ -19,6 +19,9 @@ TASKS = (
 """Values of a plan's ``task``: one class per example; several; numbers; a label per token; a label per pixel; the
 input itself or another image; the model's own loss. A compiled model decides how targets are compared."""
 
+OF_CLASSES = ("classification", "multi-label")
+"""Tasks with a probability of each class for an example."""
+
 SPLITS = ("auto", "random", "stratified", "ordered", "none")
 """Values of a plan's ``split``, besides ``column:NAME``."""
 

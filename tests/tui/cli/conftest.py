@@ -40,6 +40,15 @@ class Outcomes:
         return self.out.splitlines()
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to write into."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
 @pytest.fixture(autouse=True)
 def _locale(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every character, wherever the tests run."""

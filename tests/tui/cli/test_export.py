@@ -7,14 +7,7 @@ from pyarrow import parquet
 
 from tensorboard_loader import scalars
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    """An empty directory to write into."""
-    place = tmp_path / "here"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture

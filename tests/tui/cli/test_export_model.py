@@ -18,15 +18,6 @@ def measured(target, latency, problem="") -> MeasuredModel:
     )
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    """An empty directory to write into."""
-    place = tmp_path / "here"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
-
-
 @pytest.fixture
 def run(new_run) -> str:
     engine = new_run()
@@ -165,6 +156,9 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
     assert not any(here.iterdir())
+
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.image_header import SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.launch.example_prediction import predict_examples
@@ -24,7 +25,7 @@ from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_files import check_output, write_predictions
-from accel_tui.cli.prediction_objects import OF_CLASSES, objects
+from accel_tui.cli.prediction_objects import objects
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
 from accel_tui.cli.table import table

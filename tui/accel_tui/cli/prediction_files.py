@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine import png
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.prediction_objects import MOST_COLUMNS, OF_CLASSES, objects, records
+from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
 

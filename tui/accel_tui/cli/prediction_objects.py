@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
-
-OF_CLASSES = ("classification", "multi-label")
-"""Tasks with a probability for each class."""
 
 THRESHOLD = 0.5
 """A label is predicted from this probability."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
 from accel_engine.errors import ModelError
@@ -18,9 +19,6 @@ from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task, probabilities_of
 from accel_engine.training.evaluation.reports.choice import loss_of_output, output_task, target_index
 from accel_engine.training.prediction.data_formats import standardization
-
-OF_CLASSES = ("classification", "multi-label")
-"""Tasks with a probability of each class."""
 
 OF_PARTS = ("sequence", "segmentation")
 """Tasks with a class for each token or pixel."""

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.errors import AccelError, DataError
 from accel_engine.training.prediction import file_examples, predicting_model
 from accel_engine.training.prediction.array_examples import read_arrays
 from accel_engine.training.prediction.examples import Examples
-from accel_engine.training.prediction.outputs import OF_CLASSES, PredictedOutput
+from accel_engine.training.prediction.outputs import PredictedOutput
 from accel_engine.training.prediction.predicting_model import PredictingModel
 from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.prediction.series_examples import read_last_windows
