@@ -5,6 +5,8 @@ import pytest
 
 from accel_engine.launch.model_export import TOLERANCES, Export, MeasuredModel
 
+pytestmark = pytest.mark.usefixtures("here")
+
 ORIGINAL = MeasuredModel(
     "trained model", {"loss": 0.25, "accuracy": 0.9}, 0.0, 0.0, 40_000, 0.002, {"inputs": "uint8 8x8x1"}, {}
 )
@@ -156,9 +158,6 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
     assert not any(here.iterdir())
-
-
-pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):
