@@ -65,7 +65,7 @@ class Log:
         now = self._clock()
         has_progress = _is_training(self.state) and (self.state.built or self.state.step)
         if not lines and now >= self._due and has_progress:
-            lines = ((self.state.now, progress(self.state)),)
+            lines = ((self.state.now, _progress_at_step(self.state)),)
         if lines:
             self._due = now + EVERY
             for timestamp, text in lines:
@@ -110,8 +110,7 @@ class Bar(Log):
             return ""
         width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
         if not state.total_steps and _is_training(state):
-            text = progress(state)  # until the first epoch has ended
-            return (text if state.current_epoch is None else f"step {state.step:,}  {text}")[:width]
+            return _progress_at_step(state)[:width]  # until the first epoch has ended
         if not state.total_steps:
             return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
         bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
@@ -146,6 +145,12 @@ def progress(state: RunState, width: float = math.inf) -> str:
     text = printable_line("  ".join(filter(None, parts)))
     mfu = f"  MFU {numbers.percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
     return text + mfu if len(text + mfu) <= width else text
+
+
+def _progress_at_step(state: RunState) -> str:
+    """The progress, with the step: what is said within an epoch looks unlike what is said at its end."""
+    text = progress(state)  # begins with the step if there are no epochs
+    return text if state.current_epoch is None else f"step {state.step:,}  {text}"
 
 
 def _is_training(state: RunState) -> bool:

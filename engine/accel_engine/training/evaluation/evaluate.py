@@ -12,6 +12,7 @@ import tensorflow as tf
 from accel_engine.data.data_options import no_progress
 from accel_engine.data.dataset import Split
 from accel_engine.data.fingerprint import of_arrays
+from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_call import call_model
@@ -20,7 +21,7 @@ from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
-from accel_engine.training.evaluation.evaluation_notes import evaluation_notes
+from accel_engine.training.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.training.evaluation.example_states import ExampleStates
 from accel_engine.training.evaluation.resampling import (
     Floats,
@@ -49,6 +50,7 @@ class _Measured:
         labels: True and predicted classes of a classifier; ``None`` for other models.
         batch_loss: The loss of whole batches, as ``model.evaluate`` has it.
         metrics: The metrics over all examples, in the order of their names.
+        block: Examples in a row that are drawn and swapped together, as they depend on each other.
         resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models.
     """
 
@@ -58,6 +60,7 @@ class _Measured:
     labels: ClassLabels | None
     batch_loss: float
     metrics: Floats
+    block: int
     resampled: Floats
 
 
@@ -124,8 +127,14 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     batch_loss = np.average(losses, weights=[len(each) for each in values])
     labels, every = labels and labels.with_pairs(np.concatenate(classes)), np.concatenate(values)
     metrics = states.values(every.sum(0, dtype=np.float64)[np.newaxis])[0]
-    resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"]))
-    return _Measured(source, states, every, labels, float(batch_loss), metrics, resampled)
+    block = min(_dependent_examples(source), len(every))
+    resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"], block))
+    return _Measured(source, states, every, labels, float(batch_loss), metrics, block, resampled)
+
+
+def _dependent_examples(source: TrainedModel) -> int:
+    """How many examples in a row share rows of the data: windows of a time series do."""
+    return span_of(source.plan.data_options) if source.dataset.kind == "series" else 1
 
 
 def _check_same_examples(measured: Sequence[_Measured]) -> None:
@@ -172,6 +181,7 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
         "notes": [
             *measured.source.notes,
             *evaluation_notes(measured.source, measured.states.left_out, measured.metrics[0], measured.batch_loss),
+            *block_notes(len(measured.values), measured.block),
         ],
         "metrics": metrics,
         "classes": _classes(measured, request),
@@ -218,7 +228,7 @@ def _swapped(first: _Measured, other: _Measured, resamples: int, seed: int) -> F
     """Differences of the metrics with the models swapped at random; ``None`` if their states are not the same ones."""
     if first.states.names != other.states.names or first.states.width != other.states.width:
         return None
-    sums = swapped_sums(first.values, other.values, resamples, seed)
+    sums = swapped_sums(first.values, other.values, resamples, seed, first.block)
     mine, its = first.states.values(sums[0]), other.states.values(sums[1])
     return its - mine
 

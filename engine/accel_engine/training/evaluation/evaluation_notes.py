@@ -7,6 +7,9 @@ from accel_engine.text import format_metric
 from accel_engine.training.core.metric_building import check_metrics
 from accel_engine.training.trained_model import TrainedModel
 
+FEWEST_BLOCKS = 20
+"""Blocks of examples from which intervals are taken as they are: of fewer, resamples differ too little."""
+
 SAME_LOSS = 1e-3
 """Relative difference up to which the loss of batches counts as the mean of the losses of their examples."""
 
@@ -28,7 +31,19 @@ def evaluation_notes(
     yield from check_metrics(compiled.model, compiled.task, compiled.outputs, source.dataset)
     if abs(example_loss - batch_loss) > SAME_LOSS * abs(batch_loss):
         yield f"the loss of whole batches is {format_metric(batch_loss)}: it is no mean over single examples"
-    if source.dataset.kind == "series":
-        yield "windows of a series overlap, so that intervals and P are too small: examples are taken as independent"
     if not isinstance(source.examples, Split):
         yield "the examples of a stream are counted only: whether those of other models are the same is not known"
+
+
+def block_notes(examples: int, block: int) -> Iterator[str]:
+    """How examples that depend on each other were resampled.
+
+    Args:
+        examples: Their number.
+        block: Examples in a row that are drawn together.
+    """
+    if block == 1:
+        return
+    yield f"windows of a series overlap: intervals and P are from blocks of {block:,} windows in a row"
+    if examples < FEWEST_BLOCKS * block:
+        yield f"{examples:,} windows are few such blocks: intervals and P are too small"

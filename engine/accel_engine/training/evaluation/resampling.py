@@ -3,7 +3,9 @@
 A metric is a function of a sum of states over examples, so a resample is a weighted sum: of examples drawn with
 replacement for an interval (the percentile bootstrap of Efron and Tibshirani, *An Introduction to the Bootstrap*, 13),
 or of the states of two models, swapped at random for each example, for a test of their difference (a paired
-permutation test: Good, *Permutation Tests*, 3). Without TensorFlow.
+permutation test: Good, *Permutation Tests*, 3). Examples that depend on their neighbours, such as windows of a time
+series, are drawn and swapped in blocks of neighbours (the circular block bootstrap: Lahiri, *Resampling Methods for
+Dependent Data*, 2). Without TensorFlow.
 """
 
 from typing import NamedTuple
@@ -29,8 +31,11 @@ class Interval(NamedTuple):
     high: float
 
 
-def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int) -> Floats:
+def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int, block: int = 1) -> Floats:
     """Sums of states over examples that are drawn with replacement, as many as there are.
+
+    Blocks may begin at any example, and the first one follows the last. If the examples are no multiple of a block,
+    one block more is drawn, and the sums are scaled to the number of examples.
 
     The same number of examples and the same seed draw the same examples, so that the resamples of two models on one
     split are paired.
@@ -39,23 +44,32 @@ def bootstrap_sums(states: npt.NDArray[np.float32], resamples: int, seed: int) -
         states: ``[examples, width]``.
         resamples: Their number.
         seed: Of the random generator.
+        block: Examples in a row that are drawn together, at most all.
 
     Returns:
         ``[resamples, width]``.
     """
     generator, examples = np.random.default_rng(seed), len(states)
-    exact = states.astype(np.float64)
+    exact, blocks = _sums_in_a_row(states, block), -(-examples // block)
     sums = np.empty((resamples, states.shape[1]))
     rows = max(1, _DRAWN // max(1, examples))
     for first in range(0, resamples, rows):
         part = slice(first, min(first + rows, resamples))
-        counts = generator.multinomial(examples, np.full(examples, 1 / examples), size=part.stop - part.start)
+        counts = generator.multinomial(blocks, np.full(examples, 1 / examples), size=part.stop - part.start)
         sums[part] = counts.astype(np.float64) @ exact
-    return sums
+    return sums * (examples / (blocks * block))
+
+
+def _sums_in_a_row(states: npt.NDArray[np.float32], block: int) -> Floats:
+    """The sums of the states of each example and of those that follow it in its block, ``[examples, width]``."""
+    if block == 1:
+        return states.astype(np.float64)
+    sums = np.cumsum(np.concatenate([np.zeros_like(states[:1]), states, states[: block - 1]]), 0, np.float64)
+    return sums[block:] - sums[:-block]
 
 
 def swapped_sums(
-    first: npt.NDArray[np.float32], second: npt.NDArray[np.float32], resamples: int, seed: int
+    first: npt.NDArray[np.float32], second: npt.NDArray[np.float32], resamples: int, seed: int, block: int = 1
 ) -> tuple[Floats, Floats]:
     """Sums of the states of two models, whose states of each example are swapped with a probability of a half.
 
@@ -64,17 +78,20 @@ def swapped_sums(
         second: Those of the other on the same examples.
         resamples: How often.
         seed: Of the random generator.
+        block: Examples in a row that are swapped together.
 
     Returns:
         The sums of both, ``[resamples, width]``.
     """
-    generator, examples = np.random.default_rng(seed), len(first)
-    total, difference = first.sum(0, dtype=np.float64), second.astype(np.float64) - first
+    generator = np.random.default_rng(seed)
+    total = first.sum(0, dtype=np.float64)
+    difference = np.add.reduceat(second.astype(np.float64) - first, np.arange(0, len(first), block))
+    blocks = len(difference)
     moved = np.empty((resamples, first.shape[1]))
-    rows = max(1, _DRAWN // max(1, examples))
+    rows = max(1, _DRAWN // max(1, blocks))
     for start in range(0, resamples, rows):
         part = slice(start, min(start + rows, resamples))
-        swapped = generator.integers(0, 2, (part.stop - part.start, examples), np.int8)
+        swapped = generator.integers(0, 2, (part.stop - part.start, blocks), np.int8)
         moved[part] = swapped.astype(np.float64) @ difference
     return total + moved, second.sum(0, dtype=np.float64) - moved
 

@@ -53,6 +53,31 @@ def test_the_interval_of_a_mean_is_about_that_of_the_normal_distribution() -> No
     assert high == pytest.approx(values.mean() + half, abs=0.1 * half)
 
 
+def moving_averages(generator: np.random.Generator, length: int = 600, width: int = 12) -> np.ndarray:
+    """Values with a mean of 0 that depend on those before, as the errors of overlapping windows do."""
+    return np.convolve(generator.normal(size=length + width - 1), np.ones(width), "valid")
+
+
+@pytest.mark.parametrize(("block", "least", "most"), [(1, 0, 110), (24, 160, 200)])
+def test_only_blocks_have_intervals_of_values_that_depend_on_each_other(block: int, least: int, most: int) -> None:
+    generator, hits = np.random.default_rng(8), 0
+    for seed in range(200):
+        states = mean_and_count(moving_averages(generator))
+        low, high = percentile_interval(means(bootstrap_sums(states, 400, seed, block)), 0.95)
+        hits += low <= 0.0 <= high
+    assert least <= hits <= most
+
+
+def test_blocks_begin_anywhere_and_follow_the_last_example_with_the_first() -> None:
+    sums = bootstrap_sums(np.eye(5, dtype=np.float32), 100, seed=0, block=5)
+    np.testing.assert_allclose(sums, 1.0)
+
+
+def test_examples_that_are_no_multiple_of_a_block_are_counted_as_they_are() -> None:
+    sums = bootstrap_sums(mean_and_count(np.arange(50.0)), 200, seed=0, block=7)
+    np.testing.assert_allclose(sums[:, 1], 50)
+
+
 def test_values_that_are_not_finite_are_left_out_of_an_interval() -> None:
     assert percentile_interval(np.array([np.nan, 1.0, 1.0, np.inf]), 0.95) == (1.0, 1.0)
     assert np.isnan(percentile_interval(np.array([np.nan]), 0.95)).all()
@@ -71,6 +96,12 @@ def test_swapped_sums_keep_the_sum_of_both_models() -> None:
     one, other = swapped_sums(first, second, 100, seed=0)
     np.testing.assert_allclose(one + other, np.broadcast_to((first + second).sum(0), (100, 2)), rtol=1e-5)
     assert len(np.unique(one[:, 0].round(4))) > 50
+
+
+def test_blocks_are_swapped_as_a_whole() -> None:
+    first, second = mean_and_count(np.zeros(10)), mean_and_count(np.repeat([1.0, 10.0], 5))
+    one, _ = swapped_sums(first, second, 100, seed=0, block=5)
+    assert set(one[:, 0]) == {0.0, 5.0, 50.0, 55.0}
 
 
 def differences(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
