@@ -1,7 +1,7 @@
 """Settings of Hypothesis: the usual tests try little, with the same seed; ``make fuzz`` tries more, by seed.
 
-Examples also have constants of the modules that the process has imported, which no setting of Hypothesis leaves out:
-those of a test may differ with the tests before it.
+Examples of ``make fuzz`` also have constants of the modules that the process has imported. Those of the usual tests do
+not: they would differ with the tests before, and in a new environment a minute passed until all were parsed.
 
 ``FUZZ_EXAMPLES`` is the number of examples per test. With it, pytest's ``--hypothesis-seed`` chooses them. Each example
 of each test of this folder is bounded in time and memory, and counted.
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from fuzzing.bounds import bounded
 
@@ -28,6 +29,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("fuzzing")
+if EXAMPLES is None:
+    providers._get_local_constants = lambda: providers._local_constants  # type: ignore[attr-defined]  # no setting does
 
 
 @pytest.hookimpl(wrapper=True)
