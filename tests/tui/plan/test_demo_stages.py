@@ -6,7 +6,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
 from accel_engine.run import Chunk
-from accel_tui.plan.demo_stages import DemoResult, DemoStage, agreement, bars, rate, stages
+from accel_tui.plan.demo_stages import DemoResult, DemoStage, agreement, bars, drawbacks, rate, stages
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "NVIDIA L4") for index in range(4))
@@ -94,6 +94,13 @@ def test_there_is_nothing_to_compare_with_one_or_with_few_steps() -> None:
     assert agreement([result("one", 10.0, [0.5] * 40)]) is None
     assert agreement([result("one", 10.0, [0.5] * 40), result("two", 10.0, [0.5] * 19)]) is None
     assert agreement([]) is None
+
+
+def test_what_is_slower_than_the_first_stage_says_why_it_can_be() -> None:
+    rates = (100.0, 96.0, 300.0, 20.0, None)  # of all but the last stage
+    lines = drawbacks([DemoResult(stage, "run", rate) for stage, rate in zip(stages((CPU,)), rates, strict=False)])
+    assert lines == ["XLA can be slower: on a CPU its large operations are slower than oneDNN's"]
+    assert drawbacks([]) == []
 
 
 def test_bars_are_as_long_as_rates_are_high() -> None:

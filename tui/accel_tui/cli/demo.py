@@ -261,6 +261,8 @@ def _summary(stages: Sequence[DemoStage], results: Sequence[DemoResult], reason:
         f"The last column is the speed-up over '{first.stage.title}'."
     )
     yield f"\n{textwrap.fill(text, width)}"
+    for line in demo_stages.drawbacks(results):
+        yield textwrap.fill(f"{line}.", width)
     if len(results) < len(stages):
         missing = ", ".join(stage.title for stage in stages[len(results) :])
         yield textwrap.fill(f"Not measured: {missing} ({reason}).", width)

@@ -36,6 +36,10 @@ _OWN_THREADS = {"TF_NUM_INTRAOP_THREADS": "0"}
 """TensorFlow's own number of threads per operation, also where earlier runs were faster with another one."""
 
 
+CLEARLY_SLOWER = 0.95
+"""The share of the first stage's rate below which a stage is called slower."""
+
+
 @dataclass(frozen=True, slots=True)
 class DemoStage:
     """A configuration of the demo: a device, a strategy and a precision.
@@ -44,11 +48,13 @@ class DemoStage:
         title: A short name.
         plan: The plan to train.
         environment: Additional environment variables of the engine.
+        drawback: Why it can be slower than the first stage; empty if it should not be.
     """
 
     title: str
     plan: Plan
     environment: Mapping[str, str] = field(default_factory=dict)
+    drawback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,9 @@ def stages(devices: Sequence[Device]) -> tuple[DemoStage, ...]:
     base = base.replace(steps_per_epoch=2000, epochs=50, validation="off", xla="off")
     found: list[DemoStage] = []
 
-    def add(title: str, environment: Mapping[str, str] | None = None, **fields: Any) -> None:
+    def add(title: str, environment: Mapping[str, str] | None = None, drawback: str = "", **fields: Any) -> None:
         name = f"{TAG}-{title.replace(',', '').replace(' ', '-').lower()}"
-        found.append(DemoStage(title, base.replace(name=name, **fields), environment or {}))
+        found.append(DemoStage(title, base.replace(name=name, **fields), environment or {}, drawback))
 
     if accelerated:
         add("CPU", strategy="one-device", devices=("cpu:0",))
@@ -125,14 +131,27 @@ def stages(devices: Sequence[Device]) -> tuple[DemoStage, ...]:
     else:
         if cores > 1:
             add("one thread", _ONE_THREAD)
-        add(f"all {cores} cores" if cores > 1 else "CPU", _OWN_THREADS)
+        all_cores = "small operations are not worth dividing, and other programs use the cores, too"
+        add(f"all {cores} cores" if cores > 1 else "CPU", _OWN_THREADS, all_cores)
         if cores > 1:
-            add("one thread per operation", threads=1)
-        add("XLA", xla="on")
-        add("bfloat16", precision="mixed_bfloat16")
+            add("one thread per operation", drawback="few operations of this model can run side by side", threads=1)
+        add("XLA", drawback="on a CPU its large operations are slower than oneDNN's", xla="on")
+        converted = "a processor without bfloat16 instructions converts every value"
+        add("bfloat16", drawback=converted, precision="mixed_bfloat16")
         if cores > 1:
-            add("CPU in two, mirrored", strategy="mirrored", virtual_cpus=2)
+            shared = "both replicas share the same cores, so only the cost of the strategy shows"
+            add("CPU in two, mirrored", drawback=shared, strategy="mirrored", virtual_cpus=2)
     return tuple(stage for stage in found if _fits(stage.plan, devices))
+
+
+def drawbacks(results: Sequence[DemoResult]) -> list[str]:
+    """Why stages can be slower than the first one, a line for each that was."""
+    measured = [(result.stage, result.rate) for result in results if result.rate is not None]
+    return [
+        f"{stage.title} can be slower: {stage.drawback}"
+        for stage, rate in measured[1:]
+        if stage.drawback and rate < CLEARLY_SLOWER * measured[0][1]
+    ]
 
 
 def rate(chunks: Sequence[Chunk]) -> tuple[float | None, float]:
