@@ -106,3 +106,10 @@ def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     from accel_engine.training.inference_bench.bench import bench
 
     return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))
+
+
+def serve_bench_metrics(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Compute the metrics of models whose inference is to be measured."""
+    from accel_engine.model_export.bench_metrics import bench_metrics
+
+    return bench_metrics(request, lambda done, of: send({"done": done, "of": of}))

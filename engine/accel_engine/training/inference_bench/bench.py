@@ -119,7 +119,7 @@ def _measure_trained_as(
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
     runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
-    yield from _measure(setup, runtime, examples, settings, host)
+    yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 
 
 def _measure_file(
@@ -157,7 +157,7 @@ def _measure_file_as(
     began = time.perf_counter()
     with tf.device(setup.device.upper()) if setup.format in _OF_TENSORFLOW else nullcontext():
         runtime = open_model(path, jit_compile=setup.xla)
-    setup = replace(setup, load_seconds=time.perf_counter() - began)
+    setup = replace(setup, load_seconds=time.perf_counter() - began, size=runtime.size)
     yield from _measure(setup, runtime, _examples_for(runtime, request, on_progress), settings, host)
 
 
