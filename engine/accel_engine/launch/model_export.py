@@ -13,8 +13,9 @@ from accel_engine.errors import ModelError, RunError
 from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import check_checkpoint
 
-QUANTIZATIONS = ("none", "float16", "dynamic", "int8")
-"""Precisions of a TFLite model: float32; float16 weights; int8 weights; int8 weights and activations."""
+QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
+"""Precisions of a TFLite model: float32; float16 weights; int8 weights with activations quantized as they come; int8
+weights with float32 activations; int8 weights and activations."""
 
 TOLERANCES = {
     "keras": 1e-4,
@@ -23,15 +24,18 @@ TOLERANCES = {
     "tflite": 1e-3,
     "tflite-float16": 0.02,
     "tflite-dynamic": 0.05,
+    "tflite-int8-weights": 0.05,
     "tflite-int8": 0.05,
 }
-"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean
-over the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
+"""How far outputs may be from those of the trained model: the largest difference, or, of int8 weights, the mean over
+the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
 median of those over the examples, or of 1, whichever is the largest."""
-
 
 _LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
 """What a format needs besides TensorFlow; their extras have the names of the formats."""
+
+_QUANTIZER = ("ai_edge_quantizer",)
+"""What ``int8-weights`` needs; its extra is ``quantizer``, which has LiteRT, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +193,11 @@ def _answer(
 
 def _missing(target: ExportTarget) -> str:
     """Which libraries of a format are missing, and how to install them; empty if none is."""
-    missing = [name for name in _LIBRARIES.get(target.format, ()) if importlib.util.find_spec(name) is None]
-    return f"{', '.join(missing)} missing: pip install 'accel-tui[{target.format}]'" if missing else ""
+    needs_quantizer = target.quantize == "int8-weights"
+    libraries = (*_LIBRARIES.get(target.format, ()), *(_QUANTIZER if needs_quantizer else ()))
+    extra = "quantizer" if needs_quantizer else target.format
+    missing = [name for name in libraries if importlib.util.find_spec(name) is None]
+    return f"{', '.join(missing)} missing: pip install 'accel-tui[{extra}]'" if missing else ""
 
 
 def _umask() -> int:

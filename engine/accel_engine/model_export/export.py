@@ -97,7 +97,7 @@ def _beyond(target: _Target, figures: Figures) -> str:
 
     Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
     """
-    by_mean = target.quantize in ("dynamic", "int8")
+    by_mean = target.quantize in ("dynamic", "int8-weights", "int8")
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
     if value <= target.tolerance:
         return ""

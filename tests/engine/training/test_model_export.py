@@ -73,6 +73,7 @@ def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None
         assert each["largest"] < (1e-5 if each["name"] in PATHS else 0.2)
     sizes = {each["name"]: each["size"] for each in found["exported"]}
     assert sizes["tflite-int8"] < sizes["tflite-float16"] < sizes["tflite"]
+    assert sizes["tflite-int8-weights"] < sizes["tflite-float16"]
     model = of_run(directory, "", "auto", "auto", lambda done, of: None)
     batch = model.examples.take(np.arange(5))
     for name in PATHS:

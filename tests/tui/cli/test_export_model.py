@@ -1,3 +1,4 @@
+import importlib.util
 import json
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_com
         "1",
         f"{run}.onnx",
         f"{run}.tflite",
-        *(f"{run}-{q}.tflite" for q in ("float16", "dynamic", "int8")),
+        *(f"{run}-{q}.tflite" for q in ("float16", "dynamic", "int8-weights", "int8")),
     ]
     assert [Path(each.path).name for each in targets] == names
     assert {each.tolerance for each in targets} == {0.5}
@@ -79,7 +80,7 @@ def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_com
 def test_json_has_an_object_for_each_model(run_command, run, asked):
     first, *others = map(json.loads, run_command("export last --to all --json").lines)
     assert (first["model"], first["path"], first["metrics"]) == ("trained model", "", {"loss": 0.25, "accuracy": 0.9})
-    assert [each["fastest"] for each in others] == [True] + [False] * 6
+    assert [each["fastest"] for each in others] == [True] + [False] * 7
     assert (others[-1]["path"], others[-1]["problem"]) == (None, "beyond the tolerance")
     assert asked
 
@@ -158,6 +159,15 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
     assert not any(here.iterdir())
+
+
+def test_int8_weights_need_a_library_of_their_own(run_command, run, here, monkeypatch):
+    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ai_edge_quantizer" else found(name))
+    result = run_command("export last --to tflite --quantize int8-weights")
+    assert result.status == 1
+    assert "ai_edge_quantizer missing: pip install 'accel-tui[quantizer]'" in result.err
 
 
 def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):
