@@ -31,6 +31,9 @@ TOLERANCES = {
 the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
 median of those over the examples, or of 1, whichever is the largest."""
 
+BATCHING_FILE = "batching.config"
+"""The batching configuration of TensorFlow Serving, beside the versions of a SavedModel."""
+
 _LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
 """What a format needs besides TensorFlow; their extras have the names of the formats."""
 
@@ -85,6 +88,7 @@ class MeasuredModel:
         outputs: The same of each output.
         path: Where it was written; empty for the trained model.
         problem: Why it was not written; empty if it was.
+        batching: Where the batching configuration of TensorFlow Serving was written; empty if it was not.
     """
 
     name: str
@@ -97,6 +101,7 @@ class MeasuredModel:
     outputs: dict[str, str]
     path: str = ""
     problem: str = ""
+    batching: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,7 @@ def export_model(
     folder: Path,
     checkpoint: str,
     on_progress: Callable[[int, int], object] = no_progress,
+    target_latency: float | None = None,
 ) -> Export:
     """Export a run's trained model, on the CPU. Takes at least as long as importing TensorFlow.
 
@@ -147,6 +153,7 @@ def export_model(
         folder: Where files are written before they are kept; on the file system of the targets.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
         on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -161,7 +168,7 @@ def export_model(
     except OSError as error:
         raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
     with temporary as place:  # of this process, so that nothing is left when the engine is killed
-        reply = _answer(directory, targets, place, checkpoint, on_progress)
+        reply = _answer(directory, targets, place, checkpoint, on_progress, target_latency)
     return Export(
         **{
             **reply,
@@ -178,6 +185,7 @@ def _answer(
     place: str,
     checkpoint: str,
     on_progress: Callable[[int, int], object],
+    target_latency: float | None,
 ) -> dict[str, Any]:
     request = {
         "directory": str(directory),
@@ -186,6 +194,7 @@ def _answer(
         "targets": [asdict(target) for target in targets],
         "folder": place,
         "umask": _umask(),
+        "target_latency": target_latency,
     }
     with EngineQuery(("--export",), request) as query:
         return query.answer(on_progress)

@@ -50,7 +50,7 @@ def main() -> int:
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    if not arguments.bench:  # which measures what a server would reach
+    if not (arguments.bench or arguments.export):  # which measure what a server would reach
         environment.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()
     tensorflow = TensorFlowImport()

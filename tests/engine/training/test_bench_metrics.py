@@ -24,6 +24,7 @@ REQUEST = {"data": "", "split": "auto", "checkpoint": "auto", "devices": ["cpu"]
 @pytest.fixture
 def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.model_export.proof.LATENCY_RUNS", 3)
+    monkeypatch.setattr("accel_engine.model_export.serving_batching.SECONDS", 0.02)
 
 
 def measured(*models: dict[str, Any], **changes: Any) -> tuple[list[dict[str, Any]], Sequence[str]]:
