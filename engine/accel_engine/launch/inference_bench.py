@@ -114,8 +114,7 @@ def _metrics(
 
     They are computed before anything is measured, so that they take no memory of what is.
     """
-    runs = [str(model["directory"]) for model in models if "directory" in model]
-    asked = [_with_run(model, runs) for model in models]
+    asked = _with_runs(models)
     if not any(model.keys() & {"directory", "plan"} for model in asked):
         return [{} for _ in models]
     try:
@@ -129,13 +128,21 @@ def _metrics(
     return found
 
 
-def _with_run(model: Mapping[str, Any], runs: Sequence[str]) -> dict[str, Any]:
-    """A model's file with the directory of the run that it was exported from, or of the first measured run."""
-    if "file" not in model:
-        return dict(model)
-    name = origin_of(Path(model["file"]))
-    directory = str(runs_directory() / name)
-    if name and directory not in runs and (runs_directory() / name / DATABASE).is_file():
-        return {**model, "directory": directory}
-    same = [run for run in runs if Path(run).name == name]
-    return {**model, **({"directory": (same or runs)[0]} if runs else {})}
+def _with_runs(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The models, each file with the directory of the run that it was exported from.
+
+    Where a file does not tell, or its run is not there, it is that of the first model with one.
+    """
+    named = {Path(model["directory"]).name: model["directory"] for model in models if "directory" in model}
+    found = [dict(model) if "file" not in model else {**model, **_origin(model["file"], named)} for model in models]
+    first = [{"directory": model["directory"]} for model in found if "directory" in model][:1]
+    return [{**first[0], **model} if first and "file" in model else model for model in found]
+
+
+def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
+    """The directory of a file's run: one of those that are measured, by id, or of all runs; nothing if unknown."""
+    name = origin_of(Path(file))
+    if name in named:
+        return {"directory": named[name]}
+    directory = runs_directory() / name
+    return {"directory": str(directory)} if name and (directory / DATABASE).is_file() else {}

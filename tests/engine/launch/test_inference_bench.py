@@ -122,6 +122,19 @@ def test_metrics_are_asked_for_once_and_belong_to_the_precision_of_a_model(query
     assert Candidate.from_values(found[0].to_values()) == found[0]
 
 
+def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: Path) -> None:
+    run = create(Plan(model="mlp", data="digits"))
+    files = [
+        tmp_path / "m.keras",
+        described(tmp_path / "lost.onnx", "lost"),
+        described(tmp_path / "a.tflite", run.name),
+    ]
+    query.metrics = [{}] * 3
+    bench(list(map(ModelFile, files)), BenchOptions(), print)
+    (_, request, _), *_ = query.asked
+    assert request["models"] == [{"file": str(file), "directory": str(run)} for file in files]
+
+
 @pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", 3, None])
 def test_without_any_data_nobody_is_asked_for_metrics(query, tmp_path: Path, name: object) -> None:
     bench([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions(), print)
