@@ -38,7 +38,9 @@ def main() -> int:
     os.umask(0o077)  # what a run writes is its owner's, whatever TensorFlow or Keras writes it with
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
-    parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
+    parser.add_argument(
+        "--predict", type=Path, help="predict with the model of the run in this directory, or of this file"
+    )
     parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
     parser.add_argument("--export", action="store_true", help="export the trained model of a run")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
