@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.origin import origin_of
+from accel_engine.launch.inference_bench import BenchOptions, ModelFile
+from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.model_export.bench_metrics import bench_metrics
 from accel_engine.plan import Plan
+from accel_engine.training.inference_bench.bench import bench
 
 from .conftest import Gym
 from .test_model_export import DIGITS, exported, metrics_of, target
@@ -108,6 +113,28 @@ def test_files_take_the_raw_rows_of_other_data(gym: Gym, tmp_path: Path) -> None
     (run,), (file,) = (each.values() for each in found)
     assert file["values"] == pytest.approx(run["values"], rel=1e-3)
     assert (file["split"], file["examples"]) == ("others.csv", 40)
+    candidates: list[dict[str, Any]] = []
+    settings = {"scenario": "multi-stream", "batch_sizes": [1], "seconds": 0.1, "target_latency": None, "seed": 0}
+    request = {**REQUEST, **settings, "xla": [False], "data": f"{tmp_path}/others.csv"}
+    bench({**request, "models": [{"file": str(tmp_path / "m.onnx")}]}, candidates.append)
+    assert [each["problem"] for each in candidates] == [""]
+
+
+def test_engine_processes_measure_a_run_beside_its_export(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    (written,) = exported(directory, tmp_path, target(tmp_path, "tflite"))["exported"]
+    options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla=(False,))
+    found: list[Candidate] = []
+    assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, found.append) == ()
+    run, file = found
+    assert run.metrics is not None
+    assert file.metrics is not None
+    assert run.metrics.main == ("accuracy", pytest.approx(written["metrics"]["accuracy"]))
+    assert file.metrics.values == pytest.approx(written["metrics"], rel=1e-5)
+    assert file.size == written["size"] > 0
+    (compared,) = comparisons(found, None)
+    assert compared.metric_difference == pytest.approx(0, abs=1e-6)
+    assert compared.size == file.size / run.size
 
 
 def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
