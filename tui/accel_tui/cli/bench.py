@@ -28,7 +28,7 @@ Examples:
   accel-tui bench last --target-latency 10ms   which batch size within 10 ms?
   accel-tui bench last --target-rate 500       how many machines?
   accel-tui bench last --scenario server --target-latency 10ms
-  accel-tui bench last RUN.tflite RUN-int8.tflite   what does int8 cost and gain?
+  accel-tui bench k3fp k3fp-int8.tflite        what does int8 cost and gain?
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
 
