@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server")
@@ -21,6 +22,7 @@ class Setup:
         xla: Whether XLA compiles it.
         precision: Keras' dtype policy; empty for formats that have their own.
         load_seconds: How long the file took to load; ``None`` for a run, whose data is loaded with it.
+        size: Bytes of the files; of a run, of the weights.
     """
 
     model: str
@@ -29,6 +31,7 @@ class Setup:
     xla: bool
     precision: str = ""
     load_seconds: float | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class Candidate(Setup):
         warm_up_seconds: How long they took.
         memory: Bytes of memory at the peak; ``None`` if that cannot be read.
         energy: Joules per example; ``None`` if no device tells.
+        metrics: On examples that training did not see; ``None`` if they are not known.
         problem: Why nothing could be measured; empty if it was.
     """
 
@@ -66,6 +70,7 @@ class Candidate(Setup):
     warm_up_seconds: float = 0.0
     memory: int | None = None
     energy: float | None = None
+    metrics: HeldOutMetrics | None = None
     problem: str = ""
 
     def to_values(self) -> dict[str, Any]:
@@ -76,4 +81,5 @@ class Candidate(Setup):
     def from_values(cls, values: Mapping[str, Any]) -> Self:
         """The candidate of :meth:`to_values`."""
         found = {name: Percentile(**each) for name, each in values["percentiles"].items()}
-        return cls(**{**values, "percentiles": found})
+        metrics = HeldOutMetrics.from_values(values["metrics"])
+        return cls(**{**values, "percentiles": found, "metrics": metrics})

@@ -1,14 +1,19 @@
 """Measures the inference of trained models in a separate engine process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from accel_engine.data.data_options import no_progress
+from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.origin import origin_of
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
 from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
+from accel_engine.run import runs_directory
+from accel_engine.run.connection import DATABASE
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide TPUs, on which models are not measured."""
@@ -41,6 +46,7 @@ class BenchOptions:
         precisions: Keras' dtype policies; empty for those that fit the device.
         xla: Whether XLA compiles the model: both, one after the other, by default.
         seed: Of random examples and arrivals.
+        metrics: Whether metrics are computed, where the data of a model is known.
     """
 
     data: str = ""
@@ -54,6 +60,7 @@ class BenchOptions:
     precisions: tuple[str, ...] = ()
     xla: tuple[bool, ...] = (False, True)
     seed: int = 0
+    metrics: bool = True
 
 
 def bench(
@@ -81,10 +88,61 @@ def bench(
     """
     asked = [{"file": str(model.path)} if isinstance(model, ModelFile) else described(model) for model in models]
     on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
+    environment = ON_THE_CPU if on_cpu else _WITHOUT_TPU
     notes: dict[str, None] = {}
-    for model in asked:
+    found = _metrics(asked, options, environment, notes, on_progress) if options.metrics else [{} for _ in asked]
+    for model, metrics in zip(asked, found, strict=True):
         request = {"models": [model], **asdict(options)}
-        with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
-            reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
+
+        def answer(part: Mapping[str, Any], metrics: Mapping[str, Any] = metrics) -> None:
+            on_candidate(Candidate.from_values({**part, "metrics": metrics.get(part["precision"])}))
+
+        with EngineQuery(("--bench",), request, environment) as query:
+            reply = query.answer(on_progress, on_part=answer)
         notes.update(dict.fromkeys(reply["notes"]))
     return tuple(notes)
+
+
+def _metrics(
+    models: Sequence[Mapping[str, Any]],
+    options: BenchOptions,
+    environment: Mapping[str, str],
+    notes: dict[str, None],
+    on_progress: Callable[[int, int], object],
+) -> list[dict[str, Any]]:
+    """The metrics of each model by precision, where its data is known, from a process of their own.
+
+    They are computed before anything is measured, so that they take no memory of what is.
+    """
+    asked = _with_runs(models)
+    if not any(model.keys() & {"directory", "plan"} for model in asked):
+        return [{} for _ in models]
+    try:
+        with EngineQuery(("--bench-metrics",), {"models": asked, **asdict(options)}, environment) as query:
+            reply = query.answer(on_progress)
+    except RunError as error:
+        notes[f"no metrics: {error}"] = None
+        return [{} for _ in models]
+    notes.update(dict.fromkeys(reply["notes"]))
+    found: list[dict[str, Any]] = reply["models"]
+    return found
+
+
+def _with_runs(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The models, each file with the directory of the run that it was exported from.
+
+    Where a file does not tell, or its run is not there, it is that of the first model with one.
+    """
+    named = {Path(model["directory"]).name: model["directory"] for model in models if "directory" in model}
+    found = [dict(model) if "file" not in model else {**model, **_origin(model["file"], named)} for model in models]
+    first = [{"directory": model["directory"]} for model in found if "directory" in model][:1]
+    return [{**first[0], **model} if first and "file" in model else model for model in found]
+
+
+def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
+    """The directory of a file's run: one of those that are measured, by id, or of all runs; nothing if unknown."""
+    name = origin_of(Path(file))
+    if name in named:
+        return {"directory": named[name]}
+    directory = runs_directory() / name
+    return {"directory": str(directory)} if name and (directory / DATABASE).is_file() else {}

@@ -13,8 +13,9 @@ from accel_engine.errors import ModelError, RunError
 from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import check_checkpoint
 
-QUANTIZATIONS = ("none", "float16", "dynamic", "int8")
-"""Precisions of a TFLite model: float32; float16 weights; int8 weights; int8 weights and activations."""
+QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
+"""Precisions of a TFLite model: float32; float16 weights; int8 weights with activations quantized as they come; int8
+weights with float32 activations; int8 weights and activations."""
 
 TOLERANCES = {
     "keras": 1e-4,
@@ -23,15 +24,21 @@ TOLERANCES = {
     "tflite": 1e-3,
     "tflite-float16": 0.02,
     "tflite-dynamic": 0.05,
+    "tflite-int8-weights": 0.05,
     "tflite-int8": 0.05,
 }
-"""How far outputs may be from those of the trained model: the largest difference, or, of dynamic and int8, the mean
-over the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
+"""How far outputs may be from those of the trained model: the largest difference, or, of int8 weights, the mean over
+the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
 median of those over the examples, or of 1, whichever is the largest."""
 
+BATCHING_FILE = "batching.config"
+"""The batching configuration of TensorFlow Serving, beside the versions of a SavedModel."""
 
 _LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
 """What a format needs besides TensorFlow; their extras have the names of the formats."""
+
+_QUANTIZER = ("ai_edge_quantizer",)
+"""What ``int8-weights`` needs; its extra is ``quantizer``, which has LiteRT, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class MeasuredModel:
         outputs: The same of each output.
         path: Where it was written; empty for the trained model.
         problem: Why it was not written; empty if it was.
+        batching: Where the batching configuration of TensorFlow Serving was written; empty if it was not.
     """
 
     name: str
@@ -93,6 +101,7 @@ class MeasuredModel:
     outputs: dict[str, str]
     path: str = ""
     problem: str = ""
+    batching: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,7 @@ def export_model(
     folder: Path,
     checkpoint: str,
     on_progress: Callable[[int, int], object] = no_progress,
+    target_latency: float | None = None,
 ) -> Export:
     """Export a run's trained model, on the CPU. Takes at least as long as importing TensorFlow.
 
@@ -143,6 +153,7 @@ def export_model(
         folder: Where files are written before they are kept; on the file system of the targets.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
         on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -157,7 +168,7 @@ def export_model(
     except OSError as error:
         raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
     with temporary as place:  # of this process, so that nothing is left when the engine is killed
-        reply = _answer(directory, targets, place, checkpoint, on_progress)
+        reply = _answer(directory, targets, place, checkpoint, on_progress, target_latency)
     return Export(
         **{
             **reply,
@@ -174,6 +185,7 @@ def _answer(
     place: str,
     checkpoint: str,
     on_progress: Callable[[int, int], object],
+    target_latency: float | None,
 ) -> dict[str, Any]:
     request = {
         "directory": str(directory),
@@ -182,6 +194,7 @@ def _answer(
         "targets": [asdict(target) for target in targets],
         "folder": place,
         "umask": _umask(),
+        "target_latency": target_latency,
     }
     with EngineQuery(("--export",), request) as query:
         return query.answer(on_progress)
@@ -189,8 +202,11 @@ def _answer(
 
 def _missing(target: ExportTarget) -> str:
     """Which libraries of a format are missing, and how to install them; empty if none is."""
-    missing = [name for name in _LIBRARIES.get(target.format, ()) if importlib.util.find_spec(name) is None]
-    return f"{', '.join(missing)} missing: pip install 'accel-tui[{target.format}]'" if missing else ""
+    needs_quantizer = target.quantize == "int8-weights"
+    libraries = (*_LIBRARIES.get(target.format, ()), *(_QUANTIZER if needs_quantizer else ()))
+    extra = "quantizer" if needs_quantizer else target.format
+    missing = [name for name in libraries if importlib.util.find_spec(name) is None]
+    return f"{', '.join(missing)} missing: pip install 'accel-tui[{extra}]'" if missing else ""
 
 
 def _umask() -> int:

@@ -13,6 +13,7 @@ from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.names import INPUT
+from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
 from accel_engine.model_export.onnx_file import write_onnx
@@ -63,6 +64,7 @@ class Artefacts:
         elif kind == "savedmodel":
             self._save(lambda: self.complete.with_labels().export(path, verbose=False))
             write_warmup(path, self.name, self._warm_up_requests())
+            self._describe(path / DESCRIPTION, {})
         else:
             self._check_precision()
             model, encodings = self._unrolled if kind == "tflite" and self._is_recurrent else self._numeric
@@ -70,8 +72,7 @@ class Artefacts:
                 write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings))
             else:
                 write_onnx(model, path, {key: json.dumps(value) for key, value in self._described({}).items()})
-            described = self._described(encodings)
-            sidecar_of(path).write_text(json.dumps(described, ensure_ascii=False, indent=1) + "\n", "utf-8")
+            self._describe(sidecar_of(path), encodings)
 
     def _save(self, save: Callable[[], Any]) -> None:
         try:
@@ -133,6 +134,9 @@ class Artefacts:
     def _training_examples(self) -> Arrays:
         dataset = self.trained.dataset
         return RawExamples(dataset, "training", dataset.train).spread(REPRESENTATIVE)
+
+    def _describe(self, path: Path, encodings: dict[str, TextEncoding]) -> None:
+        path.write_text(json.dumps(self._described(encodings), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
     def _described(self, encodings: dict[str, TextEncoding]) -> dict[str, Any]:
         """What the file beside a model tells: where it is from, its classes, its signature, and how to encode texts."""

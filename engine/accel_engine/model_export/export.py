@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
+from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.launch.model_export import BATCHING_FILE
+from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, explained, prove
 from accel_engine.model_export.raw_examples import RawExamples
+from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.stored_values import json_number
+from accel_engine.training.inference_bench.memory_meters import HostMemory
 from accel_engine.training.trained_model import TrainedModel, of_run
+
+BATCHING_EXAMPLES = 256
+"""Examples with which the batching of requests is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,8 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     Args:
         request: ``directory`` of the run; ``split`` and ``checkpoint``: see :func:`of_run`; ``targets``: the fields of
             :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: an empty one for temporary files, on
-            the same file system as the targets; ``umask``: permissions that what is kept does not get.
+            the same file system as the targets; ``umask``: permissions that what is kept does not get;
+            ``target_latency``: seconds that a request to TensorFlow Serving may take, or ``None``.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
@@ -48,15 +57,19 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
     artefacts = Artefacts(trained, directory.name)
     try:
-        return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
+        return _export(artefacts, targets, request, on_progress)
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
 
 def _export(
-    artefacts: Artefacts, targets: list[_Target], folder: Path, umask: int, on_progress: Callable[[int, int], None]
+    artefacts: Artefacts,
+    targets: list[_Target],
+    request: Mapping[str, Any],
+    on_progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
+    folder, notes = Path(request["folder"]), list(trained.notes)
     for target in targets:
         written = folder / target.name / target.path.name
         try:
@@ -71,14 +84,19 @@ def _export(
     for target in targets:
         found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
         problem = found.problem or _beyond(target, found)
+        runtime, batching = runtimes.get(target.name), ""
         if not problem:
+            written = folder / target.name / target.path.name
+            if target.format == "savedmodel" and runtime:
+                notes += _write_batching(written.with_name(BATCHING_FILE), trained.name, runtime, raw, request)
             try:
-                _keep(folder / target.name / target.path.name, target.path, umask)
+                _keep(written, target.path, request["umask"])
+                batching = _keep_batching(written.with_name(BATCHING_FILE), target.path.with_name(BATCHING_FILE), notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
-        runtime = runtimes.get(target.name)
         described = _described(target.name, found, runtime.size if runtime else 0)
-        exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
+        kept = {"path": str(target.path), "problem": problem, "batching": batching}
+        exported.append({**described, **_signature(runtime), **kept})
     complete = artefacts.complete.model
     signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
     return {
@@ -86,7 +104,7 @@ def _export(
         "step": trained.step,
         "split": trained.split,
         "examples": raw.count,
-        "notes": list(trained.notes),
+        "notes": notes,
         "original": {**_described("trained model", original, _weight_bytes(trained)), **signature},
         "exported": exported,
     }
@@ -97,7 +115,7 @@ def _beyond(target: _Target, figures: Figures) -> str:
 
     Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
     """
-    by_mean = target.quantize in ("dynamic", "int8")
+    by_mean = target.quantize in ("dynamic", "int8-weights", "int8")
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
     if value <= target.tolerance:
         return ""
@@ -130,6 +148,27 @@ def _keep(written: Path, path: Path, umask: int) -> None:
     written.replace(path)
     if has_beside:
         beside.replace(sidecar_of(path))
+
+
+def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, request: Mapping[str, Any]) -> list[str]:
+    """Write how TensorFlow Serving should batch requests; returns notes for the user."""
+    latency, examples = request["target_latency"], raw.first(BATCHING_EXAMPLES)
+    try:
+        write_batching(path, name, runtime, examples, latency, processors(), HostMemory(), available_memory)
+    except Exception as error:  # noqa: BLE001 (TensorFlow raises anything; the model is right without)
+        return [f"{BATCHING_FILE} was not written: {explained(error)}"]
+    return []
+
+
+def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
+    """Move the file to where it is kept, unless the user has changed the one there; returns its path, or nothing."""
+    if not written.is_file():
+        return ""
+    if path.exists() and not is_ours(path):
+        notes.append(f"{path} was changed, and is not overwritten")
+        return ""
+    written.replace(path)
+    return str(path)
 
 
 def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:

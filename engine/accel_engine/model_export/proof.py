@@ -10,18 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
-from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.runtime import Runtime
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.raw_examples import RawExamples
-from accel_engine.model_export.servable_model import Servable, shown_outputs
-from accel_engine.run.series_names import SeriesNames
-from accel_engine.training.core.assembly import STEP_SERIES
-from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.model_export.servable_model import Servable
 from accel_engine.training.evaluation.split_batches import ProgressReports
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
@@ -49,20 +44,6 @@ class Figures:
     problem: str = ""
 
 
-class _Sums:
-    """Sums over the batches of one model, and the differences of each example's outputs."""
-
-    def __init__(self, width: int) -> None:
-        self.loss = 0.0
-        self.states = np.zeros(width)
-        self.apart: list[npt.NDArray[np.float64]] = []
-
-    def add(self, values: npt.NDArray[np.float32], count: int) -> None:
-        if len(values):
-            self.loss += float(values[0]) * count
-            self.states += values[1:]
-
-
 def prove(
     trained: TrainedModel,
     served: Servable,
@@ -86,13 +67,15 @@ def prove(
         DataError: There are no examples.
         ModelError: The trained model cannot be run.
     """
-    measure = _Measure(trained, served)
-    sums = {name: _Sums(measure.width) for name in ("", *candidates)}
+    metrics = OutputMetrics(trained)
+    of_model, of_served, names = metrics.of_model(), metrics.of_served(served), tuple(served.model.output)
+    sums = {name: MetricSums() for name in ("", *candidates)}
+    apart: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in candidates}
     problems: dict[str, str] = {}
     magnitudes: list[npt.NDArray[np.float64]] = []
-    done, reports = 0, ProgressReports(on_progress, raw.count)
+    reports = ProgressReports(on_progress, raw.count)
     for inputs, batch in raw.batches():
-        expected, values = measure.original(batch)
+        expected, values = of_model(batch)
         count = len(expected[0])
         sums[""].add(values, count)
         magnitudes.append(magnitude(expected))
@@ -101,32 +84,29 @@ def prove(
                 continue
             try:
                 found = runtime.run(inputs)
-                outputs = [found[each] for each in measure.outputs]
-                sums[name].apart.append(difference(expected, outputs))
-                sums[name].add(measure.served(batch, outputs), count)
+                apart[name].append(difference(expected, [found[each] for each in names]))
+                sums[name].add(of_served(batch, found), count)
             except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
                 problems[name] = explained(error)
-        done += count
-        reports.add(done)
-    if not done:
+        reports.add(sums[""].count)
+    if not sums[""].count:
         raise DataError(f"the {trained.split} data gave no batches")
     one = raw.first(1)
     whole = KerasRuntime(served.model, 0)  # with the preprocessing, as what is exported
-    original = Figures(measure.metrics(sums[""], done), latency=median_seconds(partial(whole.run, one)))
+    original = Figures(metrics.results(sums[""]), latency=median_seconds(partial(whole.run, one)))
     figures, scale = {}, scales(np.concatenate(magnitudes))
     for name, runtime in candidates.items():
         if name in problems:
             figures[name] = Figures(problem=problems[name])
             continue
-        each = sums[name]
         try:
             latency = median_seconds(partial(runtime.run, one))
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
             figures[name] = Figures(problem=explained(error))
             continue
-        differences = (np.concatenate(each.apart) / scale).max(axis=1)
-        metrics = measure.metrics(each, done)
-        figures[name] = Figures(metrics, float(differences.max()), float(differences.mean()), latency)
+        differences = (np.concatenate(apart[name]) / scale).max(axis=1)
+        found_metrics = metrics.results(sums[name])
+        figures[name] = Figures(found_metrics, float(differences.max()), float(differences.mean()), latency)
     return original, figures
 
 
@@ -205,53 +185,3 @@ def median_seconds(run: Callable[[], object]) -> float:
         run()
     ends = [*times[1:], time.perf_counter()]
     return statistics.median(end - start for start, end in zip(times, ends, strict=True))
-
-
-class _Measure:
-    """Computes outputs of the trained model, and metrics of any outputs."""
-
-    def __init__(self, trained: TrainedModel, served: Servable) -> None:
-        compiled = trained.compiled
-        self._trained = trained
-        self.outputs = tuple(served.model.output)
-        self._states = None
-        if not compiled.has_custom_train_step and compiled.model.compiled:
-            self._states = MetricStates(compiled.model, compiled.metrics, SeriesNames(*STEP_SERIES))
-        self.width = self._states.width if self._states else 0
-
-        def original(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
-            batch = trained.prepare(raw)
-            outputs = call_model(compiled.model, batch.inputs, training=False)
-            return shown_outputs(outputs, compiled.task), self._measured(batch, outputs)
-
-        def measured(raw: Batch, outputs: list[tf.Tensor]) -> tf.Tensor:
-            found = served.restore(dict(zip(self.outputs, outputs, strict=True)))
-            return self._measured(trained.prepare(raw), found)
-
-        self._original = tf.function(original, autograph=False, reduce_retracing=True)
-        self._served = tf.function(measured, autograph=False, reduce_retracing=True)
-
-    def original(self, batch: Batch) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.float32]]:
-        """The trained model's outputs as they are served, and the batch's loss with the states of its metrics."""
-        outputs, values = self._original(map_structure(tf.convert_to_tensor, batch))
-        return [output.numpy() for output in outputs], values.numpy()
-
-    def served(self, batch: Batch, outputs: list[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
-        """The loss and the states of metrics of served outputs."""
-        values: npt.NDArray[np.float32] = self._served(
-            map_structure(tf.convert_to_tensor, batch), list(map(tf.convert_to_tensor, outputs))
-        ).numpy()
-        return values
-
-    def metrics(self, sums: _Sums, count: int) -> dict[str, float]:
-        """The loss and the metrics of all batches."""
-        if self._states is None:
-            return {}
-        results = self._states.results(self._states.unpack(tf.constant(sums.states, tf.float32)))
-        return {"loss": sums.loss / count, **{name: float(np.mean(value)) for name, value in results.items()}}
-
-    def _measured(self, batch: Batch, outputs: Structure) -> tf.Tensor:
-        if self._states is None:
-            return tf.zeros([0])
-        loss, states = self._states.measure(batch, outputs, training=False)
-        return tf.concat([[mean_loss(loss)], pack(states)], axis=0)

@@ -1,6 +1,7 @@
 """Converts a model to TFLite, in the precisions that LiteRT runs."""
 
 import contextlib
+import importlib
 import io
 import re
 import tempfile
@@ -20,6 +21,8 @@ from accel_engine.user_code import reason
 
 _MISSING = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
 
+MISSING = "ai-edge-quantizer is not installed: pip install 'accel-tui[quantizer]'"
+
 REPRESENTATIVE = 200
 """Examples from which the ranges of activations are measured for full integer quantization."""
 
@@ -31,12 +34,14 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
         model: From a dictionary of numbers to a dictionary of outputs.
         path: The file.
         quantize: ``none``: float32; ``float16``: weights; ``dynamic``: int8 weights, activations as they come;
-            ``int8``: weights and activations, with inputs and outputs as they are.
+            ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with inputs and
+            outputs as they are.
         examples: Returns inputs of :data:`REPRESENTATIVE` training examples.
 
     Raises:
-        ModelError: LiteRT lacks an operation of the model, or a layer cannot be converted.
+        ModelError: LiteRT lacks an operation of the model, a layer cannot be converted, or a library is missing.
     """
+    quantizer = import_quantizer() if quantize == "int8-weights" else None
     with tempfile.TemporaryDirectory() as folder:
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -45,13 +50,38 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
                 content: bytes = _converter(folder, quantize, examples).convert()
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error
-    path.write_bytes(content)
+    path.write_bytes(_with_int8_weights(content, quantizer) if quantizer else content)
+
+
+def import_quantizer() -> Any:
+    """Import ai-edge-quantizer.
+
+    Raises:
+        ModelError: It is not installed.
+    """
+    try:
+        return importlib.import_module("ai_edge_quantizer")
+    except ImportError as error:
+        raise ModelError(MISSING) from error
+
+
+def _with_int8_weights(content: bytes, quantizer: Any) -> bytes:
+    """A float32 model with its weights as int8, one scale for each channel; they are converted back to compute.
+
+    Raises:
+        ModelError: An operation cannot be quantized.
+    """
+    try:
+        found = quantizer.Quantizer(content, quantizer.recipe.weight_only_wi8_afp32())
+        return bytes(found.quantize(enable_progress_bar=False, enable_progress_report=False).quantized_model)
+    except Exception as error:  # of several kinds
+        raise ModelError(f"the weights cannot be quantized: {reason(error)}") from error
 
 
 def _converter(folder: str, quantize: str, examples: Callable[[], Arrays]) -> Any:
     converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[SIGNATURE])
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    if quantize != "none":
+    if quantize in ("float16", "dynamic", "int8"):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if quantize == "float16":
         converter.target_spec.supported_types = [tf.float16]

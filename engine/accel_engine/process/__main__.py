@@ -1,7 +1,8 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--export``, ``--bench``, ``--revalidate``, ``--describe-data`` and
-``--describe-model`` it answers one :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
+With ``--predict``, ``--evaluate``, ``--export``, ``--bench``, ``--bench-metrics``, ``--revalidate``,
+``--describe-data`` and ``--describe-model`` it answers one
+:class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
 engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON
 object per line, and waits for a run to train.
 """
@@ -37,18 +38,21 @@ def main() -> int:
     os.umask(0o077)  # what a run writes is its owner's, whatever TensorFlow or Keras writes it with
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
-    parser.add_argument("--predict", type=Path, help="predict images with the model of the run in this directory")
+    parser.add_argument(
+        "--predict", type=Path, help="predict with the model of the run in this directory, or of this file"
+    )
     parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
     parser.add_argument("--export", action="store_true", help="export the trained model of a run")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
     parser.add_argument("--bench", action="store_true", help="measure the inference of models, as a query")
+    parser.add_argument("--bench-metrics", action="store_true", help="compute the metrics of models to be measured")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    if not arguments.bench:  # which measures what a server would reach
+    if not (arguments.bench or arguments.export):  # which measure what a server would reach
         environment.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()
     tensorflow = TensorFlowImport()
@@ -66,6 +70,8 @@ def main() -> int:
         return query_server.serve_query(query_server.describe_model, tensorflow)
     if arguments.bench:
         return query_server.serve_query(query_server.serve_bench, tensorflow)
+    if arguments.bench_metrics:
+        return query_server.serve_query(query_server.serve_bench_metrics, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

@@ -54,13 +54,9 @@ def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) 
         from accel_engine.training.prediction.writing import write
 
         return write(directory, request, lambda text: send({"text": text}))
-    if "files" in request:
-        from accel_engine.training.prediction.predict import predict
+    from accel_engine.training.prediction.predict import predict
 
-        return predict(directory, request, lambda done, of: send({"done": done, "of": of}))
-    from accel_engine.training.evaluation.inference import classify_images
-
-    return classify_images(directory, [Path(image) for image in request["images"]], request["top"])
+    return predict(directory, request, lambda done, of: send({"done": done, "of": of}))
 
 
 def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
@@ -106,3 +102,10 @@ def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     from accel_engine.training.inference_bench.bench import bench
 
     return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))
+
+
+def serve_bench_metrics(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Compute the metrics of models whose inference is to be measured."""
+    from accel_engine.model_export.bench_metrics import bench_metrics
+
+    return bench_metrics(request, lambda done, of: send({"done": done, "of": of}))

@@ -1,5 +1,6 @@
 """What the engine process is asked, with which devices in sight, and how its parts come back."""
 
+import json
 from pathlib import Path
 from typing import ClassVar
 
@@ -7,6 +8,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.encoded_runtime import sidecar_of
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch import inference_bench
 from accel_engine.launch.engine_query import ON_THE_CPU
@@ -26,12 +29,14 @@ CANDIDATE = Candidate(
 
 
 class Query:
-    """Answers with a candidate and a note; keeps what it was asked."""
+    """Answers with a candidate and a note, or with metrics; keeps what it was asked."""
 
     asked: ClassVar[list[tuple]] = []
+    metrics: ClassVar[list[dict] | Exception] = []
 
     def __init__(self, *arguments):
         self.asked.append(arguments)
+        self._arguments = arguments
 
     def __enter__(self):
         return self
@@ -39,7 +44,11 @@ class Query:
     def __exit__(self, *_):
         pass
 
-    def answer(self, on_progress, on_part):
+    def answer(self, on_progress, on_part=None):
+        if self._arguments[0] == ("--bench-metrics",):
+            if isinstance(self.metrics, Exception):
+                raise self.metrics
+            return {"models": self.metrics, "notes": ["a note on metrics"]}
         on_progress(1, 2)
         on_part(CANDIDATE.to_values())
         return {"notes": ["a note"]}
@@ -49,6 +58,7 @@ class Query:
 def query(monkeypatch):
     monkeypatch.setattr(inference_bench, "EngineQuery", Query)
     monkeypatch.setattr(Query, "asked", [])
+    monkeypatch.setattr(Query, "metrics", [])
     return Query
 
 
@@ -56,7 +66,9 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
     found, progress = [], []
     plan = Plan(model="mlp", data="digits")
     models = [ModelFile(Path("/m.onnx")), plan]
-    notes = bench(models, BenchOptions(scenario="offline"), found.append, lambda *done: progress.append(done))
+    notes = bench(
+        models, BenchOptions(scenario="offline", metrics=False), found.append, lambda *done: progress.append(done)
+    )
     assert (found, notes, progress) == ([CANDIDATE] * 2, ("a note",), [(1, 2)] * 2)
     assert [arguments for arguments, *_ in query.asked] == [("--bench",)] * 2
     requests = [request for _, request, _ in query.asked]
@@ -79,3 +91,61 @@ def test_a_run_without_a_checkpoint_starts_no_engine(query) -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
         bench([create(Plan())], BenchOptions(), print)
     assert not query.asked
+
+
+METRICS = {"values": {"accuracy": 0.75, "loss": 0.5}, "split": "test", "examples": 4, "source": "a", "fingerprint": ""}
+
+
+def described(path: Path, name: object) -> Path:
+    """A model's file with the file beside it, which names its run."""
+    path.write_text("")
+    sidecar_of(path).write_text(json.dumps({"name": name}))
+    return path
+
+
+def test_metrics_are_asked_for_once_and_belong_to_the_precision_of_a_model(query, monkeypatch, tmp_path: Path) -> None:
+    run = create(Plan(model="mlp", data="digits"))
+    monkeypatch.setattr(inference_bench, "described", lambda model: {"directory": str(model)})
+    other = create(Plan(model="mlp", data="digits"))
+    files = [described(tmp_path / "a.tflite", run.name), described(tmp_path / "b.onnx", other.name)]
+    query.metrics = [{"": METRICS}, {}, {"": METRICS | {"examples": 5}}, {"float32": METRICS}]
+    models = [*map(ModelFile, files), ModelFile(tmp_path / "unknown.onnx"), run]
+    found: list[Candidate] = []
+    notes = bench(models, BenchOptions(), found.append)
+    assert notes == ("a note on metrics", "a note")
+    (_, request, _), *benches = query.asked
+    assert [each.get("directory") for each in request["models"]] == [str(run), str(other), str(run), str(run)]
+    assert [arguments for arguments, *_ in benches] == [("--bench",)] * 4
+    metrics = [each.metrics for each in found]
+    assert metrics[0] == HeldOutMetrics(**METRICS)
+    assert [each and each.examples for each in metrics] == [4, None, 5, None]  # the last one measured no float32
+    assert Candidate.from_values(found[0].to_values()) == found[0]
+
+
+def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: Path) -> None:
+    run = create(Plan(model="mlp", data="digits"))
+    files = [
+        tmp_path / "m.keras",
+        described(tmp_path / "lost.onnx", "lost"),
+        described(tmp_path / "a.tflite", run.name),
+    ]
+    query.metrics = [{}] * 3
+    bench(list(map(ModelFile, files)), BenchOptions(), print)
+    (_, request, _), *_ = query.asked
+    assert request["models"] == [{"file": str(file), "directory": str(run)} for file in files]
+
+
+@pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", 3, None])
+def test_without_any_data_nobody_is_asked_for_metrics(query, tmp_path: Path, name: object) -> None:
+    bench([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions(), print)
+    assert [arguments for arguments, *_ in query.asked] == [("--bench",)]
+
+
+def test_models_are_measured_where_metrics_fail(query) -> None:
+    query.metrics = RunError("the engine exited")
+    found: list[Candidate] = []
+    assert bench([Plan(model="mlp", data="digits")], BenchOptions(), found.append) == (
+        "no metrics: the engine exited",
+        "a note",
+    )
+    assert found == [CANDIDATE]

@@ -10,8 +10,8 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.launch import engine_process, model_query
 from accel_engine.launch.data_query import describe_data
+from accel_engine.launch.example_prediction import predict_examples
 from accel_engine.launch.model_query import ModelQuery
-from accel_engine.launch.prediction import predict
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.connection import connect
@@ -28,13 +28,13 @@ def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_no_engine")
 def test_a_run_without_a_checkpoint_is_rejected() -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
-        predict(create(Plan()), [], 1)
+        predict_examples(create(Plan()), [])
 
 
 @pytest.mark.usefixtures("_no_engine")
 def test_a_run_of_a_script_is_rejected() -> None:
     with pytest.raises(RunError, match="was recorded by a script and has no checkpoints"):
-        predict(create_recorded(RECORDED, "python train.py"), [], 1)
+        predict_examples(create_recorded(RECORDED, "python train.py"), [])
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The parts of an export: warm-up requests, differences, unrolled layers, and what LiteRT and ONNX lack."""
 
+import sys
 from pathlib import Path
 
 import keras
@@ -91,6 +92,26 @@ def test_an_operation_that_litert_lacks_is_named(tmp_path: Path) -> None:
     model = named(keras.layers.CategoryEncoding(4, output_mode="multi_hot"))
     with pytest.raises(ModelError, match="LiteRT lacks the operation DenseBincount"):
         write_tflite(model, tmp_path / "m.tflite", "none", dict)
+    assert not any(tmp_path.iterdir())
+
+
+def test_int8_weights_are_converted_back_by_the_scale_of_their_channel(tmp_path: Path) -> None:
+    layer = keras.layers.Dense(40, use_bias=False, kernel_initializer=keras.initializers.RandomNormal(seed=1))
+    model = named(layer, (64,))
+    write_tflite(model, tmp_path / "m.tflite", "int8-weights", dict)
+    write_tflite(model, tmp_path / "float.tflite", "none", dict)
+    kernel = layer.kernel.numpy()
+    scale = np.abs(kernel).max(axis=0) / 127
+    x = np.random.default_rng(0).normal(size=(5, 64)).astype(np.float32)
+    found = open_model(tmp_path / "m.tflite").run({"x": x})["y"]
+    np.testing.assert_allclose(found, x @ (np.round(kernel / scale) * scale), atol=1e-5)
+    assert (tmp_path / "m.tflite").stat().st_size < 0.6 * (tmp_path / "float.tflite").stat().st_size
+
+
+def test_a_missing_quantizer_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
+    with pytest.raises(ModelError, match=r"pip install 'accel-tui\[quantizer\]'"):
+        write_tflite(named(keras.layers.Dense(1)), tmp_path / "m.tflite", "int8-weights", dict)
     assert not any(tmp_path.iterdir())
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ DIGITS = Plan(model="mlp", epochs=1, batch_size=100)
 def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Latencies are measured, but not well."""
     monkeypatch.setattr("accel_engine.model_export.proof.LATENCY_RUNS", 3)
+    monkeypatch.setattr("accel_engine.model_export.serving_batching.SECONDS", 0.02)
 
 
 def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> dict[str, Any]:
@@ -40,6 +42,7 @@ def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | N
 
 def exported(directory: Path, tmp_path: Path, *targets: dict[str, Any], **changes: Any) -> dict[str, Any]:
     temporary = tmp_path / "temporary"
+    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     request = {
         "directory": str(directory),
@@ -47,6 +50,7 @@ def exported(directory: Path, tmp_path: Path, *targets: dict[str, Any], **change
         "checkpoint": "auto",
         "folder": str(temporary),
         "umask": 0o022,
+        "target_latency": None,
         "targets": targets,
     }
     return export({**request, **changes})
@@ -73,6 +77,7 @@ def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None
         assert each["largest"] < (1e-5 if each["name"] in PATHS else 0.2)
     sizes = {each["name"]: each["size"] for each in found["exported"]}
     assert sizes["tflite-int8"] < sizes["tflite-float16"] < sizes["tflite"]
+    assert sizes["tflite-int8-weights"] < sizes["tflite-float16"]
     model = of_run(directory, "", "auto", "auto", lambda done, of: None)
     batch = model.examples.take(np.arange(5))
     for name in PATHS:
@@ -92,6 +97,30 @@ def test_keras_file_needs_nothing_of_ours_and_has_no_optimizer(gym: Gym, tmp_pat
     model = keras.models.load_model(tmp_path / "m.keras")
     assert not model.compiled
     assert (tmp_path / "m.keras").stat().st_size < 0.75 * trained_model(directory).stat().st_size
+
+
+def test_a_savedmodel_has_a_batching_configuration_unless_the_user_has_changed_it(gym: Gym, tmp_path: Path) -> None:
+    directory, path = gym.train_once(DIGITS).directory, tmp_path / "m" / "batching.config"
+    first = exported(directory, tmp_path, target(tmp_path, "savedmodel"))
+    assert first["exported"][0]["batching"] == str(path)
+    assert f"Chosen from measurements of {directory.name}" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o644
+    again = {**target(tmp_path, "savedmodel"), "path": str(tmp_path / "m" / "2")}
+    path.write_text(f"{path.read_text()}# of an older version")
+    exported(directory, tmp_path, again)
+    assert "of an older version" not in path.read_text()
+    path.write_text("max_batch_size { value: 7 }")
+    kept = exported(directory, tmp_path, {**again, "path": str(tmp_path / "m" / "3")})
+    assert (kept["exported"][0]["batching"], path.read_text()) == ("", "max_batch_size { value: 7 }")
+    assert kept["notes"][-1] == f"{path} was changed, and is not overwritten"
+
+
+def test_a_model_that_is_too_slow_for_the_target_is_written_without(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    found = exported(directory, tmp_path, target(tmp_path, "savedmodel"), target_latency=1e-9)
+    assert "batching.config was not written: a single example takes" in found["notes"][-1]
+    assert (found["exported"][0]["problem"], found["exported"][0]["batching"]) == ("", "")
+    assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
 
 
 def test_what_is_beyond_the_tolerance_is_not_kept(gym: Gym, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.inference_bench import ModelFile
 from accel_engine.plan import Plan
@@ -27,6 +29,20 @@ def candidate(batch_size, milliseconds, throughput, **changes):
 SMALL = candidate(1, 1, 1000.0, memory=3 << 20)
 LARGE = candidate(8, 9.5, 4000.0, stable=False, disagreement=0.12, energy=0.025)
 FAILED = candidate(16, 1, 0.0, percentiles={}, problem="out of memory")
+
+
+def accuracy(value, loss, **changes):
+    on = {"split": "validation", "examples": 1360, "source": "k3fp", "fingerprint": "f"}
+    return HeldOutMetrics(**{**on, **changes}, values={"accuracy": value, "loss": loss, "auc": 0.5})
+
+
+EXPORTED = [
+    replace(SMALL, metrics=accuracy(0.9945, 0.06), size=1000),
+    *(
+        candidate(batch, batch, throughput, model="q.tflite", format="tflite", precision="", size=280, metrics=metrics)
+        for batch, throughput, metrics in ((1, 2400.0, accuracy(0.9917, 0.07)), (2, 300.0, accuracy(0.9917, 0.07)))
+    ),
+]
 
 
 @pytest.fixture
@@ -100,6 +116,50 @@ def test_json_has_a_line_for_each_candidate_and_the_verdict_last(run_command, as
     assert last["best"]["batch_size"] == 8
     assert last["machines"] == 1
     assert "Batch 1 of k3fp on cpu:0, float32 is the fastest, with 1.00 ms at p99." in last["verdict"]
+
+
+def test_metrics_stand_beside_the_speed_and_formats_are_compared(run_command, asked, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    asked[0].measured[:] = EXPORTED
+    lines = run_command("bench last").lines
+    assert lines[1].split()[-3:] == ["ACCURACY", "LOSS", "STABLE"]
+    assert lines[2].split()[-3:] == ["0.9945", "0.0600", "yes"]
+    assert "Metrics on 1,360 validation examples of k3fp." in lines
+    assert lines[-2:] == [
+        "Compared with batch 1 of k3fp on cpu:0, float32:",
+        "q.tflite on cpu:0, tflite, batch 1: accuracy 0.9917 (-0.0028), throughput 2.4 times, size 0.28 times.",
+    ]
+    asked[0].measured[2] = replace(
+        EXPORTED[2], model="r.tflite", metrics=accuracy(0.5, None, split="other.csv", examples=9)
+    )
+    lines = run_command("bench last --target-latency 1ms").lines
+    assert "r.tflite: Metrics on 9 other.csv examples of k3fp." in lines
+    assert lines[-1] == "r.tflite on cpu:0, tflite: accuracy 0.5000, no batch size within 1.00 ms at p99."
+
+
+def test_json_has_the_metrics_and_what_formats_cost(run_command, asked):
+    asked[0].measured[:] = EXPORTED
+    *found, last = map(json.loads, run_command("bench last --json").lines)
+    assert [next(iter(each["metrics"].items())) for each in found] == [
+        ("accuracy", 0.9945),
+        *[("accuracy", 0.9917)] * 2,
+    ]
+    assert found[1]["held_out"] == {"split": "validation", "examples": 1360, "source": "k3fp", "fingerprint": "f"}
+    (other,) = last["compared"]
+    assert other["metric_difference"] == pytest.approx(-0.0028)
+    assert {name: other[name] for name in ("model", "batch_size", "metric", "throughput_ratio", "size_ratio")} == {
+        "model": "q.tflite",
+        "batch_size": 1,
+        "metric": "accuracy",
+        "throughput_ratio": 2.4,
+        "size_ratio": 0.28,
+    }
+
+
+def test_metrics_can_be_left_out(run_command, asked):
+    assert "ACCURACY" not in run_command("bench last").out
+    assert json.loads(run_command("bench last --json --no-metrics").lines[0])["metrics"] is None
+    assert [options.metrics for _, options in asked[1:]] == [True, False]
 
 
 def test_options_reach_the_engine(run_command, asked):

@@ -1,4 +1,6 @@
+import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,8 +34,8 @@ def asked(monkeypatch):
     """A stand-in for the engine, which keeps all but what ends with int8; what it was asked is kept."""
     requests = []
 
-    def answer(directory, targets, folder, checkpoint):
-        requests.append((targets, folder, checkpoint))
+    def answer(directory, targets, folder, checkpoint, target_latency):
+        requests.append((targets, folder, checkpoint, target_latency))
         exported = tuple(
             measured(target, 0.001 * (index + 1), "beyond the tolerance" if target.quantize == "int8" else "")
             for index, target in enumerate(targets)
@@ -53,19 +55,19 @@ def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_com
     assert "trained model  0.2500  0.9000                40 kB    2 ms" in result.lines
     assert "onnx           0.2600  0.8000    0.1250      12.3 kB  1 ms     fastest" in result.lines
     assert result.lines[-1] == str(here / f"{run}.onnx")
-    (target,), folder, checkpoint = asked[0]
+    (target,), folder, checkpoint, _ = asked[0]
     assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
 
 
 def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_command, run, asked, here):
     result = run_command("export last --to all --tolerance 0.5")
-    targets, folder, _ = asked[0]
+    targets, folder, *_ = asked[0]
     names = [
         f"{run}.keras",
         "1",
         f"{run}.onnx",
         f"{run}.tflite",
-        *(f"{run}-{q}.tflite" for q in ("float16", "dynamic", "int8")),
+        *(f"{run}-{q}.tflite" for q in ("float16", "dynamic", "int8-weights", "int8")),
     ]
     assert [Path(each.path).name for each in targets] == names
     assert {each.tolerance for each in targets} == {0.5}
@@ -79,7 +81,7 @@ def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_com
 def test_json_has_an_object_for_each_model(run_command, run, asked):
     first, *others = map(json.loads, run_command("export last --to all --json").lines)
     assert (first["model"], first["path"], first["metrics"]) == ("trained model", "", {"loss": 0.25, "accuracy": 0.9})
-    assert [each["fastest"] for each in others] == [True] + [False] * 6
+    assert [each["fastest"] for each in others] == [True] + [False] * 7
     assert (others[-1]["path"], others[-1]["problem"]) == (None, "beyond the tolerance")
     assert asked
 
@@ -96,6 +98,24 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
     assert asked[0][0][0].path == str(here / "digits" / "8")
 
 
+def test_a_savedmodel_is_batched_within_a_latency(run_command, run, asked, here, monkeypatch):
+    (here / "digits").mkdir()
+    (here / "digits" / "batching.config").touch()  # of a version that was removed
+    monkeypatch.setattr(
+        "accel_tui.cli.export_model.export_model", lambda *given, **named: batched(asked, *given, **named)
+    )
+    result = run_command("export last --to savedmodel -o digits --target-latency 20ms")
+    assert asked[0] == 0.02
+    assert result.lines[-2:] == [str(here / "digits" / "1"), "batching.config"]
+    assert json.loads(run_command("export last --to savedmodel --json").lines[1])["batching"] == "batching.config"
+
+
+def batched(asked, directory, targets, folder, checkpoint, target_latency):
+    asked.append(target_latency)
+    exported = [replace(measured(target, 0.001), batching="batching.config") for target in targets]
+    return Export(directory.name, 40, "test", 200, (), ORIGINAL, tuple(exported))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -105,6 +125,9 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
         ("--to all --quantize int8", "all has each"),
         ("--to csv --checkpoint best", "--checkpoint is for formats of models"),
         ("--to csv --json", "--json is for formats of models"),
+        ("--to csv --target-latency 1ms", "--target-latency is for formats of models"),
+        ("--to onnx --target-latency 1ms", "--target-latency is for savedmodel"),
+        ("--to savedmodel --target-latency 1", "give one with its unit"),
         ("--to onnx --checkpoint newest", "neither auto, best, last nor a step"),
         ("--to onnx -o model.tflite", "ends with .onnx"),
         ("--to onnx -o new.onnx", "new.onnx.json already exists"),
@@ -158,6 +181,15 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
     assert not any(here.iterdir())
+
+
+def test_int8_weights_need_a_library_of_their_own(run_command, run, here, monkeypatch):
+    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ai_edge_quantizer" else found(name))
+    result = run_command("export last --to tflite --quantize int8-weights")
+    assert result.status == 1
+    assert "ai_edge_quantizer missing: pip install 'accel-tui[quantizer]'" in result.err
 
 
 def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):

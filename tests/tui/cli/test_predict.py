@@ -1,13 +1,24 @@
+"""``accel-tui predict`` of images, with a stand-in for the model."""
+
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.launch.prediction import ClassProbability, Prediction, Predictions
+from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 
-GOOD = Prediction("a.png", (ClassProbability("cat", 0.75), ClassProbability("dog", 0.25)), ("resized from 9x9 to 8x8",))
-BAD = Prediction("b.png", problem="cannot decode the image b.png: no image")
+NOTE = "a.png: resized from 9x9 to 8x8"
+BAD = "cannot decode the image b.png: no image"
+
+
+def classified(*images, problems=()):
+    """What the model of two classes says of images."""
+    values = np.array([[0.75, 0.25]] * (len(images) - len(problems)), np.float32)
+    output = OutputPrediction("", "classification", ("cat", "dog"), (), values)
+    names = tuple((image, image) for image in images)
+    return ExamplePredictions("abcd-run", 22, "images", names, dict(problems), (output,), None, (NOTE,))
 
 
 @pytest.fixture
@@ -19,37 +30,30 @@ def said(monkeypatch, tmp_path, new_run):
     monkeypatch.chdir(tmp_path)
     asked = []
 
-    def answer(*predictions):
-        def ask(directory, images, most):
-            asked.append((directory, [str(path) for path in images], most))
-            return Predictions(22, predictions)
+    def answer(predictions=None):
+        def ask(directory, files, texts, checkpoint):
+            asked.append([str(path) for path in files])
+            return predictions
 
-        monkeypatch.setattr("accel_tui.cli.predict.predict_images", ask)
+        monkeypatch.setattr("accel_tui.cli.predict.predict_examples", ask)
         return asked
 
     return answer
 
 
-def test_the_likeliest_labels_are_a_table_with_what_was_done_to_the_image(run_command, said):
-    asked = said(GOOD)
+def test_the_likeliest_labels_are_a_table_and_what_was_done_to_the_image_a_note(run_command, said):
+    asked = said(classified("a.png"))
     result = run_command("predict last a.png")
-    assert (result.status, result.err) == (0, "")
-    assert [line.split() for line in result.lines[:3]] == [
-        ["IMAGE", "PROBABILITY", "LABEL"],
-        ["a.png", "75.0%", "cat"],
-        ["25.0%", "dog"],
+    assert (result.status, result.err) == (0, f"accel-tui: {NOTE}\n")
+    assert [line.split() for line in result.lines] == [
+        ["IMAGE", "LABEL", "PROBABILITY", "OTHERS"],
+        ["a.png", "cat", "75.0%", "dog", "25.0%"],
     ]
-    assert result.lines[-1] == "a.png: resized from 9x9 to 8x8"
-    assert asked[0][1:] == (["a.png"], 3)
-
-
-def test_what_was_done_to_images_stands_in_lines_below_the_table(run_command, said):
-    said(GOOD, GOOD)
-    assert run_command("predict last a.png b.png").lines[-3:] == ["", *["a.png: resized from 9x9 to 8x8"] * 2]
+    assert asked == [["a.png"]]
 
 
 def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_command, said):
-    asked = said(GOOD, BAD)
+    said(classified("a.png", "b.png", problems={1: BAD}.items()))
     result = run_command("predict last a.png b.png --top 2 --json")
     assert result.status == 1
     first, second = map(json.loads, result.lines)
@@ -57,17 +61,17 @@ def test_json_has_a_line_for_each_image_and_a_bad_one_makes_the_status_1(run_com
     assert first["top"] == [{"label": "cat", "probability": 0.75}, {"label": "dog", "probability": 0.25}]
     assert (first["example"], first["label"], first["probability"]) == ("a.png", "cat", 0.75)
     assert first["probabilities"] == {"cat": 0.75, "dog": 0.25}
-    assert (second["image"], second["top"], second["problem"]) == ("b.png", [], BAD.problem)
-    assert result.err == f"accel-tui: {BAD.problem}\n"
-    assert asked[0][2] == 2
+    assert first["notes"] == ["resized from 9x9 to 8x8"]
+    assert (second["image"], second["top"], second["problem"]) == ("b.png", [], BAD)
+    assert result.err == f"accel-tui: {BAD}\n"
 
 
 def test_a_folder_is_all_images_in_it(run_command, said):
-    asked = said(GOOD, GOOD)
+    asked = said(classified("a.png", "b.png"))
     Path("folder.gif").mkdir()
     Path("notes.txt").touch()
     assert run_command("predict last .").status == 0
-    assert asked[0][1] == ["a.png", "b.png"]
+    assert asked == [["a.png", "b.png"]]
 
 
 def test_what_is_asked_wrongly_has_the_status_2_and_no_model_is_asked(run_command, said):
@@ -93,7 +97,7 @@ def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypa
     def refuse(*_):
         raise RunError("run abcd has no checkpoint yet")
 
-    monkeypatch.setattr("accel_tui.cli.predict.predict_images", refuse)
+    monkeypatch.setattr("accel_tui.cli.predict.predict_examples", refuse)
     result = run_command("predict last a.png")
     assert (result.status, result.out) == (1, "")
     assert result.err == "accel-tui: run abcd has no checkpoint yet\n"

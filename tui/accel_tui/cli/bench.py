@@ -7,6 +7,7 @@ import click
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
+from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.verdict import verdict
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
@@ -19,6 +20,7 @@ from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.formatting.bench_metrics import comparison_sentences
 
 EPILOG = """\b
 Examples:
@@ -26,6 +28,7 @@ Examples:
   accel-tui bench last --target-latency 10ms   which batch size within 10 ms?
   accel-tui bench last --target-rate 500       how many machines?
   accel-tui bench last --scenario server --target-latency 10ms
+  accel-tui bench k3fp k3fp-int8.tflite        what does int8 cost and gain?
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
 
@@ -82,6 +85,12 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
 )
 @checkpoint_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
+@click.option(
+    "--metrics/--no-metrics",
+    default=True,
+    show_default=True,
+    help="Compute the loss and the metrics on examples that training did not see.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
 def bench(
     targets: tuple[str, ...],
@@ -96,6 +105,7 @@ def bench(
     precisions: tuple[str, ...],
     checkpoint: str,
     seed: int,
+    metrics: bool,
     as_json: bool,
 ) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
@@ -103,7 +113,8 @@ def bench(
     Each batch size is measured until its last three windows are within 5%, on each device, in each precision, with
     XLA and without. Scenarios: single-stream sends one example after the other, multi-stream batches;
     offline measures the throughput only; server sends single examples at random times and searches the
-    highest rate with p99 within --target-latency.
+    highest rate with p99 within --target-latency. Models of a run, and files that were exported from one, are
+    compared by their metrics, too, on the examples of its test split, or of its validation split.
     """
     _check(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
@@ -120,6 +131,7 @@ def bench(
         precisions=precisions,
         xla=_XLA[xla],
         seed=seed,
+        metrics=metrics,
     )
     candidates: list[Candidate] = []
 
@@ -155,10 +167,15 @@ def _report(
         AccelError: Nothing could be measured.
     """
     found = verdict(candidates, target_latency, target_rate)
-    said = list(bench_report.sentences(found, scenario, target_latency, target_rate))
+    compared = comparisons(candidates, target_latency)
+    said = [
+        *bench_report.sentences(found, scenario, target_latency, target_rate),
+        *comparison_sentences(compared, bench_report.setup_text, target_latency),
+    ]
     if as_json:
         best = found.best and bench_report.values(found.best)
-        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines})
+        differences = list(map(bench_report.compared, compared))
+        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines, "compared": differences})
     else:
         write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
     if candidates and all(each.problem for each in candidates):

@@ -5,10 +5,12 @@ from itertools import groupby
 from typing import Any
 
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.comparison import Comparison
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.verdict import Verdict
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
+from accel_tui.formatting.bench_metrics import metric_cells, metric_columns, metric_examples
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
 
@@ -36,11 +38,14 @@ def page(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield f"{setup}, {found[0].scenario}\n{_table(found)}"
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
         yield "(in brackets): too few requests for the upper end of its confidence interval; raise --seconds"
+    if examples := list(metric_examples(candidates)):
+        yield "\n".join(examples)
 
 
 def _table(candidates: Sequence[Candidate]) -> str:
     has_latencies = any(each.percentiles for each in candidates)
     has_energy = any(each.energy is not None for each in candidates)
+    metrics = metric_columns(candidates)
     header = [
         "BATCH",
         *(_HEADINGS.values() if has_latencies else ()),
@@ -48,12 +53,14 @@ def _table(candidates: Sequence[Candidate]) -> str:
         "FIRST CALL",
         "MEMORY",
         *(("J/EXAMPLE",) if has_energy else ()),
+        *(name.upper() for name in metrics),
         "STABLE",
     ]
-    return table(header, [_row(each, has_latencies=has_latencies, has_energy=has_energy) for each in candidates])
+    rows = [_row(each, metrics, has_latencies=has_latencies, has_energy=has_energy) for each in candidates]
+    return table(header, rows)
 
 
-def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list[str]:
+def _row(candidate: Candidate, metrics: Sequence[str], *, has_latencies: bool, has_energy: bool) -> list[str]:
     known = not candidate.problem
     latencies = [_percentile(name, candidate.percentiles.get(name)) for name in RANKS] if has_latencies else []
     energy = [f"{candidate.energy:.3g}" if candidate.energy is not None else ""] if has_energy else []
@@ -64,6 +71,7 @@ def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list
         numbers.latency(candidate.first_seconds) if known else "",
         numbers.long_size(candidate.memory) if candidate.memory is not None else "",
         *energy,
+        *metric_cells(candidate, metrics),
         _stability(candidate),
     ]
 
@@ -126,11 +134,27 @@ def _rate(candidate: Candidate) -> str:
     return f"{numbers.compact(float(candidate.throughput))} {unit}"
 
 
+def compared(found: Comparison) -> dict[str, Any]:
+    """A comparison for ``--json``."""
+    described = {name: getattr(found.other, name) for name in ("model", "format", "device", "xla", "precision")}
+    return {
+        **described,
+        "batch_size": found.other.batch_size if found.meets_target else None,
+        "metric": found.other.metrics.main[0] if found.other.metrics else None,
+        "metric_difference": found.metric_difference,
+        "throughput_ratio": found.throughput if found.meets_target else None,
+        "size_ratio": found.size,
+    }
+
+
 def values(candidate: Candidate) -> dict[str, Any]:
     """A candidate for ``--json``; latencies are in seconds."""
     plain = candidate.to_values()
     measured = plain.pop("percentiles")
     latencies = {name: measured[name]["value"] if name in measured else None for name in RANKS}
+    metrics = plain.pop("metrics")
+    plain["metrics"] = metrics and metrics.pop("values")
+    plain["held_out"] = metrics
     plain["intervals"] = {name: [each["low"], each["high"]] for name, each in measured.items()}
     known = ("throughput", "requests", "seconds", "stable", "disagreement", "first_seconds")
     if candidate.problem:  # nothing was measured

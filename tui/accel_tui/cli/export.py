@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TextIO, cast
@@ -13,6 +14,7 @@ from accel_engine.files import replacing
 from accel_engine.launch.model_export import QUANTIZATIONS
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
+from accel_tui.cli.bench_options import Latency
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write
@@ -69,6 +71,12 @@ STANDARD_OUTPUT = "-"
 @click.option(
     "--tolerance", type=FiniteNumber(0), help="Largest difference of a model's outputs.  [default: by format]"
 )
+@click.option(
+    "--target-latency",
+    type=Latency(),
+    metavar="10ms",
+    help="The most that a request to TensorFlow Serving may take, for the batching of a savedmodel.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
 def export(
     run: str,
@@ -79,6 +87,7 @@ def export(
     quantize: str | None,
     checkpoint: str | None,
     tolerance: float | None,
+    target_latency: float | None,
     as_json: bool,
 ) -> None:
     """Export RUN, live or ended, to a file: its tables, or its trained model.
@@ -89,7 +98,14 @@ def export(
     A model takes raw examples and gives named outputs. Each file is loaded by its own runtime and run on the test or
     validation examples. It is written only if its outputs are those of the trained model within the tolerance.
     """
-    _check_options(file_format, output, table, quantize, checkpoint, tolerance, as_json=as_json)
+    given = {
+        "--quantize": quantize,
+        "--checkpoint": checkpoint,
+        "--tolerance": tolerance,
+        "--target-latency": target_latency,
+        "--json": as_json or None,
+    }
+    _check_options(file_format, output, table, given)
     if file_format in MODEL_FORMATS:
         export_trained_model(
             find(run),
@@ -100,6 +116,7 @@ def export(
             tolerance=tolerance,
             force=force,
             as_json=as_json,
+            target_latency=target_latency,
         )
         return
     table = table or "steps"
@@ -122,26 +139,23 @@ def _check_options(
     file_format: str,
     output: str | None,
     table: str | None,
-    quantize: str | None,
-    checkpoint: str | None,
-    tolerance: float | None,
-    *,
-    as_json: bool,
+    of_models: Mapping[str, object],
 ) -> None:
-    """Raise an error for an option that the format does not take."""
+    """Raise an error for an option that the format does not take; ``of_models`` are those of models."""
     if file_format in MODEL_FORMATS:
         if table is not None:
             raise click.UsageError(f"--table is for csv and parquet; {file_format} is a format of models")
         if output == STANDARD_OUTPUT:
             raise click.UsageError("a model cannot be written to standard output: give a PATH")
-        if quantize not in (None, "none") and file_format != "tflite":
+        if of_models["--quantize"] not in (None, "none") and file_format != "tflite":
             more = "; all has each" if file_format == "all" else ""
             raise click.UsageError(f"--quantize is for tflite{more}")
+        if of_models["--target-latency"] is not None and file_format not in ("savedmodel", "all"):
+            raise click.UsageError("--target-latency is for savedmodel, whose requests are batched")
         return
     if table is not None and file_format not in ("csv", "parquet"):
         raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")
-    given = {"--quantize": quantize, "--checkpoint": checkpoint, "--tolerance": tolerance, "--json": as_json or None}
-    for name, value in given.items():
+    for name, value in of_models.items():
         if value is not None:
             raise click.UsageError(f"{name} is for formats of models; {file_format} contains tables")
 

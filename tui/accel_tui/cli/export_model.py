@@ -6,6 +6,7 @@ from pathlib import Path
 
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.launch.model_export import (
+    BATCHING_FILE,
     QUANTIZATIONS,
     TOLERANCES,
     Export,
@@ -35,6 +36,7 @@ def export_trained_model(
     tolerance: float | None,
     force: bool,
     as_json: bool,
+    target_latency: float | None = None,
 ) -> None:
     """Export a run's trained model, and print what was measured.
 
@@ -47,6 +49,7 @@ def export_trained_model(
         tolerance: Instead of those of :data:`accel_engine.launch.model_export.TOLERANCES`.
         force: Whether existing files are overwritten.
         as_json: Whether to print a JSON object for each format instead of a table.
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
 
     Raises:
         ModelError: Nothing was written; why.
@@ -56,7 +59,7 @@ def export_trained_model(
     for target in targets:
         _check(target, force=force)
     folder = _existing(Path(targets[0].path).parent)
-    found = export_model(directory, targets, folder, checkpoint)
+    found = export_model(directory, targets, folder, checkpoint, target_latency=target_latency)
     for note in found.notes:
         print_to_stderr(note)
     if as_json:
@@ -115,7 +118,7 @@ def _check(target: ExportTarget, *, force: bool) -> None:
         above = path.parent
         if exists(above) and not is_directory(above):
             raise UsageError(f"{above} is a file: choose another path with --output")
-        if path.name == "1" and _names(above):
+        if path.name == "1" and set(_names(above)) - {BATCHING_FILE}:
             raise UsageError(f"{above} has other files than versions of a model: choose another path with --output")
         return
     if path.suffix != _SUFFIXES[target.format]:
@@ -160,7 +163,7 @@ def _page(found: Export) -> Iterator[str]:
     yield table(header, rows)
     if problems := list(_problems(found)):
         yield "\n".join(("not written:", *(f"  {problem}" for problem in problems)))
-    yield "\n".join(each.path for each in found.written)
+    yield "\n".join(path for each in found.written for path in (each.path, each.batching) if path)
 
 
 def _signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:
@@ -204,6 +207,7 @@ def _object(found: Export, model: MeasuredModel) -> dict[str, object]:
         "examples": found.examples,
         "model": model.name,
         "path": model.path if not model.problem else None,
+        "batching": model.batching or None,
         "problem": model.problem or None,
         "fastest": model is found.fastest,
         "inputs": model.inputs,

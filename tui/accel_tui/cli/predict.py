@@ -5,17 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.image_header import SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.launch.example_prediction import predict_examples
-from accel_engine.launch.prediction import Prediction
-from accel_engine.launch.prediction import predict as predict_images
-from accel_engine.launch.prediction_files import ARRAYS, TABLES, check_files
+from accel_engine.launch.prediction_files import check_files
 from accel_engine.launch.text_writing import WritingOptions, write_text
 from accel_engine.run import diagnostics, find
 from accel_engine.run.connection import DATABASE
@@ -28,7 +24,6 @@ from accel_tui.cli.prediction_files import check_output, write_predictions
 from accel_tui.cli.prediction_objects import objects
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
-from accel_tui.cli.table import table
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 
 EPILOG = """\b
@@ -119,9 +114,6 @@ def predict(
         check_output(output, force=force)
     files = [file for path in inputs for file in _files(path)]
     form = diagnostics.read(target).format if is_directory(target) else None
-    is_new = bool(texts or output) or checkpoint != "auto" or not is_directory(target) or (as_json and form is not None)
-    if not is_new and _are_images(files) and (form is None or form.task in OF_CLASSES):
-        return _classify_images(target, files, top, as_json=as_json)
     return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
 
 
@@ -139,12 +131,6 @@ def _target(run: str) -> Path:
         raise UsageError(f"no such file: {run}")
     is_of_run = path.name == MODEL and is_file(path.absolute().parent / DATABASE)
     return find(str(path.absolute().parent)) if is_of_run else path  # the run knows its classes and units
-
-
-def _are_images(files: list[Path]) -> bool:
-    """Whether files may be images, for all that their names say."""
-    others = (*TABLES, *ARRAYS, ".txt", ".wav")
-    return all(str(file) != STANDARD_INPUT and file.suffix.lower() not in others for file in files)
 
 
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
@@ -220,25 +206,6 @@ def _read_files(files: list[Path], form: DataFormat | None) -> Iterator[list[Pat
         yield [saved if str(file) == STANDARD_INPUT else file for file in files]
 
 
-def _classify_images(directory: Path, files: list[Path], top: int, *, as_json: bool) -> int:
-    predictions = predict_images(directory, files, top)
-    for note in predictions.notes:
-        print_to_stderr(note)
-    readable = [prediction for prediction in predictions.images if not prediction.problem]
-    if as_json:
-        for prediction in predictions.images:
-            write_json({"run": directory.name, "step": predictions.step, **_to_json(prediction)})
-    elif readable:
-        write(table(("IMAGE", "PROBABILITY", "LABEL"), [row for each in readable for row in _rows(each)]))
-        notes = [f"{prediction.image}: {'; '.join(prediction.notes)}" for prediction in readable if prediction.notes]
-        if notes:
-            write("\n".join(["", *notes]))
-    for prediction in predictions.images:
-        if prediction.problem:
-            print_to_stderr(prediction.problem)
-    return int(len(readable) < len(predictions.images))
-
-
 def _files(path: Path) -> list[Path]:
     """The files of a path: the file itself, or the images of a folder sorted by name."""
     if str(path) == STANDARD_INPUT or not is_directory(path):
@@ -251,25 +218,3 @@ def _files(path: Path) -> list[Path]:
     if not found:
         raise UsageError(f"the folder {path} contains no images ({', '.join(SUFFIXES)}) and no WAV files")
     return found
-
-
-def _rows(prediction: Prediction) -> list[tuple[str, ...]]:
-    names = [prediction.image, *[""] * len(prediction.choices)]
-    return [
-        (name, f"{100 * choice.probability:10.1f}%", choice.label)
-        for name, choice in zip(names, prediction.choices, strict=False)
-    ]
-
-
-def _to_json(prediction: Prediction) -> dict[str, Any]:
-    """The object of an image, with the fields of :func:`accel_tui.cli.prediction_objects.objects`."""
-    chances = {choice.label: choice.probability for choice in prediction.choices}
-    best = [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices[:1]]
-    return {
-        "example": prediction.image,
-        "problem": prediction.problem,
-        **({**best[0], "probabilities": chances} if best else {}),
-        "image": prediction.image,
-        "top": [{"label": choice.label, "probability": choice.probability} for choice in prediction.choices],
-        "notes": prediction.notes,
-    }

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import keras
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine import models
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.structure import Batch, Structure, map_structure, only_array
+from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import RunError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
@@ -26,7 +24,7 @@ from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.saved_weights import restore_weights
-from accel_engine.training.core.task import Task, custom_task, find_task, probabilities_of
+from accel_engine.training.core.task import Task, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
@@ -57,11 +55,6 @@ class RestoredModel:
         """The model's outputs for raw inputs."""
         inputs = self._scale(map_structure(tf.convert_to_tensor, raw))
         return call_model(self.model, inputs, training=False)
-
-    def probabilities(self, raw: Structure) -> npt.NDArray[np.float32]:
-        """The probability of each class for raw examples, float32 ``[batch, classes]``."""
-        shown: npt.NDArray[np.float32] = probabilities_of(only_array(self.outputs(raw)), self.task).numpy()
-        return shown
 
 
 def restore_model(

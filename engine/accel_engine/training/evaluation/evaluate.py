@@ -10,10 +10,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.data_options import no_progress
-from accel_engine.data.dataset import Split
-from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.series.series_parts import span_of
-from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.data.structure import Batch, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
@@ -32,7 +30,7 @@ from accel_engine.training.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, known_count
+from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint, known_count
 from accel_engine.training.trained_model import TrainedModel, load
 
 MAX_BYTES = 1 << 28
@@ -145,19 +143,13 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
     """
     first = measured[0]
     for other in measured[1:]:
-        if len(first.values) != len(other.values) or _targets(first) != _targets(other):
+        if len(first.values) != len(other.values) or fingerprint(first.source.examples) != fingerprint(
+            other.source.examples
+        ):
             raise DataError(
                 f"{first.source.name} and {other.source.name} have other {other.source.split} examples, or scale their "
                 "targets differently: give data for both with --data"
             )
-
-
-def _targets(measured: _Measured) -> str:
-    """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted."""
-    examples = measured.source.examples
-    if not isinstance(examples, Split):
-        return ""
-    return of_arrays(flatten(examples.targets))
 
 
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Describes the input of a run's model, with which its images are shown and predicted."""
 
-import math
-
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split, take_rows
@@ -36,8 +34,3 @@ def _range(least: float, largest: float) -> tuple[float, float]:
         if low <= least and largest <= high:
             return low, high
     return least, largest
-
-
-def not_images_reason(shape: tuple[int, ...]) -> str:
-    """Why examples of this shape are not images."""
-    return f"examples of {'x'.join(map(str, shape)) or 'a single number'} are not images ({math.prod(shape):,} numbers)"

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Examples, Split
+from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.training.evaluation.validation import MAX_BATCH
 
@@ -31,6 +32,11 @@ def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]
 def known_count(examples: Examples) -> int:
     """The number of examples; 0 of a stream, where it is unknown."""
     return len(examples) if isinstance(examples, Split) else 0
+
+
+def fingerprint(examples: Examples) -> str:
+    """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted."""
+    return of_arrays(flatten(examples.targets)) if isinstance(examples, Split) else ""
 
 
 class ProgressReports:

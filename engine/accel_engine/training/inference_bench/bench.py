@@ -24,12 +24,14 @@ from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.launch.prediction_files import TABLES
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
 from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
+from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.trained_model import TrainedModel, load
 
 EXAMPLES = 1024
@@ -119,7 +121,7 @@ def _measure_trained_as(
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
     runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
-    yield from _measure(setup, runtime, examples, settings, host)
+    yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 
 
 def _measure_file(
@@ -157,7 +159,7 @@ def _measure_file_as(
     began = time.perf_counter()
     with tf.device(setup.device.upper()) if setup.format in _OF_TENSORFLOW else nullcontext():
         runtime = open_model(path, jit_compile=setup.xla)
-    setup = replace(setup, load_seconds=time.perf_counter() - began)
+    setup = replace(setup, load_seconds=time.perf_counter() - began, size=runtime.size)
     yield from _measure(setup, runtime, _examples_for(runtime, request, on_progress), settings, host)
 
 
@@ -177,13 +179,16 @@ def _measure(
 
 
 def _examples_for(runtime: Runtime, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> Examples:
-    """The examples of the data, or random ones without data.
+    """The examples of the data, a table's by the names of its columns, or random ones without data.
 
     Raises:
         AccelError: The data cannot be read, or does not fit the model.
     """
     if not request["data"]:
         return random_examples(runtime.inputs, request["seed"])
+    if Path(request["data"]).suffix.lower() in TABLES and all(spec.shape == (1,) for spec in runtime.inputs.values()):
+        columns: Examples = read_raw_columns(Path(request["data"]), runtime.inputs).inputs
+        return {name: array[:EXAMPLES] for name, array in columns.items()}
     dataset = data.load(request["data"], DataOptions(), on_progress)
     raw = next(batches(dataset.test or dataset.validation or dataset.train))[1]
     arrays = [np.asarray(array)[:EXAMPLES] for array in flatten(raw.inputs)]

@@ -12,8 +12,8 @@ from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import AccelError, DataError
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.training.evaluation.inference import example_of
 from accel_engine.training.prediction.examples import Examples
+from accel_engine.training.prediction.image_examples import example_of
 
 
 def read_images(path: Path, spec: InputSpec) -> Examples:

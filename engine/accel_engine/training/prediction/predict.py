@@ -139,6 +139,8 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
             return file_examples.read_sound(path, spec, form.sample_rate)
         if model.input_spec is not None and suffix in IMAGES:
             return file_examples.read_images(path, model.input_spec)
+        if model.plan is not None and form.kind == "images" and suffix in IMAGES:
+            raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
     if model.plan is None and form.kind != "text":
         raise DataError(
             f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "

@@ -16,7 +16,7 @@ from accel_engine.run.checkpoint_files import damage, has_checksums
 from accel_engine.run.repair import repair
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
 from accel_engine.training.core.finiteness import Finiteness
-from accel_engine.training.evaluation.inference import classify_images
+from accel_engine.training.prediction import predicting_model
 
 from ..conftest import Gym, Trained
 
@@ -114,14 +114,14 @@ def test_nothing_is_deleted_if_all_checkpoints_are_damaged(gym: Gym, stopped: Pa
     assert "Nothing was deleted: put back the files of checkpoints/ from a copy, or start a new run" in ended.reason
     assert {*before} <= {*stopped.rglob("*")}
     with pytest.raises(RunError, match="has no whole checkpoint"):
-        classify_images(stopped, [], 1)
+        predicting_model.of_run(stopped)
 
 
 def test_predictions_pass_over_a_damaged_checkpoint_and_say_so(gym: Gym, stopped: Path) -> None:
     flip(stopped / CHECKPOINTS / f"step-8{DATA}")
-    told = classify_images(stopped, [], 1)
-    assert told["step"] == 6
-    (note,) = told["notes"]
+    model = predicting_model.of_run(stopped)
+    assert model.step == 6
+    (note,) = model.notes
     assert note.startswith("the checkpoint of step 8 is damaged")
     assert note.endswith(": step 6 is used")
 

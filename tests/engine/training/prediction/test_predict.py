@@ -1,6 +1,7 @@
 """Predictions equal those of the saved model on the same examples, also once the run's data is gone."""
 
 import wave
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.errors import AccelError
+from accel_engine import data
+from accel_engine.data.data_options import DataOptions
+from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.servable_model import LABEL, PROBABILITIES
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
+from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.prediction import predicting_model
 from accel_engine.training.prediction.predict import predict
@@ -229,6 +233,75 @@ from keras import layers
 
 def build(input_shape, classes):
     return keras.Sequential([keras.Input(input_shape), layers.Conv2D(classes, 3, padding="same", activation="softmax")])
+"""
+
+
+def write_image(path: Path, pixels: np.ndarray[Any, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(tf.io.encode_png(pixels).numpy())
+    return path
+
+
+CNN = Plan(model="cnn", epochs=1, batch_size=100)
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_images_are_classified_as_by_the_saved_model(gym: Gym, tmp_path: Path, predicted, old: bool) -> None:
+    trained = gym.train_once(CNN)
+    if old:  # a run of a program that recorded nothing of its data
+        with closing(connect(trained.directory)) as connection:
+            connection.execute("DROP TABLE main.inside")
+    validation = data.load("digits", DataOptions()).validation
+    assert validation is not None
+    files = [write_image(tmp_path / f"{row}.png", validation.inputs[row]) for row in range(3)]
+    reply, arrays = predicted(trained.directory, *files)
+    assert (reply["step"], reply["notes"], reply["problems"]) == (15, [], {})
+    assert reply["outputs"][0]["classes"] == tuple(map(str, range(10)))
+    expected = saved(trained.directory).predict(validation.inputs[:3] / 255, verbose=0)
+    np.testing.assert_allclose(arrays["values 0"], expected, atol=1e-5)
+
+
+def test_a_folder_of_images_has_class_names_and_a_size(gym: Gym, tmp_path: Path, predicted) -> None:
+    rng = np.random.default_rng(0)
+    for value, name in enumerate(("cat", "dog")):
+        for index in range(20):
+            pixels = rng.integers(150 * value, 150 * value + 100, (9, 8, 3)).astype(np.uint8)
+            write_image(tmp_path / "pets" / name / f"{index}.png", pixels)
+    plan = Plan(model="mlp", data=str(tmp_path / "pets"), epochs=20, batch_size=8, image_size="8x8", validation="end")
+    dog, missing = tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"
+    reply, arrays = predicted(gym.train(plan).directory, dog, missing)
+    assert reply["outputs"][0]["classes"] == ("cat", "dog")
+    assert arrays["values 0"].argmax() == 1
+    assert reply["notes"] == [f"{dog}: resized from 9x8 to 8x8"]
+    assert reply["problems"][1].startswith("cannot read the image")
+
+
+def test_a_run_of_other_data_does_not_take_images(gym: Gym, tmp_path: Path, predicted) -> None:
+    directory = gym.train(Plan(model="mlp", data="synthetic:20:3:500", epochs=1)).directory
+    with pytest.raises(DataError, match=r"any.png is an image, which .* does not take: its examples are uint8 20"):
+        predicted(directory, tmp_path / "any.png")
+
+
+def test_a_changed_model_is_refused(gym: Gym, tmp_path: Path, predicted) -> None:
+    source = tmp_path / "own.py"
+    source.write_text(OWN.format(units="1"))
+    directory = gym.train(CNN.replace(model=f"{source}:build", data="synthetic:6x6x1:3:300", batch_size=50)).directory
+    source.write_text(OWN.format(units="30"))  # Python sees a change within a second by the size
+    with pytest.raises(RunError, match="does not fit the model"):
+        predicted(directory, write_image(tmp_path / "any.png", np.zeros((6, 6, 1), np.uint8)))
+
+
+OWN = """
+import keras
+
+class Own(keras.Sequential):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def build(input_shape, classes):
+    model = Own([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense({units})])
+    model.compile("sgd", "mse")
+    return model
 """
 
 

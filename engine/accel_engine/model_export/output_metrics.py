@@ -1,0 +1,111 @@
+"""Computes the loss and the metrics of a model's outputs over the batches of its examples, as a validation does."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.inference.runtime import Arrays
+from accel_engine.keras_support.model_call import call_model
+from accel_engine.model_export.servable_model import Servable, shown_outputs
+from accel_engine.run.series_names import SeriesNames
+from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.trained_model import TrainedModel
+
+Values = npt.NDArray[np.float32]
+"""The loss of a batch with the states of its metrics; empty where they cannot be computed from outputs."""
+
+
+class MetricSums:
+    """Sums over the batches of one model.
+
+    Attributes:
+        count: Examples so far.
+        loss: The sum of their losses.
+        states: The sums of the states of metrics; a number 0 before the first batch.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.loss = 0.0
+        self.states: Any = 0.0
+
+    def add(self, values: Values, count: int) -> None:
+        """Add the values of a batch of so many examples."""
+        self.count += count
+        if len(values):
+            self.loss += float(values[0]) * count
+            self.states = self.states + values[1:].astype(np.float64)
+
+
+class OutputMetrics:
+    """Computes the outputs of a trained model, and metrics of its outputs and of those of served models.
+
+    Args:
+        trained: The model, compiled.
+    """
+
+    def __init__(self, trained: TrainedModel) -> None:
+        compiled = trained.compiled
+        self._trained = trained
+        self._states = None
+        if not compiled.has_custom_train_step and compiled.model.compiled:
+            self._states = MetricStates(compiled.model, compiled.metrics, SeriesNames(*STEP_SERIES))
+        self.are_known = self._states is not None
+
+    def of_model(self) -> Callable[[Batch], tuple[list[npt.NDArray[Any]], Values]]:
+        """A function from a batch to the trained model's outputs as they are served, and its values.
+
+        It is compiled for the precision that the layers have when it is first called.
+        """
+        compiled = self._trained.compiled
+
+        def compute(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
+            batch = self._trained.prepare(raw)
+            outputs = call_model(compiled.model, batch.inputs, training=False)
+            return shown_outputs(outputs, compiled.task), self._measured(batch, outputs)
+
+        function = tf.function(compute, autograph=False, reduce_retracing=True)
+
+        def run(raw: Batch) -> tuple[list[npt.NDArray[Any]], Values]:
+            outputs, values = function(map_structure(tf.convert_to_tensor, raw))
+            return [output.numpy() for output in outputs], values.numpy()
+
+        return run
+
+    def of_served(self, served: Servable) -> Callable[[Batch, Arrays], Values]:
+        """A function from a batch, and the outputs of a served model by name, to their values.
+
+        Args:
+            served: The form of the outputs.
+        """
+        names = tuple(served.model.output)
+
+        def compute(raw: Batch, outputs: list[tf.Tensor]) -> tf.Tensor:
+            return self._measured(self._trained.prepare(raw), served.restore(dict(zip(names, outputs, strict=True))))
+
+        function = tf.function(compute, autograph=False, reduce_retracing=True)
+
+        def run(raw: Batch, outputs: Arrays) -> Values:
+            tensors = [tf.convert_to_tensor(outputs[name]) for name in names]
+            values: Values = function(map_structure(tf.convert_to_tensor, raw), tensors).numpy()
+            return values
+
+        return run
+
+    def results(self, sums: MetricSums) -> dict[str, float]:
+        """The loss and the metrics of all batches; empty where they cannot be computed from outputs."""
+        if self._states is None or not sums.count:
+            return {}
+        results = self._states.results(self._states.unpack(tf.constant(sums.states, tf.float32)))
+        return {"loss": sums.loss / sums.count, **{name: float(np.mean(value)) for name, value in results.items()}}
+
+    def _measured(self, batch: Batch, outputs: Structure) -> tf.Tensor:
+        if self._states is None:
+            return tf.zeros([0])
+        loss, states = self._states.measure(batch, outputs, training=False)
+        return tf.concat([[mean_loss(loss)], pack(states)], axis=0)

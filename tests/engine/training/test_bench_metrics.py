@@ -1,0 +1,145 @@
+"""Models to be measured have the metrics that an evaluation gives, on the same examples, in each format."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.comparison import comparisons
+from accel_engine.inference.origin import origin_of
+from accel_engine.launch.inference_bench import BenchOptions, ModelFile
+from accel_engine.launch.inference_bench import bench as bench_models
+from accel_engine.model_export.bench_metrics import bench_metrics
+from accel_engine.plan import Plan
+from accel_engine.training.inference_bench.bench import bench
+
+from .conftest import Gym
+from .test_model_export import DIGITS, exported, metrics_of, target
+
+pytestmark = pytest.mark.usefixtures("few_requests")
+
+REQUEST = {"data": "", "split": "auto", "checkpoint": "auto", "devices": ["cpu"], "precisions": ["float32"]}
+
+
+@pytest.fixture
+def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel_engine.model_export.proof.LATENCY_RUNS", 3)
+    monkeypatch.setattr("accel_engine.model_export.serving_batching.SECONDS", 0.02)
+
+
+def measured(*models: dict[str, Any], **changes: Any) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    found = bench_metrics({**REQUEST, "models": models, **changes})
+    return found["models"], found["notes"]
+
+
+def test_a_run_and_its_exports_have_their_metrics_on_the_same_examples(gym: Gym, tmp_path: Path) -> None:
+    directory = str(gym.train_once(DIGITS).directory)
+    targets = [target(tmp_path, "tflite", "int8", 1.0), target(tmp_path, "savedmodel"), target(tmp_path, "keras")]
+    written = exported(Path(directory), tmp_path, *targets)["exported"]
+    files = [{"file": each["path"], "directory": directory} for each in written]
+    (run, *others), notes = measured({"directory": directory}, *files, precisions=["float32", "mixed_bfloat16"])
+    assert not notes
+    assert list(run) == ["float32", "mixed_bfloat16"]
+    assert run["float32"]["values"] == pytest.approx(metrics_of(Path(directory)), rel=1e-4)
+    assert list(run["float32"]["values"])[:2] == ["accuracy", "loss"]
+    assert 1e-6 < abs(run["float32"]["values"]["loss"] - run["mixed_bfloat16"]["values"]["loss"]) < 0.1
+    for each, (found,) in zip(written, map(dict.values, others), strict=True):
+        assert found["values"] == pytest.approx(each["metrics"], rel=1e-5)
+        examples = {name: found[name] for name in ("split", "examples", "source")}
+        assert examples == {"split": "validation", "examples": 360, "source": Path(directory).name}
+        assert found["fingerprint"] == run["float32"]["fingerprint"]
+    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 2 + [""]
+    assert origin_of(tmp_path / "m") == Path(directory).name
+
+
+def test_what_is_no_export_of_the_run_has_a_note(gym: Gym, tmp_path: Path) -> None:
+    run = {"directory": str(gym.train_once(DIGITS).directory)}
+    (tmp_path / "bad.onnx").write_bytes(b"no model")
+    np.savez(tmp_path / "d.npz", x=np.zeros((30, 3), np.float32), y=np.arange(30) % 2)
+    plan = Plan(model="mlp", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
+    exported(gym.train(plan).directory, tmp_path, target(tmp_path, "onnx"))
+    files = [{"file": str(tmp_path / name), **run} for name in ("bad.onnx", "m.onnx")]
+    found, notes = measured(*files, run, {"file": str(tmp_path / "m.onnx")})
+    assert [bool(each) for each in found] == [False, False, True, False]
+    assert [note.partition(":")[0] for note in notes] == ["no metrics of bad.onnx", "no metrics of m.onnx"]
+    assert "takes examples of float32 3" in notes[1]
+
+
+def test_a_model_with_a_train_step_of_its_own_has_none(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(OWN_STEP)
+    plan = Plan(model=f"{tmp_path}/nets.py:build", data="digits", epochs=1, batch_size=500)
+    (found,), (note,) = measured({"directory": str(gym.train(plan).directory)})
+    assert not found
+    assert "has a custom train_step" in note
+
+
+OWN_STEP = """
+import keras
+
+class Own(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def build(input_shape, classes):
+    inputs = keras.Input(input_shape)
+    model = Own(inputs, keras.layers.Dense(classes, "softmax")(keras.layers.Flatten()(inputs)))
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    return model
+"""
+
+
+def test_files_take_the_raw_rows_of_other_data(gym: Gym, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name, rows in (("people.csv", 90), ("others.csv", 40)):
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["age", "city", "bought"])
+            for age in rng.integers(20, 80, rows):
+                writer.writerow([age, ["Rome", "Oslo"][age % 2], "yes" if age > 50 else "no"])
+    plan = Plan(model="tabular", data=f"{tmp_path}/people.csv", target=("bought",), epochs=1, batch_size=30)
+    directory = gym.train(plan).directory
+    exported(directory, tmp_path, target(tmp_path, "onnx"))
+    found, notes = measured(
+        {"directory": str(directory)},
+        {"file": str(tmp_path / "m.onnx"), "directory": str(directory)},
+        data=f"{tmp_path}/others.csv",
+    )
+    assert not notes
+    (run,), (file,) = (each.values() for each in found)
+    assert file["values"] == pytest.approx(run["values"], rel=1e-3)
+    assert (file["split"], file["examples"]) == ("others.csv", 40)
+    candidates: list[dict[str, Any]] = []
+    settings = {"scenario": "multi-stream", "batch_sizes": [1], "seconds": 0.1, "target_latency": None, "seed": 0}
+    request = {**REQUEST, **settings, "xla": [False], "data": f"{tmp_path}/others.csv"}
+    bench({**request, "models": [{"file": str(tmp_path / "m.onnx")}]}, candidates.append)
+    assert [each["problem"] for each in candidates] == [""]
+
+
+def test_engine_processes_measure_a_run_beside_its_export(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    (written,) = exported(directory, tmp_path, target(tmp_path, "tflite"))["exported"]
+    options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla=(False,))
+    found: list[Candidate] = []
+    assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, found.append) == ()
+    run, file = found
+    assert run.metrics is not None
+    assert file.metrics is not None
+    assert run.metrics.main == ("accuracy", pytest.approx(written["metrics"]["accuracy"]))
+    assert file.metrics.values == pytest.approx(written["metrics"], rel=1e-5)
+    assert file.size == written["size"] > 0
+    (compared,) = comparisons(found, None)
+    assert compared.metric_difference == pytest.approx(0, abs=1e-6)
+    assert compared.size == file.size / run.size
+
+
+def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
+    beside = tmp_path / "m.onnx.json"
+    for text in ("", "[]", "{}", json.dumps({"name": "../k3fp"}), json.dumps({"name": 3})):
+        beside.write_text(text)
+        assert origin_of(tmp_path / "m.onnx") == ""
+    assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == ""
