@@ -1,7 +1,7 @@
 """A way to serve a model, and what was measured of it; without TensorFlow."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from accel_engine.inference.measurement.percentiles import Percentile
@@ -29,6 +29,11 @@ class Setup:
     xla: bool
     precision: str = ""
     load_seconds: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Such as ``k3fp on cpu:0 with XLA, float32``."""
+        return f"{self.model} on {self.device}{' with XLA' if self.xla else ''}, {self.precision or self.format}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,11 @@ class Candidate(Setup):
     memory: int | None = None
     energy: float | None = None
     problem: str = ""
+
+    @property
+    def setup(self) -> Setup:
+        """The model as it was served."""
+        return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

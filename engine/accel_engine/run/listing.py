@@ -224,7 +224,7 @@ def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) ->
     wanted, task = (built.monitor, built.task) if built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
-    return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
+    return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
 def _best(database: Database, info: RunInfo, monitor: str, metrics: Mapping[str, float]) -> float | None:

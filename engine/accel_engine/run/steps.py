@@ -39,6 +39,16 @@ class StepBatch:
     steps_per_second: npt.NDArray[np.floating]
     series: dict[str, npt.NDArray[np.floating]]
 
+    def placed_by(self, name: str) -> "StepBatch":
+        """The other series by the values of one, as whole numbers; without steps per second.
+
+        Args:
+            name: The series; all of its values are finite.
+        """
+        others = {other: values for other, values in self.series.items() if other != name}
+        unknown = np.full(len(self.steps), np.nan, np.float32)
+        return StepBatch(self.series[name].astype(np.int64), self.times, unknown, others)
+
 
 def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
     """Compute the durations of consecutive chunks, in seconds.

@@ -8,6 +8,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.inference_bench import ModelFile
 from accel_engine.plan import Plan
+from accel_engine.run import list_runs
 from accel_engine.run.devices_in_use import DevicesInUse
 
 
@@ -212,3 +213,37 @@ def test_an_engines_error_is_told_after_what_was_measured_before(run_command, as
     assert "Batch" not in result.out
     (line,) = run_command("bench last --json").lines
     assert json.loads(line)["batch_size"] == 1
+
+
+def test_measurements_are_saved_as_runs_unless_they_are_not_to_be(run_command, asked):
+    result = run_command("bench last")
+    (run,) = (run.id for run in list_runs() if run.info.kind == "bench")
+    assert f"accel-tui: saved as 1 run: {run}\n" in result.err
+    asked[0].measured[:] = [SMALL, candidate(1, 1, 2000.0, xla=True)]
+    *_, last = map(json.loads, run_command("bench last --json").lines)
+    assert len(last["runs"]) == 2
+    assert {*last["runs"], run} == {each.id for each in list_runs() if each.info.kind == "bench"}
+    result = run_command("bench last --no-save --json")
+    assert json.loads(result.lines[-1])["runs"] == []
+    assert "saved" not in result.err
+    assert len(list_runs()) == 4
+    assert not run_command("export last --to csv -o -").lines[0].startswith("step")
+
+
+def test_what_was_measured_before_an_error_is_saved(run_command, asked, monkeypatch):
+    def fail(models, options, on_candidate):
+        on_candidate(SMALL)
+        raise RunError("the engine exited unexpectedly")
+
+    monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
+    assert "saved as 1 run: " in run_command("bench last").err
+
+
+def test_what_cannot_be_saved_is_shown_all_the_same(run_command, asked, monkeypatch):
+    def refuse(self):
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr("accel_tui.cli.bench.BenchRuns.save", refuse)
+    result = run_command("bench last")
+    assert "accel-tui: not saved: the disk is full\n" in result.err
+    assert (result.status, result.lines[0]) == (0, "k3fp on cpu:0, float32, multi-stream")

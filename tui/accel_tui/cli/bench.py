@@ -1,13 +1,15 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.verdict import verdict
+from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.plan import Plan
@@ -19,6 +21,8 @@ from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.formatting import numbers
+from accel_tui.formatting.bench import line, sentences
 
 EPILOG = """\b
 Examples:
@@ -82,6 +86,7 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
 )
 @checkpoint_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
+@click.option("--save/--no-save", default=True, help="Save the measurements as runs.  [default: --save]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
 def bench(
     targets: tuple[str, ...],
@@ -96,6 +101,7 @@ def bench(
     precisions: tuple[str, ...],
     checkpoint: str,
     seed: int,
+    save: bool,
     as_json: bool,
 ) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
@@ -104,6 +110,8 @@ def bench(
     XLA and without. Scenarios: single-stream sends one example after the other, multi-stream batches;
     offline measures the throughput only; server sends single examples at random times and searches the
     highest rate with p99 within --target-latency.
+
+    The measurements are saved as runs, to be listed and compared like others.
     """
     _check(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
@@ -122,13 +130,15 @@ def bench(
         seed=seed,
     )
     candidates: list[Candidate] = []
+    saved = BenchRuns(options)
 
     def show(candidate: Candidate) -> None:
         candidates.append(candidate)
+        saved.add(candidate)
         if as_json:
             write_json(bench_report.values(candidate))
         else:
-            print_to_stderr(bench_report.line(candidate))
+            print_to_stderr(line(candidate))
 
     try:
         notes = bench_models(models, options, show)
@@ -136,9 +146,23 @@ def bench(
         if candidates and not as_json:  # what was measured before, which may have taken minutes
             write("\n\n".join(bench_report.page(candidates)))
         raise
+    finally:
+        runs = _save(saved) if save else ()
     for note in notes:
         print_to_stderr(note)
-    _report(candidates, scenario, target_latency, target_rate, as_json=as_json)
+    _report(candidates, scenario, target_latency, target_rate, runs, as_json=as_json)
+
+
+def _save(saved: BenchRuns) -> tuple[str, ...]:
+    """Save what was measured as runs; their ids. If they cannot be written, what was measured is still shown."""
+    try:
+        runs = saved.save()
+    except RunError as error:
+        print_to_stderr(f"not saved: {error}")
+        return ()
+    if runs:
+        print_to_stderr(f"saved as {numbers.counted(len(runs), 'run')}: {', '.join(runs)}")
+    return runs
 
 
 def _report(
@@ -146,6 +170,7 @@ def _report(
     scenario: str,
     target_latency: float | None,
     target_rate: float | None,
+    runs: Sequence[str],
     *,
     as_json: bool,
 ) -> None:
@@ -155,10 +180,10 @@ def _report(
         AccelError: Nothing could be measured.
     """
     found = verdict(candidates, target_latency, target_rate)
-    said = list(bench_report.sentences(found, scenario, target_latency, target_rate))
+    said = list(sentences(found, scenario, target_latency, target_rate))
     if as_json:
         best = found.best and bench_report.values(found.best)
-        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines})
+        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines, "runs": runs})
     else:
         write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
     if candidates and all(each.problem for each in candidates):
