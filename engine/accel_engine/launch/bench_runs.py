@@ -17,6 +17,9 @@ from accel_engine.run.lock import WriterLock
 from accel_engine.run.series_names import BATCH_SIZE
 from accel_engine.run.writer import RunWriter
 
+_ORDER = ("p99", "p50", "p90", "p999")
+"""The percentiles in the order of their charts."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
@@ -117,7 +120,6 @@ def _described(setup: Setup, scenario: str, options: BenchOptions) -> dict[str, 
         "checkpoint": options.checkpoint if options.checkpoint != "auto" else "",
         "target_latency": options.target_latency,
         "seconds": options.seconds,
-        "load_seconds": setup.load_seconds,
     }
     return {name: value for name, value in known.items() if value not in ("", None)}
 
@@ -132,7 +134,7 @@ def figures(candidate: Candidate) -> dict[str, float]:
     found = {
         BATCH_SIZE: float(candidate.batch_size),
         "throughput": candidate.throughput,
-        **{name: each.value for name, each in candidate.percentiles.items()},
+        **{name: candidate.percentiles[name].value for name in _ORDER if name in candidate.percentiles},
         "memory": candidate.memory,
         "energy": candidate.energy,
         "first_seconds": candidate.first_seconds,
@@ -141,6 +143,11 @@ def figures(candidate: Candidate) -> dict[str, float]:
         "disagreement": candidate.disagreement,
     }
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _load(candidate: Candidate) -> dict[str, float]:
+    """How long the file took to load, of all batch sizes."""
+    return {} if candidate.load_seconds is None else {"load_seconds": candidate.load_seconds}
 
 
 def _problem(candidate: Candidate) -> str:
@@ -163,6 +170,6 @@ def _end(candidates: Sequence[Candidate], options: BenchOptions, ended: float, s
         steps=len(candidates),
         epochs=0,
         seconds=seconds,
-        metrics=figures(chosen),
+        metrics=figures(chosen) | _load(chosen),
         reason="" if found.best else "no batch size is within the target latency",
     )

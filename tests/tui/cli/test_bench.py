@@ -227,7 +227,8 @@ def test_measurements_are_saved_as_runs_unless_they_are_not_to_be(run_command, a
     assert json.loads(result.lines[-1])["runs"] == []
     assert "saved" not in result.err
     assert len(list_runs()) == 4
-    assert not run_command("export last --to csv -o -").lines[0].startswith("step")
+    assert run_command(f"export {run} --to csv -o -").lines[0].startswith("batch_size,time,throughput,")
+    assert run_command("export last --to csv -o -").lines[0].startswith("step,")
 
 
 def test_what_was_measured_before_an_error_is_saved(run_command, asked, monkeypatch):

@@ -23,7 +23,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
@@ -243,6 +243,9 @@ class RunsScreen(Screen[None]):
     def _compare(self, runs: Sequence[RunSummary]) -> None:
         readable: list[Path] = [run.directory for run in runs if run.info]
         self.app.clear_notifications()  # an earlier toast would cover the charts
+        if problem := mixed(runs):
+            self.notify(problem, severity="warning", markup=False)
+            return
         if len(readable) > MAX_COMPARED_RUNS:
             self.notify(
                 f"At most {MAX_COMPARED_RUNS} runs can be compared: "

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from textual.content import Content
 from textual.reactive import reactive
 
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, RunEnded
+from accel_engine.run import RunInfo
 from accel_tui.formatting import numbers
+from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
@@ -14,6 +16,8 @@ from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText
 
 _VALIDATION = "validation_"
+
+_BENCH_FIGURES = ("p50", "p90", "p99", "p999", "memory", "energy")
 
 _FULL = 0.9
 """Share of used memory above which it may have been the reason that the process was killed."""
@@ -70,6 +74,8 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
+        if state.info and state.info.bench:
+            return _bench(state.info, ended)
         head = f"{ended.outcome.capitalize()} after {numbers.counted(ended.steps, 'step')}"
         if ended.epochs:
             head += f" and {numbers.counted(ended.epochs, 'epoch')}"
@@ -92,6 +98,20 @@ class RunOutcome(RunText):
         if state.is_directory_lost and not ended.hint:
             lines.append(Content(_DIRECTORY_LOST))
         return Content("\n").join(lines)
+
+
+def _bench(info: RunInfo, ended: RunEnded) -> Content:
+    """How long a bench took, and the figures of its best batch size."""
+    rate = figure("throughput", info)
+    others = [(figure(name), ended.metrics[name]) for name in _BENCH_FIGURES if name in ended.metrics]
+    values = [f"{rate.text(ended.metrics['throughput'])} {rate.title}"]
+    values += [f"{each.title} {each.text(value)}" for each, value in others]
+    best = figure(info.x_series).text(ended.metrics[info.x_series])
+    target = info.plan_values.get("target_latency")
+    within = f" within {numbers.latency(float(target))} at p99" if target else ""
+    what = f"The shortest latency: {ended.reason}" if ended.reason else f"The highest throughput{within}"
+    head = f"Measured {numbers.counted(ended.steps, 'batch size')} in {numbers.duration(ended.seconds)}"
+    return Content.assemble((head, "bold"), f"\n{what}: batch {best}: {', '.join(values)}")
 
 
 def results(metrics: Mapping[str, float], kind: str = "Mean of the last epoch") -> str:
