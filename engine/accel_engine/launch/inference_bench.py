@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
 from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
@@ -56,35 +58,76 @@ class BenchOptions:
     seed: int = 0
 
 
+class InferenceBench:
+    """Measures models, each in a process of its own.
+
+    TensorFlow does not give back the memory of a model, and uses it for the next.
+
+    Args:
+        models: Directories of runs, plans with the file of a model and its data, or files of models without data.
+        options: How.
+
+    Raises:
+        RunError: A run has no checkpoint.
+    """
+
+    def __init__(self, models: Sequence[Path | Plan | ModelFile], options: BenchOptions) -> None:
+        self._asked = [{"file": str(each.path)} if isinstance(each, ModelFile) else described(each) for each in models]
+        self._options = options
+        self._query: EngineQuery | None = None
+        self._is_cancelled = False
+
+    def measure(
+        self,
+        on_candidate: Callable[[Candidate], object],
+        on_progress: Callable[[int, int], object] = no_progress,
+        on_live: Callable[[LiveWindow], object] | None = None,
+    ) -> tuple[str, ...]:
+        """Measure. Takes at least as long as importing TensorFlow, for each model.
+
+        Args:
+            on_candidate: Called with each candidate when it has been measured.
+            on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
+            on_live: Called with what has been measured of a candidate so far.
+
+        Returns:
+            Warnings for the user; of what was measured before, if it is cancelled.
+
+        Raises:
+            EngineMissingError: No usable TensorFlow is installed.
+            RunError: A model cannot be measured; why.
+        """
+        options = self._options
+        on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
+        notes: dict[str, None] = {}
+
+        def take(part: dict[str, Any]) -> None:
+            if "window" not in part:
+                on_candidate(Candidate.from_values(part))
+            elif on_live:
+                on_live(LiveWindow.from_values(part["window"]))
+
+        for model in self._asked:
+            request = {"models": [model], **asdict(options), "live": on_live is not None}
+            with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as self._query:
+                if self._is_cancelled:
+                    break
+                reply = self._query.answer(on_progress, on_part=take)
+            notes.update(dict.fromkeys(reply["notes"]))
+        return tuple(notes)
+
+    def cancel(self) -> None:
+        """Kill the process and start no other, from any thread; a waiting :meth:`measure` raises."""
+        self._is_cancelled = True
+        if self._query:
+            self._query.cancel()
+
+
 def bench(
     models: Sequence[Path | Plan | ModelFile],
     options: BenchOptions,
     on_candidate: Callable[[Candidate], object],
     on_progress: Callable[[int, int], object] = no_progress,
 ) -> tuple[str, ...]:
-    """Measure models. Takes at least as long as importing TensorFlow, for each model.
-
-    Each has a process of its own: TensorFlow does not give back the memory of a model, and uses it for the next.
-
-    Args:
-        models: Directories of runs, plans with the file of a model and its data, or files of models without data.
-        options: How.
-        on_candidate: Called with each candidate when it has been measured.
-        on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
-
-    Returns:
-        Warnings for the user.
-
-    Raises:
-        EngineMissingError: No usable TensorFlow is installed.
-        RunError: A model cannot be measured; why.
-    """
-    asked = [{"file": str(model.path)} if isinstance(model, ModelFile) else described(model) for model in models]
-    on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
-    notes: dict[str, None] = {}
-    for model in asked:
-        request = {"models": [model], **asdict(options)}
-        with EngineQuery(("--bench",), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as query:
-            reply = query.answer(on_progress, on_part=lambda part: on_candidate(Candidate.from_values(part)))
-        notes.update(dict.fromkeys(reply["notes"]))
-    return tuple(notes)
+    """Measure models; see :class:`InferenceBench`."""
+    return InferenceBench(models, options).measure(on_candidate, on_progress)

@@ -7,10 +7,11 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch import inference_bench
 from accel_engine.launch.engine_query import ON_THE_CPU
-from accel_engine.launch.inference_bench import BenchOptions, ModelFile, bench
+from accel_engine.launch.inference_bench import BenchOptions, InferenceBench, ModelFile, bench
 from accel_engine.plan import Plan
 from accel_engine.run import create
 
@@ -23,6 +24,8 @@ CANDIDATE = Candidate(
     batch_size=4,
     percentiles={"p50": Percentile(0.1, 0.05, None)},
 )
+
+WINDOW = LiveWindow("m.keras on cpu:0 with XLA, keras", 4, 100.0, 80, (1, 0, 2), 0.1, 0.2)
 
 
 class Query:
@@ -41,6 +44,8 @@ class Query:
 
     def answer(self, on_progress, on_part):
         on_progress(1, 2)
+        if self.asked[-1][1]["live"]:
+            on_part({"window": WINDOW.to_values()})
         on_part(CANDIDATE.to_values())
         return {"notes": ["a note"]}
 
@@ -79,3 +84,20 @@ def test_a_run_without_a_checkpoint_starts_no_engine(query) -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
         bench([create(Plan())], BenchOptions(), print)
     assert not query.asked
+
+
+def test_windows_come_only_if_somebody_watches(query) -> None:
+    found, windows = [], []
+    InferenceBench([ModelFile(Path("/m.onnx"))], BenchOptions()).measure(found.append, on_live=windows.append)
+    bench([ModelFile(Path("/m.onnx"))], BenchOptions(), found.append)
+    assert (found, windows) == ([CANDIDATE] * 2, [WINDOW])
+    assert [request["live"] for _, request, _ in query.asked] == [True, False]
+
+
+def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
+    cancelled = []
+    monkeypatch.setattr(Query, "cancel", lambda self: cancelled.append(self), raising=False)
+    measuring = InferenceBench([ModelFile(Path("/m.onnx")), ModelFile(Path("/n.onnx"))], BenchOptions())
+    found = []
+    measuring.measure(lambda candidate: (found.append(candidate), measuring.cancel()))
+    assert (found, len(cancelled)) == ([CANDIDATE], 1)
