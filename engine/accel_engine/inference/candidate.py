@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.inference.measurement.window import LAST, TOLERANCE
 
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server")
 """How requests come, by the names of MLPerf's LoadGen."""
@@ -77,6 +78,15 @@ class Candidate(Setup):
     def setup(self) -> Setup:
         """The model as it was served."""
         return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
+
+    @property
+    def instability(self) -> str:
+        """Why it is not stable; empty if it is, or was not measured."""
+        if self.stable or self.problem:
+            return ""
+        if self.disagreement > TOLERANCE:
+            return f"its last windows differ by {100 * self.disagreement:.0f}%"
+        return "too many requests were late" if self.scenario == "server" else f"there was no time for {LAST} windows"
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

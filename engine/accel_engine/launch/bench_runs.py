@@ -154,9 +154,8 @@ def _problem(candidate: Candidate) -> str:
     """Why a batch size could not be measured, or not well."""
     if candidate.problem:
         return f"batch {candidate.batch_size}: {candidate.problem}"
-    if not candidate.stable:
-        differ = f"its last windows differ by {100 * candidate.disagreement:.0f}%"
-        return f"batch {candidate.batch_size} was not stable within the time limit: {differ}"
+    if candidate.instability:
+        return f"batch {candidate.batch_size} was not stable within the time limit: {candidate.instability}"
     return ""
 
 

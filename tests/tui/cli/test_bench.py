@@ -182,7 +182,7 @@ def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_
 
 def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
     monkeypatch.setattr(
-        "accel_tui.cli.devices_in_use.devices_in_use",
+        "accel_tui.formatting.devices_in_use.devices_in_use",
         lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
     )
     every = run_command("bench last").err.splitlines()
@@ -248,3 +248,12 @@ def test_what_cannot_be_saved_is_shown_all_the_same(run_command, asked, monkeypa
     result = run_command("bench last")
     assert "accel-tui: not saved: the disk is full\n" in result.err
     assert (result.status, result.lines[0]) == (0, "k3fp on cpu:0, float32, multi-stream")
+
+
+def test_too_few_windows_are_not_said_to_agree(run_command, asked):
+    asked[0].measured[:] = [candidate(1, 1, 1000.0, stable=False)]
+    lines = run_command("bench last").lines
+    assert lines[2].endswith(" no")
+    assert "It was not stable within the time limit: there was no time for 3 windows." in lines
+    asked[0].measured[:] = [candidate(1, 1, 1000.0, stable=False, scenario="server")]
+    assert "time limit: too many requests were late." in run_command("bench last").out

@@ -17,12 +17,13 @@ from accel_engine.run import find
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
-from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import line, sentences
+from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA
 
 EPILOG = """\b
 Examples:
@@ -32,8 +33,6 @@ Examples:
   accel-tui bench last --scenario server --target-latency 10ms
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
-
-_XLA = {"both": (False, True), "on": (True,), "off": (False,)}
 
 _ON_CPU = (".tflite", ".onnx")
 """Files of models whose runtimes use the CPU only."""
@@ -71,16 +70,16 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
 @click.option(
     "--devices",
     default=(),
-    type=Words(r"(cpu|gpu)(:\d+)?", "cpu, gpu and such as gpu:1"),
+    type=Words(*DEVICES),
     metavar="cpu,gpu",
     help="Where to measure; on all by default.",
 )
-@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(_XLA)), help="Compile with XLA.")
+@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(XLA)), help="Compile with XLA.")
 @click.option(
     "--precision",
     "precisions",
     default=(),
-    type=Words(r"float32|mixed_float16|mixed_bfloat16", "float32, mixed_float16, mixed_bfloat16"),
+    type=Words(*PRECISIONS),
     metavar="float32,...",
     help="Precisions of runs; by default the model's own and those that the device computes fast in.",
 )
@@ -126,7 +125,7 @@ def bench(
         target_latency=target_latency,
         devices=devices,
         precisions=precisions,
-        xla=_XLA[xla],
+        xla=XLA[xla],
         seed=seed,
     )
     candidates: list[Candidate] = []

@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
+from accel_engine.inference.measurement.window import TOLERANCE
 from accel_engine.inference.verdict import Verdict
 from accel_tui.formatting import numbers
 
@@ -102,7 +103,9 @@ def _stability(candidate: Candidate) -> str:
     """Whether the last windows agree, else by how much they differ; or why nothing could be measured."""
     if candidate.problem:
         return candidate.problem
-    return "yes" if candidate.stable else f"no, ±{100 * candidate.disagreement:.0f}%"
+    if candidate.stable:
+        return "yes"
+    return f"no, ±{100 * candidate.disagreement:.0f}%" if candidate.disagreement > TOLERANCE else "no"
 
 
 def sentences(found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None) -> Iterator[str]:
@@ -121,8 +124,8 @@ def sentences(found: Verdict, scenario: str, target_latency: float | None, targe
     yield f"Batch {best.batch_size} of {best.title} has {what}{within}: {_rate(best)}{_p99(best)}."
     if not found.is_certain:
         yield "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds."
-    if not best.stable:
-        yield f"It was not stable within the time limit: its last windows differ by {100 * best.disagreement:.0f}%."
+    if best.instability:
+        yield f"It was not stable within the time limit: {best.instability}."
     if found.fastest and not target_latency and found.fastest is not best:
         yield f"Batch {found.fastest.batch_size} of {found.fastest.title} is the fastest{_p99(found.fastest)}."
     if found.machines and target_rate:

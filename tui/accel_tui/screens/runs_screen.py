@@ -38,7 +38,7 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 _NEED_RUNS = frozenset(
-    {"filter", "compare", "edit", "duplicate", "continue", "train_longer", "delete"}
+    {"filter", "compare", "bench", "edit", "duplicate", "continue", "train_longer", "delete"}
 )  # actions that need a run
 
 
@@ -82,6 +82,7 @@ class RunsScreen(Screen[None]):
         Binding(
             "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
         ),
+        Binding("b", "bench", "Bench", id="runs.bench", tooltip="Measure the inference of the selected runs"),
         Binding(
             "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
@@ -171,6 +172,10 @@ class RunsScreen(Screen[None]):
     def action_evaluate(self) -> None:
         """Evaluate the selected runs, or else the current one, on the same examples."""
         host_of(self).show_evaluation([run.directory for run in self._target_runs])
+
+    def action_bench(self) -> None:
+        """Measure the inference of the selected runs, or else of the current one."""
+        host_of(self).show_bench([run.directory for run in self._target_runs])
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""

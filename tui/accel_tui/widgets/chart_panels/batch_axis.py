@@ -53,6 +53,13 @@ class BatchAxis:
         if not states or not all(state.info and state.info.bench for state in states):
             return None
         sizes = tuple(state.curves.get(BATCH_SIZE, NOTHING) for state in states)
+        return cls.by(sizes, before)
+
+    @classmethod
+    def by(cls, sizes: tuple[Curve, ...], before: "BatchAxis | None" = None) -> "BatchAxis":
+        """The axis of batch sizes, a curve by row for each run; ``before`` if that has the same curves."""
+        if before and len(before.sizes) != len(sizes):
+            before = None
         if before and all(new is old for new, old in zip(sizes, before.sizes, strict=True)):
             return before
         measured = sorted({round(size) for curve in sizes for size in curve.means.tolist() if size >= 1})
@@ -63,13 +70,14 @@ class BatchAxis:
 
     @property
     def ticks(self) -> int:
-        """Ticks up to the largest batch size, at least one."""
-        return self.stops[-1] + 1 if self.stops else 1
+        """Ticks up to the largest batch size, or the double of a single one."""
+        single = len(self.stops) < 2
+        return (self.stops[-1] if self.stops else 0) + 1 + PER_DOUBLING * single
 
     @property
     def bounds(self) -> tuple[int, int] | None:
         """The ticks from the smallest batch size on; ``None`` if that is 1."""
-        return (self.stops[0], self.ticks) if len(self.stops) > 1 and self.stops[0] else None
+        return (self.stops[0], self.ticks) if self.stops and self.stops[0] else None
 
     def size_at(self, tick: int) -> str:
         """The batch size of a tick, as text."""
