@@ -12,6 +12,7 @@ from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions
 from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.listing import find, summarize
+from accel_tui.cli.event_text import format_event
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names, mixed
 from accel_tui.run_list.run_filter import matches, parse
@@ -97,6 +98,14 @@ def test_the_run_screen_has_no_steps(directory: Path, monkeypatch: pytest.Monkey
     facts = "".join(RunDetails().build(state).plain.split())
     assert "modelk3fpformatkerasdevicecpu:0precisionfloat32XLAoff" in facts
     assert state.monitor == "throughput"
+
+
+def test_its_end_in_a_terminal_has_no_steps(directory: Path) -> None:
+    state = followed(directory)
+    assert state.ended is not None
+    line = format_event(state.ended, state)
+    assert "finished with 3 batch sizes" in line
+    assert "step" not in line
 
 
 def test_nothing_is_offered_that_needs_an_engine_or_a_model(directory: Path) -> None:
