@@ -1,6 +1,7 @@
 """A stored bench is shown by batch size, and is offered nothing that needs steps, an engine or a model."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_the_run_screen_has_no_steps(directory: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(RunTitle, "width", 120)
     state = followed(directory)
     assert RunOutcome().build(state).plain.splitlines()[1] == (
-        "The highest throughput within 10.0 ms at p99: batch 16: 4.00k examples/s, p50 1.00 ms, p99 2.00 ms, "
+        "The highest throughput within 10.0 ms at p99: batch 16, 4.00k examples/s, p50 1.00 ms, p99 2.00 ms, "
         "memory 3.0 MiB"
     )
     assert RunOutcome().build(state).plain.startswith("Measured 3 batch sizes in 0:0")
@@ -118,7 +119,14 @@ def test_nothing_is_offered_that_needs_an_engine_or_a_model(directory: Path) -> 
 def test_without_a_batch_size_within_the_target_the_shortest_latency_is_shown() -> None:
     directory = save(candidate(1, 2.0, 1000.0), candidate(2, 3.0, 1500.0), target_latency=0.001)
     words = RunOutcome().build(followed(directory)).plain
-    assert "The shortest latency: no batch size is within the target latency: batch 1: 1.00k examples/s" in words
+    assert "No batch size is within the target latency. The shortest latency: batch 1, 1.00k examples/s" in words
+
+
+def test_figures_that_are_missing_are_not_made_up(directory: Path) -> None:
+    state = followed(directory)
+    assert state.ended is not None
+    words = RunOutcome().build(replace(state, ended=replace(state.ended, metrics={}))).plain
+    assert words.endswith("at p99: unknown")
 
 
 async def test_charts_are_by_batch_size_and_the_cursor_stops_at_measured_ones(directory: Path) -> None:

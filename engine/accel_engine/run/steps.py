@@ -43,11 +43,13 @@ class StepBatch:
         """The other series by the values of one, as whole numbers; without steps per second.
 
         Args:
-            name: The series; all of its values are finite.
+            name: The series; where it has no finite value, which only a damaged run lacks, there is no row.
         """
-        others = {other: values for other, values in self.series.items() if other != name}
-        unknown = np.full(len(self.steps), np.nan, np.float32)
-        return StepBatch(self.series[name].astype(np.int64), self.times, unknown, others)
+        places = self.series.get(name, np.full(len(self.steps), np.nan))
+        known = np.isfinite(places)
+        others = {other: values[known] for other, values in self.series.items() if other != name}
+        unknown = np.full(int(known.sum()), np.nan, np.float32)
+        return StepBatch(places[known].astype(np.int64), self.times[known], unknown, others)
 
 
 def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:

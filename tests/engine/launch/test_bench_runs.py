@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from accel_engine.launch.inference_bench import BenchOptions
 from accel_engine.launch.model_query import check_checkpoint
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.listing import summarize
+from accel_engine.run.repair import repair
 from accel_engine.run.worker_runs import run_to_continue
 from accel_engine.tensorboard.run_log import RunLog
 from engine.imported_runs import reading as written
@@ -133,3 +135,22 @@ def test_it_cannot_be_continued_and_has_no_checkpoints() -> None:
         run_to_continue(directory)
     with pytest.raises(RunError, match="was measured by accel-tui bench and has no checkpoints"):
         check_checkpoint(directory)
+
+
+def test_a_damaged_batch_size_costs_its_row(tmp_path: Path) -> None:
+    (directory,) = save(SMALL, LARGE)
+    with closing(sqlite3.connect(directory / "run.db")) as database, database:
+        database.execute("UPDATE chunk SET batch_size = NULL WHERE first_step = 0")
+    stream = io.StringIO(newline="")
+    with closing(RunReader(directory)) as reader:
+        write_csv(reader, "steps", stream)
+    assert [row["batch_size"] for row in csv.DictReader(io.StringIO(stream.getvalue()))] == ["8"]
+
+
+def test_a_repaired_one_is_still_a_bench() -> None:
+    (directory,) = save(SMALL, LARGE)
+    with closing(sqlite3.connect(directory / "run.db")) as database, database:
+        database.execute("UPDATE chunk SET count = -1 WHERE first_step = 0")
+    info = summarize(repair(directory).directory).info
+    assert info is not None
+    assert (info.kind, info.bench) == ("bench", "multi-stream")

@@ -75,7 +75,7 @@ def test_the_verdict_answers_which_batch_and_how_many_machines(run_command, aske
     assert lines[-4:] == [
         "Batch 8 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms at p99: 4.00k examples/s, "
         "with 9.50 ms at p99.",
-        "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds.",
+        "Its p99 may exceed that, by its confidence interval: measure with a higher time limit (--seconds).",
         "It was not stable within the time limit: its last windows differ by 12%.",
         "9000 requests/s take 3 machines like this one, without headroom.",
     ]

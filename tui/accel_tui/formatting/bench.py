@@ -48,7 +48,10 @@ def tables(candidates: Sequence[Candidate]) -> Iterator[BenchTable]:
 def note(candidates: Sequence[Candidate]) -> str:
     """What brackets in the tables mean; empty without any."""
     if any(_is_open(name, each) for candidate in candidates for name, each in candidate.percentiles.items()):
-        return "(in brackets): too few requests for the upper end of its confidence interval; raise --seconds"
+        return (
+            "(in brackets): too few requests for the upper end of its confidence interval; "
+            "raise the time limit (--seconds)"
+        )
     return ""
 
 
@@ -123,7 +126,7 @@ def sentences(found: Verdict, scenario: str, target_latency: float | None, targe
     within = f" within {numbers.latency(target_latency)} at p99" if target_latency else ""
     yield f"Batch {best.batch_size} of {best.title} has {what}{within}: {_rate(best)}{_p99(best)}."
     if not found.is_certain:
-        yield "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds."
+        yield "Its p99 may exceed that, by its confidence interval: measure with a higher time limit (--seconds)."
     if best.instability:
         yield f"It was not stable within the time limit: {best.instability}."
     if found.fastest and not target_latency and found.fastest is not best:

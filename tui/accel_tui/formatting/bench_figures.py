@@ -1,5 +1,6 @@
 """The figures that a stored bench has for each batch size: titles, units and formats."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -40,12 +41,16 @@ def _latency(title: str) -> Figure:
     return Figure(title, numbers.latency, "ms", 1e-3)
 
 
+def _whole(value: float) -> str:
+    return f"{round(value):,}" if math.isfinite(value) else "—"
+
+
 def _energy(value: float) -> str:
     return f"{value:.3g} J"
 
 
 _FIGURES: Mapping[str, Figure] = {
-    BATCH_SIZE: Figure("batch size", lambda value: f"{round(value):,}"),
+    BATCH_SIZE: Figure("batch size", _whole),
     "throughput": Figure("examples/s", numbers.compact),
     "p50": _latency("p50"),
     "p90": _latency("p90"),
@@ -60,6 +65,8 @@ _FIGURES: Mapping[str, Figure] = {
     "disagreement": Figure("windows differ by", numbers.percent),
 }
 
+_MAIN = ("p50", "p90", "p99", "p999", "memory", "energy")
+
 _REQUESTS = Figure("requests/s", numbers.compact)
 
 
@@ -73,3 +80,20 @@ def figure(name: str, info: RunInfo | None = None) -> Figure:
     if name == "throughput" and info and info.bench == "server":
         return _REQUESTS
     return _FIGURES.get(name) or Figure(name.replace("_", " "), numbers.metric)
+
+
+def described(metrics: Mapping[str, float], info: RunInfo) -> str:
+    """The main figures of a batch size: ``batch 16, 4.00k examples/s, p50 1.00 ms``; without those that are missing.
+
+    Args:
+        metrics: The figures by the name of their series.
+        info: The run.
+    """
+    rate = figure("throughput", info)
+    parts = []
+    if BATCH_SIZE in metrics:
+        parts.append(f"batch {_FIGURES[BATCH_SIZE].text(metrics[BATCH_SIZE])}")
+    if "throughput" in metrics:
+        parts.append(f"{rate.text(metrics['throughput'])} {rate.title}")
+    others = [(figure(name), metrics[name]) for name in _MAIN if name in metrics]
+    return ", ".join([*parts, *(f"{each.title} {each.text(value)}" for each, value in others)]) or "unknown"

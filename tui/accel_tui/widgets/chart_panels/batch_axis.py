@@ -62,7 +62,7 @@ class BatchAxis:
             before = None
         if before and all(new is old for new, old in zip(sizes, before.sizes, strict=True)):
             return before
-        measured = sorted({round(size) for curve in sizes for size in curve.means.tolist() if size >= 1})
+        measured = sorted({round(size) for curve in sizes for size in curve.means.tolist() if 1 <= size < math.inf})
         ends = np.array([0.0, _FAR])
         # The cursor asks for the quantity after the step that it is at.
         scale = XScale("batch", ends, (ends - 1) / PER_DOUBLING, _DOUBLINGS, _writer(measured))
@@ -121,7 +121,7 @@ def _by_ticks(curve: Curve, sizes: Curve, size: float) -> tuple[Curve, Points]:
     rows = [
         (_tick(batch), value / size)
         for batch, value in zip(sizes.means.tolist(), curve.means.tolist(), strict=False)
-        if batch >= 1 and math.isfinite(value)
+        if 1 <= batch < math.inf and math.isfinite(value)
     ]
     if not rows:
         return NOTHING, ()

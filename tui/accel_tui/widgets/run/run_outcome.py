@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.run import RunInfo
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
@@ -16,8 +16,6 @@ from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText
 
 _VALIDATION = "validation_"
-
-_BENCH_FIGURES = ("p50", "p90", "p99", "p999", "memory", "energy")
 
 _FULL = 0.9
 """Share of used memory above which it may have been the reason that the process was killed."""
@@ -102,16 +100,13 @@ class RunOutcome(RunText):
 
 def _bench(info: RunInfo, ended: RunEnded) -> Content:
     """How long a bench took, and the figures of its best batch size."""
-    rate = figure("throughput", info)
-    others = [(figure(name), ended.metrics[name]) for name in _BENCH_FIGURES if name in ended.metrics]
-    values = [f"{rate.text(ended.metrics['throughput'])} {rate.title}"]
-    values += [f"{each.title} {each.text(value)}" for each, value in others]
-    best = figure(info.x_series).text(ended.metrics[info.x_series])
     target = info.plan_values.get("target_latency")
-    within = f" within {numbers.latency(float(target))} at p99" if target else ""
-    what = f"The shortest latency: {ended.reason}" if ended.reason else f"The highest throughput{within}"
+    within = f" within {numbers.latency(target)} at p99" if isinstance(target, float) else ""
+    what = f"The highest throughput{within}"
+    if ended.reason:
+        what = f"{ended.reason[:1].upper()}{ended.reason[1:]}. The shortest latency"
     head = f"Measured {numbers.counted(ended.steps, 'batch size')} in {numbers.duration(ended.seconds)}"
-    return Content.assemble((head, "bold"), f"\n{what}: batch {best}: {', '.join(values)}")
+    return Content.assemble((head, "bold"), f"\n{what}: {described(ended.metrics, info)}")
 
 
 def results(metrics: Mapping[str, float], kind: str = "Mean of the last epoch") -> str:
