@@ -12,14 +12,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 from textual.pilot import Pilot
 
-from accel_engine.run import request
+from accel_engine.run import Status, request
 from accel_tui.app import AccelApp
 from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
@@ -43,15 +44,23 @@ class Shot:
         steps: Keys to press, and texts in angle brackets to wait for.
         sizes: Sizes in the dark theme.
         light: Sizes in the light theme.
+        is_quiet: Whether the live runs are paused meanwhile.
     """
 
     opens: Callable[[Runs], Path] | None
     steps: tuple[str, ...]
     sizes: tuple[Size, ...] = (MEDIUM,)
     light: tuple[Size, ...] = ()
+    is_quiet: bool = False
 
 
 DIAGNOSTICS = ("<Finished>", "w")
+
+BENCH = (
+    "<Finished>", "b", "<scenario>", *"10ms", "tab", "tab", "backspace", *"0.5",  # target p99, time limit
+    "tab", "tab", "tab", *"float32", "enter", "<best throughput>",
+)  # fmt: skip
+"""Measures with a short time limit, without other precisions."""
 
 SHOTS = {
     "new-run": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
@@ -74,6 +83,13 @@ SHOTS = {
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
+    "compare-benches": Shot(
+        None,
+        ("r", "<failed>", "slash", *"kind:bench", "enter", "space", "space", "c", "<Compare 2>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
+    "bench": Shot(lambda runs: runs.finished, BENCH, (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
     "diagnostics-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<recall>"), (SMALL, MEDIUM), (MEDIUM,)),
     "diagnostics-classes": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<lowest first>"), (MEDIUM,)),
     "diagnostics-scores": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<threshold>"), (SMALL, MEDIUM)),
@@ -143,7 +159,8 @@ def main() -> None:
         runs = train(home)
         for name in wanted:
             if name in SHOTS:
-                asyncio.run(capture(name, SHOTS[name], runs))
+                with paused(runs) if SHOTS[name].is_quiet else nullcontext():
+                    asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
                 capture_terminal(name, TERMINALS[name], runs, home)
@@ -159,6 +176,17 @@ def main() -> None:
         for process in psutil.Process().children(recursive=True):
             process.kill()
         shutil.rmtree(home)
+
+
+@contextmanager
+def paused(runs: Runs) -> Iterator[None]:
+    """Pause the live runs."""
+    for live in (runs.live, runs.script):
+        request(live, "pause")
+        wait(lambda live=live: status(live) is Status.PAUSED, "the live runs to pause")
+    yield
+    for live in (runs.live, runs.script):
+        request(live, "resume")
 
 
 async def capture(name: str, shot: Shot, runs: Runs | None) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from accel_engine.data import digits
 from accel_engine.launch import engine_process
+from accel_engine.launch.bench_runs import BenchRuns
+from accel_engine.launch.inference_bench import BenchOptions, InferenceBench
 from accel_engine.launch.start_script import Script, create_script_run, start_script
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create, list_runs
@@ -90,12 +92,21 @@ def train(home: Path) -> Runs:
     logged = cluster()
     finished = begin(Plan(name="first-try"))
     wait_for_end(finished)
+    measure(compared[1])
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
     script = begin_script(home)
     wait(lambda: validations(script) >= 14, "the script")
     return Runs(finished, failed, building, live, script, compared, logged)
+
+
+def measure(directory: Path) -> None:
+    """Measure the inference of a run, with XLA and without, and save that as two runs."""
+    options = BenchOptions(seconds=0.5, devices=("cpu",), precisions=("float32",))
+    benches = BenchRuns(options)
+    InferenceBench((directory,), options).measure(benches.add)
+    benches.save()
 
 
 def begin_script(home: Path) -> Path:

@@ -34,6 +34,9 @@ class Host(Protocol):
     def show_evaluation(self, directories: Sequence[Path]) -> None:
         """Evaluate runs on the same examples."""
 
+    def show_bench(self, directories: Sequence[Path]) -> None:
+        """Measure the inference of runs; notifies why a run cannot be measured."""
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
 

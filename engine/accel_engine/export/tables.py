@@ -35,7 +35,12 @@ class Table:
 
 
 def steps(source: RunReader) -> Table:
-    """One row per step, counted from 0: epoch, part of a script, end time, all series, and steps per second."""
+    """One row per step, counted from 0: epoch, part of a script, end time, all series, and steps per second.
+
+    An inference bench has one per batch size instead: end time, and all other series.
+    """
+    if by := source.info().x_series:
+        return _by_series(source, by)
     names = source.series()
     new = source.new_steps()
     places = _places(source)
@@ -49,6 +54,19 @@ def steps(source: RunReader) -> Table:
 
     keys = {"step": "int64", **dict.fromkeys(places, "int64"), "time": "float64"}
     return Table(_with_values(keys, names, {"steps_per_second": "float32"}, "float32"), batches)
+
+
+def _by_series(source: RunReader, by: str) -> Table:
+    """One row per value of a series, by which the others are."""
+    names = [name for name in source.series() if name != by]
+    new = source.new_steps()
+
+    def batches() -> Iterator[list[Column]]:
+        for batch in source.steps(0, new.stop) if new else ():
+            placed = batch.placed_by(by)
+            yield [placed.steps, placed.times, *(placed.series[name] for name in names)]
+
+    return Table(_with_values({by: "int64", "time": "float64"}, names, {}, "float32"), batches)
 
 
 def validation_table(source: RunReader) -> Table:
@@ -120,11 +138,12 @@ def validation_objects(source: RunReader) -> list[dict[str, Any]]:
 
 
 def run_description(source: RunReader) -> dict[str, Any]:
-    """A run's id, name, status, creation time, host and plan."""
+    """A run's id, name, kind, status, creation time, host and plan."""
     info = source.info()
     return {
         "run": info.id,
         "name": info.name,
+        "kind": info.kind,
         "status": str(info.status),
         "created": info.created,
         "host": info.host,

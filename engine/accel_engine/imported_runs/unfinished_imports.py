@@ -6,7 +6,7 @@ import time
 from accel_engine.run.lock import is_held
 from accel_engine.run.run_paths import runs_directory
 
-_NAMES = ".import-*"  # of the directories in which create_imported writes
+_NAMES = ".import-*"  # of the directories in which create_imported and create_bench write
 
 _ABANDONED_SECONDS = 3600.0  # an import creates its directory before it locks it
 

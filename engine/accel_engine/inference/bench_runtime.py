@@ -10,11 +10,13 @@ from typing import Protocol
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.batch_sizes import growing
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
-from accel_engine.inference.measurement.stability import Measured, measure
+from accel_engine.inference.measurement.stability import Measured, ignore, measure
 from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
+from accel_engine.inference.measurement.window import Window
 from accel_engine.inference.runtime import Arrays, Runtime
 
 
@@ -48,6 +50,8 @@ class BenchSettings:
         seconds: Time limit of a measurement.
         target_latency: Seconds that the 99th percentile may be at most; ``None`` for any. The scenario server needs it.
         seed: Of the arrivals.
+        on_live: Called with what has been measured so far, when a window has ended and before the next one begins; in
+            the scenario server, when a rate has been measured.
     """
 
     scenario: str
@@ -55,6 +59,7 @@ class BenchSettings:
     seconds: float
     target_latency: float | None
     seed: int = 0
+    on_live: Callable[[LiveWindow], object] | None = None
 
 
 class RuntimeBench:
@@ -169,10 +174,17 @@ class RuntimeBench:
             keeps_latencies=self._settings.scenario != "offline",
         )
         self._energy.start()
-        found = measure(loop, self._settings.seconds, timer=self._timer)
+        found = measure(loop, self._settings.seconds, timer=self._timer, on_window=self._watch(size))
         joules = self._energy.stop()
         examples = size * (found.requests + found.warm_up_requests)
         return found, found.throughput, None if joules is None else joules / examples
+
+    def _watch(self, size: int) -> Callable[[Sequence[Window]], object]:
+        """Tells what has been measured of a batch size, if anybody watches."""
+        on_live = self._settings.on_live
+        if on_live is None:
+            return ignore
+        return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows))
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:
         """What was measured at the highest rate within the bound, and the rate."""
@@ -191,6 +203,7 @@ class RuntimeBench:
             seconds=settings.seconds,
             timer=self._timer,
             seed=settings.seed,
+            on_window=self._watch(size),
         )
         lowest = FEWEST_REQUESTS / settings.seconds
         found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency, lowest)

@@ -1,11 +1,12 @@
 """A way to serve a model, and what was measured of it; without TensorFlow."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.inference.measurement.window import LAST, TOLERANCE
 
 SCENARIOS = ("single-stream", "multi-stream", "offline", "server")
 """How requests come, by the names of MLPerf's LoadGen."""
@@ -32,6 +33,11 @@ class Setup:
     precision: str = ""
     load_seconds: float | None = None
     size: int = 0
+
+    @property
+    def title(self) -> str:
+        """Such as ``k3fp on cpu:0 with XLA, float32``."""
+        return f"{self.model} on {self.device}{' with XLA' if self.xla else ''}, {self.precision or self.format}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,20 @@ class Candidate(Setup):
     energy: float | None = None
     metrics: HeldOutMetrics | None = None
     problem: str = ""
+
+    @property
+    def setup(self) -> Setup:
+        """The model as it was served."""
+        return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
+
+    @property
+    def instability(self) -> str:
+        """Why it is not stable; empty if it is, or was not measured."""
+        if self.stable or self.problem:
+            return ""
+        if self.disagreement > TOLERANCE:
+            return f"its last windows differ by {100 * self.disagreement:.0f}%"
+        return "too many requests were late" if self.scenario == "server" else f"there was no time for {LAST} windows"
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
 from accel_engine.launch.model_query import described
@@ -63,69 +65,119 @@ class BenchOptions:
     metrics: bool = True
 
 
+class InferenceBench:
+    """Measures models, each in a process of its own.
+
+    TensorFlow does not give back the memory of a model, and uses it for the next.
+
+    Args:
+        models: Directories of runs, plans with the file of a model and its data, or files of models without data.
+        options: How.
+
+    Raises:
+        RunError: A run has no checkpoint.
+    """
+
+    def __init__(self, models: Sequence[Path | Plan | ModelFile], options: BenchOptions) -> None:
+        self._asked = [{"file": str(each.path)} if isinstance(each, ModelFile) else described(each) for each in models]
+        self._options = options
+        self._query: EngineQuery | None = None
+        self._is_cancelled = False
+
+    def measure(
+        self,
+        on_candidate: Callable[[Candidate], object],
+        on_progress: Callable[[int, int], object] = no_progress,
+        on_live: Callable[[LiveWindow], object] | None = None,
+    ) -> tuple[str, ...]:
+        """Measure. Takes at least as long as importing TensorFlow, for each model.
+
+        Args:
+            on_candidate: Called with each candidate when it has been measured.
+            on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
+            on_live: Called with what has been measured of a candidate so far.
+
+        Returns:
+            Warnings for the user; of what was measured before, if it is cancelled.
+
+        Raises:
+            EngineMissingError: No usable TensorFlow is installed.
+            RunError: A model cannot be measured; why.
+        """
+        notes: dict[str, None] = {}
+        found = self._metrics(notes, on_progress) if self._options.metrics else [{} for _ in self._asked]
+        for model, metrics in zip(self._asked, found, strict=True):
+            take = partial(_take, metrics, on_candidate, on_live)
+            reply = self._answer("--bench", [model], on_progress, take, is_live=on_live is not None)
+            if reply is None:
+                break
+            notes.update(dict.fromkeys(reply["notes"]))
+        return tuple(notes)
+
+    def _metrics(self, notes: dict[str, None], on_progress: Callable[[int, int], object]) -> list[dict[str, Any]]:
+        """The metrics of each model by precision, where its data is known, from a process of their own.
+
+        They are computed before anything is measured, so that they take no memory of what is.
+        """
+        nothing: list[dict[str, Any]] = [{} for _ in self._asked]
+        asked = _with_runs(self._asked)
+        if not any(model.keys() & {"directory", "plan"} for model in asked):
+            return nothing
+        try:
+            reply = self._answer("--bench-metrics", asked, on_progress)
+        except RunError as error:
+            notes[f"no metrics: {error}"] = None
+            return nothing
+        if reply is None:
+            return nothing
+        notes.update(dict.fromkeys(reply["notes"]))
+        found: list[dict[str, Any]] = reply["models"]
+        return found
+
+    def _answer(
+        self,
+        argument: str,
+        models: Sequence[Mapping[str, Any]],
+        on_progress: Callable[[int, int], object],
+        on_part: Callable[[dict[str, Any]], object] = lambda _: None,
+        *,
+        is_live: bool = False,
+    ) -> dict[str, Any] | None:
+        """The answer of a new process; ``None`` once cancelled."""
+        options = self._options
+        on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
+        request = {"models": models, **asdict(options), "live": is_live}
+        with EngineQuery((argument,), request, ON_THE_CPU if on_cpu else _WITHOUT_TPU) as self._query:
+            return None if self._is_cancelled else self._query.answer(on_progress, on_part=on_part)
+
+    def cancel(self) -> None:
+        """Kill the process and start no other, from any thread; a waiting :meth:`measure` raises."""
+        self._is_cancelled = True
+        if self._query:
+            self._query.cancel()
+
+
 def bench(
     models: Sequence[Path | Plan | ModelFile],
     options: BenchOptions,
     on_candidate: Callable[[Candidate], object],
     on_progress: Callable[[int, int], object] = no_progress,
 ) -> tuple[str, ...]:
-    """Measure models. Takes at least as long as importing TensorFlow, for each model.
-
-    Each has a process of its own: TensorFlow does not give back the memory of a model, and uses it for the next.
-
-    Args:
-        models: Directories of runs, plans with the file of a model and its data, or files of models without data.
-        options: How.
-        on_candidate: Called with each candidate when it has been measured.
-        on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
-
-    Returns:
-        Warnings for the user.
-
-    Raises:
-        EngineMissingError: No usable TensorFlow is installed.
-        RunError: A model cannot be measured; why.
-    """
-    asked = [{"file": str(model.path)} if isinstance(model, ModelFile) else described(model) for model in models]
-    on_cpu = bool(options.devices) and all(each.startswith("cpu") for each in options.devices)
-    environment = ON_THE_CPU if on_cpu else _WITHOUT_TPU
-    notes: dict[str, None] = {}
-    found = _metrics(asked, options, environment, notes, on_progress) if options.metrics else [{} for _ in asked]
-    for model, metrics in zip(asked, found, strict=True):
-        request = {"models": [model], **asdict(options)}
-
-        def answer(part: Mapping[str, Any], metrics: Mapping[str, Any] = metrics) -> None:
-            on_candidate(Candidate.from_values({**part, "metrics": metrics.get(part["precision"])}))
-
-        with EngineQuery(("--bench",), request, environment) as query:
-            reply = query.answer(on_progress, on_part=answer)
-        notes.update(dict.fromkeys(reply["notes"]))
-    return tuple(notes)
+    """Measure models; see :class:`InferenceBench`."""
+    return InferenceBench(models, options).measure(on_candidate, on_progress)
 
 
-def _metrics(
-    models: Sequence[Mapping[str, Any]],
-    options: BenchOptions,
-    environment: Mapping[str, str],
-    notes: dict[str, None],
-    on_progress: Callable[[int, int], object],
-) -> list[dict[str, Any]]:
-    """The metrics of each model by precision, where its data is known, from a process of their own.
-
-    They are computed before anything is measured, so that they take no memory of what is.
-    """
-    asked = _with_runs(models)
-    if not any(model.keys() & {"directory", "plan"} for model in asked):
-        return [{} for _ in models]
-    try:
-        with EngineQuery(("--bench-metrics",), {"models": asked, **asdict(options)}, environment) as query:
-            reply = query.answer(on_progress)
-    except RunError as error:
-        notes[f"no metrics: {error}"] = None
-        return [{} for _ in models]
-    notes.update(dict.fromkeys(reply["notes"]))
-    found: list[dict[str, Any]] = reply["models"]
-    return found
+def _take(
+    metrics: Mapping[str, Any],
+    on_candidate: Callable[[Candidate], object],
+    on_live: Callable[[LiveWindow], object] | None,
+    part: dict[str, Any],
+) -> None:
+    """Take a part of an answer: a candidate, which gets its metrics, or what has been measured of one so far."""
+    if "window" not in part:
+        on_candidate(Candidate.from_values({**part, "metrics": metrics.get(part["precision"])}))
+    elif on_live:
+        on_live(LiveWindow.from_values(part["window"]))
 
 
 def _with_runs(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -51,7 +51,6 @@ def check_checkpoint(directory: Path) -> None:
     with closing(RunReader(directory)) as reader:
         info = reader.info()
     if not info.has_engine:
-        made = "imported" if info.source else "recorded by a script"
-        raise RunError(f"run {directory.name} was {made} and has no checkpoints")
+        raise RunError(f"run {directory.name} was {info.made} and has no checkpoints")
     if not latest_checkpoint(directory):
         raise RunError(f"run {directory.name} has no checkpoint yet: the first one is written after an epoch")

@@ -98,10 +98,15 @@ def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
 
 
 def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Measure the inference of models; sends each candidate when it has been measured."""
+    """Measure the inference of models; sends each candidate once it is measured, and windows if asked to."""
     from accel_engine.training.inference_bench.bench import bench
 
-    return bench(request, lambda part: send({"part": part}), lambda done, of: send({"done": done, "of": of}))
+    return bench(
+        request,
+        lambda part: send({"part": part}),
+        lambda done, of: send({"done": done, "of": of}),
+        (lambda window: send({"part": {"window": window.to_values()}})) if request["live"] else None,
+    )
 
 
 def serve_bench_metrics(request: dict[str, Any], send: SendReply) -> dict[str, Any]:

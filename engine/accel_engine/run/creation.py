@@ -96,6 +96,26 @@ def create_imported(
 
 
 @contextmanager
+def create_bench(values: Mapping[str, object], scenario: str, created: float) -> Iterator[Path]:
+    """Create the directory of an inference bench, and yield it under another name to be written.
+
+    It becomes a run at the end of the block, once its writer is closed; after an exception, nothing is left.
+
+    Args:
+        values: The known fields of a plan, and how it was measured, with a ``name``.
+        scenario: How requests came.
+        created: When the measurement began, in seconds since the Unix epoch.
+
+    Raises:
+        RunError: The directory of runs cannot be written.
+    """
+    with new_run(f"bench {values['name']}", ".import-") as unfinished:
+        meta = {"created": created, "pending": None, "machine": None, "host": socket.gethostname()}
+        _initialize_run(unfinished, json.dumps(values), bench=scenario, **meta)
+        yield unfinished
+
+
+@contextmanager
 def new_run(title: str, prefix: str) -> Iterator[Path]:
     """Yield an empty directory of a new run, hidden in the directory of runs, to be written.
 

@@ -129,7 +129,7 @@ def find(reference: str) -> Path:
 
     Args:
         reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
-            run that can be read, or a run's directory.
+            run that can be read and is no bench, or a run's directory.
 
     Raises:
         UsageError: No run matches, or a prefix is ambiguous.
@@ -149,7 +149,8 @@ def find(reference: str) -> Path:
     if reference == "last":
         ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
         whole = [run for run in runs if run.membership is None or run.membership.run not in ids]
-        return min(whole, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
+        # The first that can be read, as in lists. A bench is named by its id: its model is in the run that it measured.
+        return min(whole, key=lambda run: (bool(run.problem), bool(run.info and run.info.bench))).directory
     named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
     for matches in (named[:1], prefixed):
@@ -224,7 +225,7 @@ def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) ->
     wanted, task = (built.monitor, built.task) if built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
-    return choose_monitor(wanted or str(info.plan_values.get("monitor") or ""), trained, validated, task)
+    return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
 def _best(database: Database, info: RunInfo, monitor: str, metrics: Mapping[str, float]) -> float | None:

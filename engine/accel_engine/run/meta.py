@@ -102,6 +102,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "plan": _plan,
     "created": _time,
     "script": _text,
+    "bench": _text,
     "launched": _launched,
     "source": lambda value: make(ImportSource, parse_object(value)),
     "pending": _any_time,

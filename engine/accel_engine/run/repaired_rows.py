@@ -23,7 +23,7 @@ from accel_engine.run.stored_events import decoded_events, last_event
 from accel_engine.run.whole_rows import TABLES
 from accel_engine.text import encodable
 
-_KEPT_META = ("plan", "created", "script", "launched", "source", "host", "name", "note", "tags")
+_KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host", "name", "note", "tags")
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
 
 _TABLES = ("event", "chunk", "sample", "command", "inside", "media")

@@ -11,6 +11,9 @@ from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 LEARNING_RATE = "learning_rate"
 """Name of the series of learning rates, as used by each step."""
 
+BATCH_SIZE = "batch_size"
+"""The series by which an inference bench has its other values, instead of steps."""
+
 MAX_ELEMENTS = 32
 """Maximum recorded elements of a metric with several values, such as an F1 score per class."""
 
@@ -21,11 +24,12 @@ VALIDATION_PREFIX = "validation_"
 """Prefix of the metrics of validation where they stand beside those of training."""
 
 _LOWER_IS_BETTER = re.compile(
-    r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid"
+    r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid|"
+    r"latency|p50|p90|p99|p999|memory|energy|seconds"
 )
 _HIGHER_IS_BETTER = re.compile(
     r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|score|"
-    r"bleu|rouge|psnr|ssim|hits|mrr|ndcg|kappa|correlation|map"
+    r"bleu|rouge|psnr|ssim|hits|mrr|ndcg|kappa|correlation|map|throughput"
 )
 """Words of metrics' names. The losses come first: a ``cosine_similarity_loss`` is a loss."""
 

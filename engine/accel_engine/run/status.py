@@ -22,6 +22,7 @@ from accel_engine.run.lost_directory import is_current
 from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOCK
+from accel_engine.run.series_names import BATCH_SIZE
 from accel_engine.stored_values import parse_object
 
 HEARTBEAT_SECONDS = 1.0
@@ -32,6 +33,9 @@ SILENCE_SECONDS = 15.0
 
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
+
+THROUGHPUT = "throughput"
+"""The series of a bench that counts: examples per second, or requests."""
 
 
 class Status(StrEnum):
@@ -66,6 +70,7 @@ class RunInfo:
         annotations: The user's name, note and tags.
         script: Command line of the user's script that trains it; empty for other runs.
         source: The files that it was imported from; ``None`` for other runs.
+        bench: The scenario in which ``accel-tui bench`` measured inference; empty for other runs.
         launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
         clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
         waiting: Why its live engine waits for the disk; ``None`` if it does not.
@@ -85,6 +90,7 @@ class RunInfo:
     annotations: Annotations = field(default_factory=Annotations)
     script: str = ""
     source: ImportSource | None = None
+    bench: str = ""
     launched: bool = False
     clock_offset: float | None = None
     waiting: DiskProblem | None = None
@@ -94,7 +100,34 @@ class RunInfo:
     @property
     def has_engine(self) -> bool:
         """Whether an engine of this program trains it: it has a plan and a log, and can have checkpoints."""
-        return not self.script and self.source is None
+        return self.kind == "training"
+
+    @property
+    def kind(self) -> str:
+        """What made it: ``training`` by an engine, a ``script``, an ``import`` or a ``bench`` of inference."""
+        return _kind(self.script, self.source, self.bench)
+
+    @property
+    def made(self) -> str:
+        """How it was made without an engine, in words, such as ``imported``."""
+        return {"script": "recorded by a script", "import": "imported", "bench": "measured by accel-tui bench"}[
+            self.kind
+        ]
+
+    @property
+    def x_series(self) -> str:
+        """The series by which its other series are; empty if they are by step."""
+        return BATCH_SIZE if self.bench else ""
+
+    @property
+    def x_name(self) -> str:
+        """What its series are by, in words: ``step`` or ``batch size``."""
+        return self.x_series.replace("_", " ") or "step"
+
+    @property
+    def monitor(self) -> str:
+        """The metric that counts; empty if it is inferred from those that it has."""
+        return THROUGHPUT if self.bench else str(self.plan_values.get("monitor") or "")
 
     def now(self) -> float:
         """The time by the clock of its engine's events, in seconds since the Unix epoch."""
@@ -116,8 +149,8 @@ class RunInfo:
 def read_info(database: Database) -> RunInfo:
     """Read a run's ``meta`` and find its status; what is damaged is as if it was not written."""
     directory, meta = database.directory, read_meta(database)
-    script, source, plan = meta.get("script", ""), meta.get("source"), meta.get("plan")
-    has_engine = not script and source is None
+    script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")
+    has_engine = _kind(script, source, bench) == "training"
     is_directory_lost = not is_current(database)
     status = _status(database, meta, is_directory_lost=is_directory_lost)
     return RunInfo(
@@ -132,12 +165,19 @@ def read_info(database: Database) -> RunInfo:
         annotations=read_annotations(meta),
         script=script,
         source=source,
+        bench=bench,
         launched=meta.get("launched", False),
         clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
         waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
         is_directory_lost=is_directory_lost,
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
     )
+
+
+def _kind(script: str, source: ImportSource | None, bench: str) -> str:
+    if script:
+        return "script"
+    return "import" if source else "bench" if bench else "training"
 
 
 @lru_cache(maxsize=64)

@@ -39,6 +39,18 @@ class StepBatch:
     steps_per_second: npt.NDArray[np.floating]
     series: dict[str, npt.NDArray[np.floating]]
 
+    def placed_by(self, name: str) -> "StepBatch":
+        """The other series by the values of one, as whole numbers; without steps per second.
+
+        Args:
+            name: The series; where it has no finite value, which only a damaged run lacks, there is no row.
+        """
+        places = self.series.get(name, np.full(len(self.steps), np.nan))
+        known = np.isfinite(places)
+        others = {other: values[known] for other, values in self.series.items() if other != name}
+        unknown = np.full(int(known.sum()), np.nan, np.float32)
+        return StepBatch(places[known].astype(np.int64), self.times[known], unknown, others)
+
 
 def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
     """Compute the durations of consecutive chunks, in seconds.

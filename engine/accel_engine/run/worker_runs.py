@@ -115,6 +115,8 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
         )
     if info.source:
         raise RunError(f"run {directory.name} was imported from {info.source.path} and cannot be continued here")
+    if info.bench:
+        raise RunError(f"run {directory.name} was {info.made}: there is nothing to continue")
     if member is None or (cluster is not None and cluster.name == member.worker):
         return directory
     if directory.parent.name == WORKERS:

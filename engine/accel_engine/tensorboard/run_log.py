@@ -58,8 +58,9 @@ class RunLog:
         if new is not None:
             if new.first < self._step:
                 self._file(TRAIN).restart(new.first)
+            by = self._source.info().x_series
             for batch in self._source.steps(new.first, new.stop):
-                self._add_steps(batch)
+                self._add_steps(batch.placed_by(by) if by else batch)
             self._chunk, self._step = new.chunk, new.stop
         self._add_samples(chunk, taken)
         self._add_media()

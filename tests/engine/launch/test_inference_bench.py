@@ -10,10 +10,11 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch import inference_bench
 from accel_engine.launch.engine_query import ON_THE_CPU
-from accel_engine.launch.inference_bench import BenchOptions, ModelFile, bench
+from accel_engine.launch.inference_bench import BenchOptions, InferenceBench, ModelFile, bench
 from accel_engine.plan import Plan
 from accel_engine.run import create
 
@@ -26,6 +27,8 @@ CANDIDATE = Candidate(
     batch_size=4,
     percentiles={"p50": Percentile(0.1, 0.05, None)},
 )
+
+WINDOW = LiveWindow("m.keras on cpu:0 with XLA, keras", 4, 100.0, 80, (1, 0, 2), 0.1, 0.2)
 
 
 class Query:
@@ -50,6 +53,8 @@ class Query:
                 raise self.metrics
             return {"models": self.metrics, "notes": ["a note on metrics"]}
         on_progress(1, 2)
+        if self.asked[-1][1]["live"]:
+            on_part({"window": WINDOW.to_values()})
         on_part(CANDIDATE.to_values())
         return {"notes": ["a note"]}
 
@@ -149,3 +154,20 @@ def test_models_are_measured_where_metrics_fail(query) -> None:
         "a note",
     )
     assert found == [CANDIDATE]
+
+
+def test_windows_come_only_if_somebody_watches(query) -> None:
+    found, windows = [], []
+    InferenceBench([ModelFile(Path("/m.onnx"))], BenchOptions()).measure(found.append, on_live=windows.append)
+    bench([ModelFile(Path("/m.onnx"))], BenchOptions(), found.append)
+    assert (found, windows) == ([CANDIDATE] * 2, [WINDOW])
+    assert [request["live"] for _, request, _ in query.asked] == [True, False]
+
+
+def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
+    cancelled = []
+    monkeypatch.setattr(Query, "cancel", lambda self: cancelled.append(self), raising=False)
+    measuring = InferenceBench([ModelFile(Path("/m.onnx")), ModelFile(Path("/n.onnx"))], BenchOptions())
+    found = []
+    measuring.measure(lambda candidate: (found.append(candidate), measuring.cancel()))
+    assert (found, len(cancelled)) == ([CANDIDATE], 1)

@@ -10,6 +10,7 @@ from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.inference_bench import ModelFile
 from accel_engine.plan import Plan
+from accel_engine.run import list_runs
 from accel_engine.run.devices_in_use import DevicesInUse
 
 
@@ -90,7 +91,7 @@ def test_the_verdict_answers_which_batch_and_how_many_machines(run_command, aske
     assert lines[-4:] == [
         "Batch 8 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms at p99: 4.00k examples/s, "
         "with 9.50 ms at p99.",
-        "Its p99 may exceed that, by its confidence interval: measure longer, with --seconds.",
+        "Its p99 may exceed that, by its confidence interval: measure with a higher time limit (--seconds).",
         "It was not stable within the time limit: its last windows differ by 12%.",
         "9000 requests/s take 3 machines like this one, without headroom.",
     ]
@@ -241,7 +242,7 @@ def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_
 
 def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
     monkeypatch.setattr(
-        "accel_tui.cli.devices_in_use.devices_in_use",
+        "accel_tui.formatting.devices_in_use.devices_in_use",
         lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
     )
     every = run_command("bench last").err.splitlines()
@@ -272,3 +273,47 @@ def test_an_engines_error_is_told_after_what_was_measured_before(run_command, as
     assert "Batch" not in result.out
     (line,) = run_command("bench last --json").lines
     assert json.loads(line)["batch_size"] == 1
+
+
+def test_measurements_are_saved_as_runs_unless_they_are_not_to_be(run_command, asked):
+    result = run_command("bench last")
+    (run,) = (run.id for run in list_runs() if run.info.kind == "bench")
+    assert f"accel-tui: saved as 1 run: {run}\n" in result.err
+    asked[0].measured[:] = [SMALL, candidate(1, 1, 2000.0, xla=True)]
+    *_, last = map(json.loads, run_command("bench last --json").lines)
+    assert len(last["runs"]) == 2
+    assert {*last["runs"], run} == {each.id for each in list_runs() if each.info.kind == "bench"}
+    result = run_command("bench last --no-save --json")
+    assert json.loads(result.lines[-1])["runs"] == []
+    assert "saved" not in result.err
+    assert len(list_runs()) == 4
+    assert run_command(f"export {run} --to csv -o -").lines[0].startswith("batch_size,time,throughput,")
+    assert run_command("export last --to csv -o -").lines[0].startswith("step,")
+
+
+def test_what_was_measured_before_an_error_is_saved(run_command, asked, monkeypatch):
+    def fail(models, options, on_candidate):
+        on_candidate(SMALL)
+        raise RunError("the engine exited unexpectedly")
+
+    monkeypatch.setattr("accel_tui.cli.bench.bench_models", fail)
+    assert "saved as 1 run: " in run_command("bench last").err
+
+
+def test_what_cannot_be_saved_is_shown_all_the_same(run_command, asked, monkeypatch):
+    def refuse(self):
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr("accel_tui.cli.bench.BenchRuns.save", refuse)
+    result = run_command("bench last")
+    assert "accel-tui: not saved: the disk is full\n" in result.err
+    assert (result.status, result.lines[0]) == (0, "k3fp on cpu:0, float32, multi-stream")
+
+
+def test_too_few_windows_are_not_said_to_agree(run_command, asked):
+    asked[0].measured[:] = [candidate(1, 1, 1000.0, stable=False)]
+    lines = run_command("bench last").lines
+    assert lines[2].endswith(" no")
+    assert "It was not stable within the time limit: there was no time for 3 windows." in lines
+    asked[0].measured[:] = [candidate(1, 1, 1000.0, stable=False, scenario="server")]
+    assert "time limit: too many requests were late." in run_command("bench last").out

@@ -1,14 +1,16 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.verdict import verdict
+from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.plan import Plan
@@ -16,11 +18,14 @@ from accel_engine.run import find
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
-from accel_tui.cli.devices_in_use import warnings
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.formatting import numbers
+from accel_tui.formatting.bench import line, sentences
 from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA
 
 EPILOG = """\b
 Examples:
@@ -31,8 +36,6 @@ Examples:
   accel-tui bench k3fp k3fp-int8.tflite        what does int8 cost and gain?
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
-
-_XLA = {"both": (False, True), "on": (True,), "off": (False,)}
 
 _ON_CPU = (".tflite", ".onnx")
 """Files of models whose runtimes use the CPU only."""
@@ -70,16 +73,16 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
 @click.option(
     "--devices",
     default=(),
-    type=Words(r"(cpu|gpu)(:\d+)?", "cpu, gpu and such as gpu:1"),
+    type=Words(*DEVICES),
     metavar="cpu,gpu",
     help="Where to measure; on all by default.",
 )
-@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(_XLA)), help="Compile with XLA.")
+@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(XLA)), help="Compile with XLA.")
 @click.option(
     "--precision",
     "precisions",
     default=(),
-    type=Words(r"float32|mixed_float16|mixed_bfloat16", "float32, mixed_float16, mixed_bfloat16"),
+    type=Words(*PRECISIONS),
     metavar="float32,...",
     help="Precisions of runs; by default the model's own and those that the device computes fast in.",
 )
@@ -91,6 +94,7 @@ _FILES = (*MODEL_FILES, *_ON_CPU)
     show_default=True,
     help="Compute the loss and the metrics on examples that training did not see.",
 )
+@click.option("--save/--no-save", default=True, help="Save the measurements as runs.  [default: --save]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
 def bench(
     targets: tuple[str, ...],
@@ -106,6 +110,7 @@ def bench(
     checkpoint: str,
     seed: int,
     metrics: bool,
+    save: bool,
     as_json: bool,
 ) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
@@ -115,6 +120,8 @@ def bench(
     offline measures the throughput only; server sends single examples at random times and searches the
     highest rate with p99 within --target-latency. Models of a run, and files that were exported from one, are
     compared by their metrics, too, on the examples of its test split, or of its validation split.
+
+    The measurements are saved as runs, to be listed and compared like others.
     """
     _check(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
@@ -129,18 +136,20 @@ def bench(
         target_latency=target_latency,
         devices=devices,
         precisions=precisions,
-        xla=_XLA[xla],
+        xla=XLA[xla],
         seed=seed,
         metrics=metrics,
     )
     candidates: list[Candidate] = []
+    saved = BenchRuns(options)
 
     def show(candidate: Candidate) -> None:
         candidates.append(candidate)
+        saved.add(candidate)
         if as_json:
             write_json(bench_report.values(candidate))
         else:
-            print_to_stderr(bench_report.line(candidate))
+            print_to_stderr(line(candidate))
 
     try:
         notes = bench_models(models, options, show)
@@ -148,9 +157,23 @@ def bench(
         if candidates and not as_json:  # what was measured before, which may have taken minutes
             write("\n\n".join(bench_report.page(candidates)))
         raise
+    finally:
+        runs = _save(saved) if save else ()
     for note in notes:
         print_to_stderr(note)
-    _report(candidates, scenario, target_latency, target_rate, as_json=as_json)
+    _report(candidates, scenario, target_latency, target_rate, runs, as_json=as_json)
+
+
+def _save(saved: BenchRuns) -> tuple[str, ...]:
+    """Save what was measured as runs; their ids. If they cannot be written, what was measured is still shown."""
+    try:
+        runs = saved.save()
+    except RunError as error:
+        print_to_stderr(f"not saved: {error}")
+        return ()
+    if runs:
+        print_to_stderr(f"saved as {numbers.counted(len(runs), 'run')}: {', '.join(runs)}")
+    return runs
 
 
 def _report(
@@ -158,6 +181,7 @@ def _report(
     scenario: str,
     target_latency: float | None,
     target_rate: float | None,
+    runs: Sequence[str],
     *,
     as_json: bool,
 ) -> None:
@@ -169,13 +193,19 @@ def _report(
     found = verdict(candidates, target_latency, target_rate)
     compared = comparisons(candidates, target_latency)
     said = [
-        *bench_report.sentences(found, scenario, target_latency, target_rate),
-        *comparison_sentences(compared, bench_report.setup_text, target_latency),
+        *sentences(found, scenario, target_latency, target_rate),
+        *comparison_sentences(compared, target_latency),
     ]
     if as_json:
-        best = found.best and bench_report.values(found.best)
-        differences = list(map(bench_report.compared, compared))
-        write_json({"verdict": " ".join(said), "best": best, "machines": found.machines, "compared": differences})
+        write_json(
+            {
+                "verdict": " ".join(said),
+                "best": found.best and bench_report.values(found.best),
+                "machines": found.machines,
+                "compared": list(map(bench_report.compared, compared)),
+                "runs": runs,
+            }
+        )
     else:
         write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
     if candidates and all(each.problem for each in candidates):

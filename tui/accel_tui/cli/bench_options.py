@@ -1,15 +1,14 @@
 """The types of the options of ``accel-tui bench``: latencies, and lists."""
 
-import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-_LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
+from accel_engine.errors import UsageError
+from accel_tui.plan.bench_choices import latency, words
+
 _SIZE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 class Latency(click.ParamType[float]):
@@ -21,10 +20,10 @@ class Latency(click.ParamType[float]):
         """See :class:`click.ParamType`."""
         if isinstance(value, float):
             return value
-        found = _LATENCY.fullmatch(str(value).strip())
-        if not found or not 0 < float(found[1]) < math.inf:
-            self.fail(f"{value!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
+        try:
+            return latency(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Sizes(click.ParamType[tuple[int, ...]]):
@@ -60,8 +59,7 @@ class Words(click.ParamType[tuple[str, ...]]):
         """See :class:`click.ParamType`."""
         if isinstance(value, tuple):
             return value
-        parts: Sequence[str] = [part.strip() for part in str(value).split(",")]
-        for part in parts:
-            if not re.fullmatch(self._pattern, part):
-                self.fail(f"{part!r} is none of {self._examples}", param, ctx)
-        return tuple(dict.fromkeys(parts))
+        try:
+            return words(str(value), self._pattern, self._examples)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)

@@ -16,7 +16,7 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.damage import left_out
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, mixed
 from accel_tui.run_list.comparison import compare as compare_runs
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
@@ -44,6 +44,8 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
     compared = [_read_run(directory) for directory in directories]
+    if problem := mixed([each.run for each in compared]):
+        raise UsageError(problem)
     comparison = compare_runs(compared)
     for each in compared:
         if each.state.damaged:
@@ -75,14 +77,15 @@ def _to_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "runs": [compared.run.id for compared in comparison.runs],
         "names": [compared.title for compared in comparison.runs],
-        "differs": {_key(row.label): row.values for row in comparison.plan},
+        "differs": {_key(row): row.values for row in comparison.plan},
         "equal": comparison.equal,
-        "results": {_key(row.label): [_finite(value) for value in row.values] for row in comparison.results},
+        "results": {_key(row): [_finite(value) for value in row.values] for row in comparison.results},
     }
 
 
-def _key(label: str) -> str:
-    return {"steps/s": "steps_per_second", "duration": "seconds"}.get(label, label.replace(" ", "_"))
+def _key(row: ComparedRow) -> str:
+    label = row.label
+    return row.key or {"steps/s": "steps_per_second", "duration": "seconds"}.get(label, label.replace(" ", "_"))
 
 
 def _finite(value: Any) -> Any:

@@ -160,6 +160,8 @@ def _format_part_end(event: events.PartEnded) -> str:
 def _format_end(event: events.RunEnded, state: RunState) -> str:
     speed = f"{numbers.compact(event.steps_per_second)} steps/s" if event.steps_per_second else ""
     step = "" if event.outcome is Outcome.FINISHED and not event.steps else f" at step {event.steps:,}"
+    if state.info and state.info.bench:
+        step = f" with {numbers.counted(event.steps, 'batch size')}"
     duration = numbers.time_taken("after", event.seconds, state.earlier_seconds, state.resumed_at)
     flops = numbers.speed(event.flops_per_second, event.mfu)
     line = ", ".join(filter(None, (f"{event.outcome}{step}{duration}", speed, flops)))

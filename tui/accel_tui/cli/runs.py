@@ -17,7 +17,7 @@ from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
 from accel_tui.formatting.damage import left_out
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.columns import TITLES, SortOrder, monitor_of, ordered, title_of
+from accel_tui.run_list.columns import TITLES, SortOrder, best_of, monitor_of, ordered, status_of, steps_of, title_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
 
 EPILOG = """\b
@@ -65,7 +65,7 @@ def _column(_context: click.Context, _option: click.Parameter, name: str) -> str
 def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     """List runs, newest first, with the metrics of their last epoch and validation.
 
-    FILTER searches id, name, model, data, strategy, tags, status, note, script and host. A term with a key
+    FILTER searches id, kind, name, model, data, strategy, tags, status, note, script and host. A term with a key
     searches one of them, e.g. status:failed or tag:paper, or a field of the plan, e.g. batch_size:64.
     """
     if error := key_error(text):
@@ -109,12 +109,12 @@ def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...
     metrics = run.metrics or {}
     return (
         shorten(printable_line(title_of(run)), name_width),
-        str(run.status or "unreadable"),
+        status_of(run),
         numbers.ago(time.time() - run.info.created) if run.info and run.info.created else "",
         numbers.duration(run.seconds) if run.seconds else "",
-        f"{run.steps:,}" if run.steps else "",
+        f"{steps:,}" if (steps := steps_of(run)) else "",
         numbers.metric(metrics["loss"]) if "loss" in metrics else "",
-        "" if run.best is None else numbers.metric(run.best),
+        best_of(run),
         printable_line(monitor_of(run, monitor_width)),
     )
 
@@ -123,11 +123,12 @@ def _wire(run: RunSummary) -> dict[str, Any]:
     metrics = {name: value if math.isfinite(value) else None for name, value in (run.metrics or {}).items()}
     return {
         "run": run.id,
+        "kind": run.info.kind if run.info else None,
         "status": str(run.status) if run.status else None,
         "directory": str(run.directory),
         "created": (run.info.created or None) if run.info else None,
         "seconds": round(run.seconds, 3),
-        "steps": run.steps,
+        "steps": steps_of(run),
         "name": run.info.name if run.info else "",
         "note": run.info.annotations.note if run.info else "",
         "tags": run.info.annotations.tags if run.info else (),

@@ -1,6 +1,6 @@
 """The metrics of measured models as text, and what formats and precisions cost and gain."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from accel_engine.inference.candidate import Candidate
@@ -36,25 +36,22 @@ def metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield from (f"{model}: {text}" for model, text in texts.items())
 
 
-def comparison_sentences(
-    found: Sequence[Comparison], name: Callable[[Candidate], str], target_latency: float | None
-) -> Iterator[str]:
+def comparison_sentences(found: Sequence[Comparison], target_latency: float | None) -> Iterator[str]:
     """What each model, format and precision costs in the metric that counts, and gains in speed and size.
 
     Args:
         found: The comparisons, all with the same first candidate.
-        name: Describes the setup of a candidate.
         target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
     """
     if found:
-        yield f"Compared with batch {found[0].first.batch_size} of {name(found[0].first)}:"
+        yield f"Compared with batch {found[0].first.batch_size} of {found[0].first.title}:"
     for each in found:
         if not each.meets_target and target_latency:
-            yield f"{name(each.other)}: {_metric(each)}no batch size within {numbers.latency(target_latency)} at p99."
+            yield f"{each.other.title}: {_metric(each)}no batch size within {numbers.latency(target_latency)} at p99."
             continue
         size = "" if each.size is None else f", size {_ratio(each.size)} times"
         gained = f"{_metric(each)}throughput {_ratio(each.throughput)} times{size}"
-        yield f"{name(each.other)}, batch {each.other.batch_size}: {gained}."
+        yield f"{each.other.title}, batch {each.other.batch_size}: {gained}."
 
 
 def _metric(comparison: Comparison) -> str:

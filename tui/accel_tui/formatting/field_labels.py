@@ -20,6 +20,8 @@ _LABELS = {
     "rate_drop_factor": "drop factor",
     "checkpoint_every": "save every",
     "keep_checkpoints": "checkpoints",
+    "target_latency": "target p99, s",
+    "seconds": "time limit, s",
 }
 
 _PLACEHOLDERS = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
 from accel_tui.formatting import names, numbers
+from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.text import shorten, shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
@@ -102,11 +103,30 @@ def monitor_of(run: RunSummary, width: int) -> str:
     return shorten("" if run.best is None else f"val {name}" if of_validation else name, width)
 
 
+def status_of(run: RunSummary) -> str:
+    """The status; ``measured`` for a bench."""
+    if run.info and run.info.bench and run.status is Status.FINISHED:
+        return "measured"
+    return str(run.status or "unreadable")
+
+
+def steps_of(run: RunSummary) -> int:
+    """The number of its steps; 0 for a bench, which has none."""
+    return 0 if run.info and run.info.bench else run.steps
+
+
+def best_of(run: RunSummary) -> str:
+    """The best value of the metric that counts; empty if there is none."""
+    if run.best is None:
+        return ""
+    return figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
+
+
 def _status(run: RunSummary) -> str:
     """The status, or the start of what a live run waits for."""
     if run.info and run.info.waiting:
         return shorten(run.info.waiting, 10)
-    return str(run.status or "unreadable")
+    return status_of(run)
 
 
 def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey | None]:
@@ -166,8 +186,8 @@ COLUMNS = (
     Column(
         "steps",
         7,
-        lambda run, _: numbers.compact(run.steps) if run.steps else "—",
-        lambda run: (run.steps, "") if run.steps else None,
+        lambda run, _: numbers.compact(steps) if (steps := steps_of(run)) else "—",
+        lambda run: (steps, "") if (steps := steps_of(run)) else None,
         right=True,
         descending=True,
     ),
@@ -175,7 +195,7 @@ COLUMNS = (
     Column(
         "best",
         8,
-        lambda run, _: "—" if run.best is None else numbers.metric(run.best),
+        lambda run, _: best_of(run) or "—",
         lambda run: None if run.best is None else (-run.best if _is_better_lower(run) else run.best, ""),
         right=True,
         descending=True,

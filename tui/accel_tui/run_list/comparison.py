@@ -3,13 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
-from accel_engine.run.series_names import LEARNING_RATE, is_better_lower
+from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE, is_better_lower
 from accel_tui.formatting import field_labels, names, numbers
+from accel_tui.formatting.bench_figures import figure
+from accel_tui.run_list.columns import status_of
 from accel_tui.run_state.state import RunState
 
 MAX_COMPARED_RUNS = 8
@@ -46,8 +48,11 @@ class ComparedRun:
 
     @property
     def title(self) -> str:
-        """Its name, or its id if it has none."""
-        return (self.run.info.name if self.run.info else "") or self.run.id
+        """Its name, or its id if it has none; a bench's after the code of its id, as names of benches are long."""
+        info = self.run.info
+        if info and info.bench and not info.annotations.name:
+            return f"{self.run.id.partition('-')[0]} {info.name}"
+        return (info.name if info else "") or self.run.id
 
     @property
     def plan(self) -> Mapping[str, Any]:
@@ -89,12 +94,14 @@ class ComparedRow:
         values: One value per run; ``None`` if a run has none.
         texts: The formatted values.
         best: The indices of the runs with the best value, if values can be ranked.
+        key: Its name in JSON, if that is not the label.
     """
 
     label: str
     values: tuple[Any, ...]
     texts: tuple[str, ...]
     best: frozenset[int] = frozenset()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +151,22 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
+def mixed(runs: Sequence[RunSummary]) -> str:
+    """Why runs cannot be compared: some are benches, and others are not. Empty if they can."""
+    benches = [run.id for run in runs if run.info and run.info.bench]
+    others = [run.id for run in runs if run.info and not run.info.bench]
+    if not benches or not others:
+        return ""
+    return f"{benches[0]} is a bench of inference, by batch size, and {others[0]} is not: compare one kind of run"
+
+
 def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
     """The series of all runs: per-step series in the order of the runs, then those of validations only."""
     declared = [name for compared in runs for name in (compared.state.built.series if compared.state.built else ())]
     recorded = [name for compared in runs for name in compared.state.curves]
     validated = [name for compared in runs for name in compared.state.validation]
-    return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name != LEARNING_RATE] or ["loss"]
+    left_out = {LEARNING_RATE, *(info.x_series for compared in runs if (info := compared.run.info))}
+    return [name for name in dict.fromkeys([*declared, *recorded, *validated]) if name not in left_out] or ["loss"]
 
 
 def _models(state: RunState, values: Mapping[str, Any]) -> dict[str, str]:
@@ -161,11 +178,14 @@ def _models(state: RunState, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _status(run: RunSummary) -> str:
-    return (run.info.waiting if run.info else None) or run.status or "unreadable"
+    return (run.info.waiting if run.info else None) or status_of(run)
 
 
 def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     yield _row("status", [_status(compared.run) for compared in runs], str)
+    if is_bench(runs):
+        yield from _figures(runs)
+        return
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
     metrics = [compared.run.metrics or {} for compared in runs]
     for name in dict.fromkeys(name for each in metrics for name in each):
@@ -182,6 +202,23 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
             numbers.duration,
         )
     yield _row("devices", [compared.devices or None for compared in runs], str)
+
+
+def is_bench(runs: Sequence[ComparedRun]) -> bool:
+    """Whether all runs are benches of inference."""
+    return all(compared.run.info is not None and compared.run.info.bench for compared in runs)
+
+
+def _figures(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
+    """The figures of the best batch size of each bench."""
+    metrics = [compared.run.metrics or {} for compared in runs]
+    for name in dict.fromkeys(name for each in metrics for name in each):
+        lower = None if name == BATCH_SIZE else is_better_lower(name)
+        highest = None if lower is None else not lower
+        shown = figure(name, runs[0].run.info)
+        row = _row(shown.title, [each.get(name) for each in metrics], shown.text, highest)
+        yield replace(row, key=name)
+    yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
 
 
 def _row(label: str, values: Sequence[Any], text: Callable[[Any], str], highest: bool | None = None) -> ComparedRow:

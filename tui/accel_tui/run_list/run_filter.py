@@ -95,6 +95,7 @@ def _plan(field: str) -> Callable[[RunSummary], tuple[str, ...]]:
 
 _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "id": lambda run: (run.id.lower(),),
+    "kind": lambda run: (run.info.kind if run.info else "",),
     "name": lambda run: (run.info.name.lower() if run.info else "",),
     "model": _plan("model"),
     "data": _plan("data"),
@@ -107,7 +108,7 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
 }
 """The searched texts of a run by key, in lower case."""
 
-_PREFIX_MATCHED = frozenset({"status", "strategy", "tag"})
+_PREFIX_MATCHED = frozenset({"kind", "status", "strategy", "tag"})
 """The keys whose texts must start with the term: they are single words."""
 
 _STATUSES = (*map(str, Status), "unreadable")

@@ -290,8 +290,8 @@ class RunState:
     @property
     def monitor(self) -> str:
         """The metric that counts, such as ``validation_accuracy``."""
-        built, plan = self.built, self.info.plan_values if self.info else {}
-        wanted = (built.monitor if built else "") or str(plan.get("monitor") or "")
+        built = self.built
+        wanted = (built.monitor if built else "") or (self.info.monitor if self.info else "")
         return choose_monitor(wanted, tuple(self.curves), tuple(self.validation), built.task if built else "")
 
     @property

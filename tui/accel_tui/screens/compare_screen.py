@@ -53,6 +53,7 @@ class CompareScreen(Screen[None]):
             id="compare.evaluate",
             tooltip="Evaluate the runs on the same examples: which one is better?",
         ),
+        Binding("b", "bench", "Bench", id="compare.bench", tooltip="Measure the inference of the runs"),
         Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
@@ -86,6 +87,10 @@ class CompareScreen(Screen[None]):
     def action_evaluate(self) -> None:
         """Evaluate the runs on the same examples."""
         host_of(self).show_evaluation(self._directories)
+
+    def action_bench(self) -> None:
+        """Measure the inference of the runs."""
+        host_of(self).show_bench(self._directories)
 
     def on_mount(self) -> None:
         """Start following the runs."""

@@ -53,6 +53,8 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
             return state.live
         case "checkpoint":
             return state.live and has_engine(state)
+        case "bench" | "diagnostics":
+            return not (state.info and state.info.bench)
         case "log" | "search_log":
             return has_log(state)
         case "continue":

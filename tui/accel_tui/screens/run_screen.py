@@ -92,6 +92,7 @@ class RunScreen(DirtyRegionScreen):
         Binding(
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
         ),
+        Binding("b", "bench", "Bench", id="run.bench", tooltip="Measure the inference of the run's model"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
         Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
@@ -352,6 +353,10 @@ class RunScreen(DirtyRegionScreen):
             log.lines.focus()
         charts.display = not (shows_details_only or shows_log)
         self.query_one("#middle").set_class(shows_log, "-curveless")
+
+    def action_bench(self) -> None:
+        """Measure the inference of the run's model."""
+        host_of(self).show_bench((self.directory,))
 
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""

@@ -23,7 +23,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
@@ -38,7 +38,7 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 _NEED_RUNS = frozenset(
-    {"filter", "compare", "edit", "duplicate", "continue", "train_longer", "delete"}
+    {"filter", "compare", "bench", "edit", "duplicate", "continue", "train_longer", "delete"}
 )  # actions that need a run
 
 
@@ -82,6 +82,7 @@ class RunsScreen(Screen[None]):
         Binding(
             "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
         ),
+        Binding("b", "bench", "Bench", id="runs.bench", tooltip="Measure the inference of the selected runs"),
         Binding(
             "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
@@ -172,6 +173,10 @@ class RunsScreen(Screen[None]):
         """Evaluate the selected runs, or else the current one, on the same examples."""
         host_of(self).show_evaluation([run.directory for run in self._target_runs])
 
+    def action_bench(self) -> None:
+        """Measure the inference of the selected runs, or else of the current one."""
+        host_of(self).show_bench([run.directory for run in self._target_runs])
+
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""
         if self.table.current:
@@ -243,6 +248,9 @@ class RunsScreen(Screen[None]):
     def _compare(self, runs: Sequence[RunSummary]) -> None:
         readable: list[Path] = [run.directory for run in runs if run.info]
         self.app.clear_notifications()  # an earlier toast would cover the charts
+        if problem := mixed(runs):
+            self.notify(problem, severity="warning", markup=False)
+            return
         if len(readable) > MAX_COMPARED_RUNS:
             self.notify(
                 f"At most {MAX_COMPARED_RUNS} runs can be compared: "

@@ -17,6 +17,7 @@ DROP_ORDER = (
     "log",
     "details",
     "sort",
+    "bench",
     "show_plan",
     "delete",
     "edit",

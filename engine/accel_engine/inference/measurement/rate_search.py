@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accel_engine.inference.measurement.open_loop import OpenLoop, poisson_schedule
-from accel_engine.inference.measurement.stability import WINDOWS, Measured, summarize, without_garbage_collection
+from accel_engine.inference.measurement.stability import (
+    WINDOWS,
+    Measured,
+    ignore,
+    summarize,
+    without_garbage_collection,
+)
 from accel_engine.inference.measurement.timer import SECOND, Timer
 from accel_engine.inference.measurement.window import TOLERANCE, Window
 
@@ -86,6 +92,7 @@ def serve_at(
     seconds: float,
     timer: Timer | None = None,
     seed: int = 0,
+    on_window: Callable[[Sequence[Window]], object] = ignore,
 ) -> Measured:
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 
@@ -101,6 +108,8 @@ def serve_at(
         seconds: The time limit.
         timer: The clock.
         seed: Of the arrivals.
+        on_window: Called with all windows at the end. Between windows it would make the requests late that arrive
+            meanwhile.
     """
     schedule = poisson_schedule(rate, seconds, seed)
     if not len(schedule):
@@ -113,6 +122,7 @@ def serve_at(
         while not loop.is_over and late <= may_be_late:
             windows.append(loop.window(seconds / WINDOWS))
             late += int(np.count_nonzero(windows[-1].latencies > bound * SECOND))
+    on_window(windows)
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
     difference = _change_of_median(counted)
     found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)

@@ -1,7 +1,7 @@
 """Measures until the last windows agree."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -50,7 +50,18 @@ class Measured:
     is_complete: bool = True
 
 
-def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance: float = TOLERANCE) -> Measured:
+def ignore(windows: Sequence[Window]) -> None:
+    """Tell nobody of windows that have ended."""
+
+
+def measure(
+    loop: Loop,
+    seconds: float,
+    *,
+    timer: Timer | None = None,
+    tolerance: float = TOLERANCE,
+    on_window: Callable[[Sequence[Window]], object] = ignore,
+) -> Measured:
     """Measure until the throughputs and the median latencies of the last three windows agree; only these count.
 
     Args:
@@ -58,6 +69,7 @@ def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance
         seconds: The time limit; a window is a tenth of it. The last window may exceed it.
         timer: The clock.
         tolerance: The largest deviation from their mean with which windows agree.
+        on_window: Called with all windows when one has ended, before the next one begins.
     """
     clock = timer or SystemTimer()
     windows: list[Window] = []
@@ -65,6 +77,7 @@ def measure(loop: Loop, seconds: float, *, timer: Timer | None = None, tolerance
     with without_garbage_collection():
         while True:
             windows.append(loop.window(seconds / WINDOWS))
+            on_window(windows)
             last = windows[-LAST:]
             agreed = len(last) == LAST and disagreement(last) <= tolerance
             if agreed or clock.now() >= deadline:

@@ -22,6 +22,7 @@ from accel_engine.inference.arrays import check_inputs
 from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import random_examples
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.launch.prediction_files import TABLES
@@ -49,6 +50,7 @@ def bench(
     request: Mapping[str, Any],
     on_candidate: Callable[[dict[str, Any]], object],
     on_progress: Callable[[int, int], None] = no_progress,
+    on_live: Callable[[LiveWindow], object] | None = None,
 ) -> dict[str, Any]:
     """Measure some models.
 
@@ -58,6 +60,7 @@ def bench(
             (empty for all that fit), ``xla`` (a list of booleans) and the fields of :class:`BenchSettings`.
         on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
         on_progress: Called now and then with the number of examples read, and of all.
+        on_live: Called with what has been measured of a candidate so far, while nothing is measured.
 
     Returns:
         ``notes``: warnings for the user.
@@ -66,7 +69,7 @@ def bench(
         AccelError: A model cannot be loaded, or there is no such device.
     """
     names = ("scenario", "batch_sizes", "seconds", "target_latency", "seed")
-    settings = BenchSettings(**{name: request[name] for name in names})
+    settings = BenchSettings(**{name: request[name] for name in names}, on_live=on_live)
     notes: dict[str, None] = {}
     chosen = devices(request["devices"])
     for model in request["models"]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.keras_support.model_call import call_model
@@ -62,6 +63,21 @@ def test_a_run_is_measured_by_batch_size_with_xla_and_without(gym: Gym) -> None:
         assert not each.problem
         assert 0 < each.percentiles["p50"].value <= each.percentiles["p999"].value
         assert each.throughput == pytest.approx(each.batch_size * each.requests / each.seconds)
+
+
+def test_windows_are_told_while_a_run_is_measured(gym: Gym) -> None:
+    directory = gym.train_once(PLAN).directory
+    found: list[Candidate] = []
+    windows: list[LiveWindow] = []
+    request = {**REQUEST, "models": [{"directory": str(directory)}]}
+    bench(request, lambda part: found.append(Candidate.from_values(part)), on_live=windows.append)
+    assert [each.batch_size for each in found] == [1, 4]
+    last = {each.batch_size: each for each in windows}
+    for each in found:
+        live = last[each.batch_size]
+        assert live.title == each.title
+        assert (live.p50, live.p99) == (each.percentiles["p50"].value, each.percentiles["p99"].value)
+        assert (live.throughput, sum(live.counts)) == (pytest.approx(each.throughput), each.requests)
 
 
 @pytest.mark.parametrize("xla", [False, True])

@@ -9,7 +9,7 @@ import numpy as np
 from textual.geometry import Region
 
 from accel_tui.run_state.marks import MarkKind, Marks, Track
-from accel_tui.widgets.chart.axes import Axis, labels
+from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.value_axis import max_ticks
@@ -106,7 +106,7 @@ def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, 
         if steps:
             ticks = x.ticks(max(2, plot.width // 8))
             columns_of_ticks = (x.fraction(np.array(ticks)) * plot.width).astype(np.int64).tolist()
-            _ticks(frame, zip(columns_of_ticks, labels(ticks), strict=True), plot)
+            _ticks(frame, zip(columns_of_ticks, x.labels(ticks), strict=True), plot)
     return Layout(frame, plot, longest)
 
 

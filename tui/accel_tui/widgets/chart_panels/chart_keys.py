@@ -151,6 +151,11 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
         raise NotImplementedError
 
     @property
+    def stops(self) -> Sequence[int]:
+        """The steps that the cursor stops at; empty for all."""
+        return ()
+
+    @property
     def stride(self) -> int:
         """Steps that the cursor moves at least: those of a bucket, or of a dot."""
         low, high = self.window.bounds(self.steps) or (0, self.steps)
@@ -257,12 +262,17 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
 
     def _step(self, at: float | None) -> int | None:
         """The step nearest to a position on the axis; ``None`` before the first step."""
-        return None if at is None or not self.steps else min(max(round(at), 0), self.steps - 1)
+        if at is None or not self.steps:
+            return None
+        if self.stops:
+            return min(self.stops, key=lambda stop: abs(stop - at))
+        return min(max(round(at), 0), self.steps - 1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave escape to the screen if there is nothing to close."""
-        del parameters
-        return action != "back" or self.is_full_screen or bool(self.cursor and self.cursor.is_pinned)
+        if action == "back":
+            return self.is_full_screen or bool(self.cursor and self.cursor.is_pinned)
+        return super().check_action(action, parameters)
 
     def action_zoom_in(self) -> None:
         """Show half as many steps, around the cursor if there is one."""
@@ -291,7 +301,12 @@ class ChartKeys(ChartOptionKeys, can_focus=True):
             self._move_cursor(direction * _FAR)
 
     def _move_cursor(self, times: int) -> None:
-        step = self._step((self._pinned_step or 0) + times * self.stride)
+        pinned = self._pinned_step or 0
+        if self.stops:
+            nearest = self.stops.index(min(self.stops, key=lambda stop: abs(stop - pinned)))
+            step: int | None = self.stops[min(max(nearest + times, 0), len(self.stops) - 1)]
+        else:
+            step = self._step(pinned + times * self.stride)
         if step is not None:
             self.cursor = Cursor(step, is_pinned=True)
             self.window = self.window.with_step(self.steps, step)

@@ -55,6 +55,14 @@ class ChartOptionKeys(Vertical):
     options: reactive[ChartOptions] = reactive(PLAIN, repaint=False, init=False)
     """How curves are drawn."""
 
+    x_name: str = ""
+    """Name of the x-axis where there is only one."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer other labels of the x-axis only where there are some."""
+        del parameters
+        return action != "x" or not self.x_name
+
     @property
     def option_items(self) -> tuple[BarItem, ...]:
         """Items of the options, those that are on first."""
@@ -75,11 +83,17 @@ class ChartOptionKeys(Vertical):
                 is_active=options.clip,
                 drop_first=not options.clip,
             ),
-            BarItem(
-                f"by {options.x}", "x", "x", is_active=options.x != PLAIN.x, drop_first=True
-            ),  # also shown by the axis
+            *self._x_items,
         ]
         return tuple(sorted(items, key=lambda item: not item.is_active))
+
+    @property
+    def _x_items(self) -> list[BarItem]:
+        """What the charts are by, which the axis shows, too."""
+        if self.x_name:
+            return [BarItem(f"by {self.x_name}", drop_first=True)]
+        x = self.options.x
+        return [BarItem(f"by {x}", "x", "x", is_active=x != PLAIN.x, drop_first=True)]
 
     def action_log(self) -> None:
         """Toggle the logarithmic axis."""

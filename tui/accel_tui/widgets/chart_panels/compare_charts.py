@@ -1,21 +1,24 @@
 """The charts of the Compare screen: one per series, with a curve per run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run import RunInfo
+from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting import numbers
+from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.comparison import ComparedRun, compared_series_names
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, Colour, Series, steps_of
+from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_bar import ChartBar
 from accel_tui.widgets.chart_panels.chart_grid import ChartGrid, default_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
@@ -60,7 +63,7 @@ class CompareCharts(ChartKeys):
     visible_steps: reactive[VisibleSteps | None] = reactive(None, repaint=False, init=False)
     """The steps to load for ``visible_series`` of the states."""
 
-    _axis: SharedAxis | None = None  # unless the x-axis is steps
+    _axis: SharedAxis | BatchAxis | None = None  # unless the x-axis is steps
 
     def compose(self) -> ComposeResult:
         """Compose the line above the charts, and the charts."""
@@ -85,7 +88,8 @@ class CompareCharts(ChartKeys):
     def watch_runs(self) -> None:
         """Draw the new states."""
         before = self._axis
-        self._axis = axis = SharedAxis.of([compared.state for compared in self.runs], self.options.x, before)
+        self._axis = axis = self._axis_of_runs(before)
+        self.x_name = BATCH_SIZE.replace("_", " ") if isinstance(axis, BatchAxis) else ""
         if before and axis and axis.unit != before.unit:  # the unit has grown: keep the visible range
             self.window = self.window.scaled(before.unit / axis.unit)
             if self.cursor:
@@ -97,9 +101,15 @@ class CompareCharts(ChartKeys):
     def watch_options(self, before: ChartOptions, options: ChartOptions) -> None:
         """Draw with the new options; another x-axis shows the whole runs."""
         if before.x != options.x:
-            self._axis = SharedAxis.of([compared.state for compared in self.runs], options.x, None)
+            self._axis = self._axis_of_runs(None)
             self.window, self.cursor = StepWindow(), None
         self._draw()
+
+    def _axis_of_runs(self, before: SharedAxis | BatchAxis | None) -> SharedAxis | BatchAxis | None:
+        states = [compared.state for compared in self.runs]
+        by_batch_size = BatchAxis.of(states, before if isinstance(before, BatchAxis) else None)
+        earlier = before if isinstance(before, SharedAxis) else None
+        return by_batch_size or SharedAxis.of(states, self.options.x, earlier)
 
     def watch_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Request the steps."""
@@ -113,7 +123,9 @@ class CompareCharts(ChartKeys):
 
     @property
     def names(self) -> list[str]:
-        """All series, the throughput, and the learning rate."""
+        """All series, the throughput, and the learning rate; of benches only the figures."""
+        if isinstance(self._axis, BatchAxis):
+            return compared_series_names(self.runs)
         known = any(has_learning_rate(compared.state) for compared in self.runs)
         return [*compared_series_names(self.runs), THROUGHPUT, *([LEARNING_RATE] if known else [])]
 
@@ -121,6 +133,11 @@ class CompareCharts(ChartKeys):
     def steps(self) -> int:
         """Steps of the longest run, or ticks of the shared axis."""
         return self._axis.ticks if self._axis else max((compared.state.step for compared in self.runs), default=0)
+
+    @property
+    def stops(self) -> Sequence[int]:
+        """The measured batch sizes of benches."""
+        return self._axis.stops if isinstance(self._axis, BatchAxis) else ()
 
     @property
     def _last_step(self) -> int | None:
@@ -156,23 +173,48 @@ class CompareCharts(ChartKeys):
                 if chart.display:
                     drawn.append(name)
                 active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
-                title = name.replace("_", " ")
+                title = self._title(name)
                 chart.title = f"{_MARK} {title}" if active_chart else title
-                chart.format = _FORMATS.get(name, significant)
+                chart.format = self._format(name)
                 chart.empty = "no steps recorded" if self.runs else "reading the runs…"
                 chart.options = self.options.exact if name == LEARNING_RATE else self.options
                 chart.end = self._last_step
                 series = [_series(at, compared, name) for at, compared in enumerate(self.runs)]
                 axis = self._axis
                 chart.scale = axis.scale if axis else None
-                placed = tuple(axis.place_on_axis(at, each) if axis else each for at, each in enumerate(series))
+                placed = tuple(self._placed(at, each, name) for at, each in enumerate(series))
                 # A series of short runs only is on the axis of all runs, too.
-                chart.window = bounds or (None if steps_of(placed) >= self.steps else whole_run)
+                chart.window = bounds or self._first_window or (None if steps_of(placed) >= self.steps else whole_run)
                 chart.series = placed
         self._align()
         known = max((compared.state.throughput.width for compared in self.runs), default=1)
         self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, drawn)
         self._update_bar()
+
+    def _title(self, name: str) -> str:
+        """The title of a chart."""
+        if isinstance(self._axis, BatchAxis):
+            return figure(name, self._axis_info).chart_title
+        return name.replace("_", " ")
+
+    def _format(self, name: str) -> Callable[[float], str]:
+        """How the values of a chart are shown."""
+        return figure(name).chart_text if isinstance(self._axis, BatchAxis) else _FORMATS.get(name, significant)
+
+    @property
+    def _first_window(self) -> tuple[int, int] | None:
+        """The range of an axis of batch sizes that does not begin with 1."""
+        return self._axis.bounds if isinstance(self._axis, BatchAxis) else None
+
+    @property
+    def _axis_info(self) -> RunInfo | None:
+        return self.runs[0].run.info if self.runs else None
+
+    def _placed(self, run: int, series: Series, name: str) -> Series:
+        """A run's series on the shared axis."""
+        if isinstance(self._axis, BatchAxis):
+            return self._axis.place_on_axis(run, series, figure(name).size)
+        return self._axis.place_on_axis(run, series) if self._axis else series
 
     def _update_bar(self) -> None:
         at = self.cursor

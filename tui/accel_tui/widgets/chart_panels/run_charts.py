@@ -12,10 +12,13 @@ from textual.reactive import reactive
 
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_tui.formatting import numbers
+from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_bar import ChartBar
 from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
@@ -61,6 +64,7 @@ class RunCharts(ChartKeys, RunView):
     """Why the run cannot be read: no step is waited for."""
 
     _grid = getters.query_one(ChartGrid)
+    _axis: BatchAxis | None = None  # of a bench
 
     def compose(self) -> ComposeResult:
         """Compose the line above the charts, and the grid, which is filled once its size is known."""
@@ -100,6 +104,8 @@ class RunCharts(ChartKeys, RunView):
     def set_state(self, state: RunState) -> None:
         """Draw the new state."""
         before, self.state = self.state, state
+        self._axis = BatchAxis.of([state], self._axis)
+        self.x_name = state.info.x_name if state.info and self._axis else ""
         if state.meters is not before.meters:
             self._available_readings |= readings_of(state)
         charted = (
@@ -139,6 +145,8 @@ class RunCharts(ChartKeys, RunView):
             chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
             if panel.of_devices or panel.id == "throughput":
                 chart.format = numbers.compact
+            elif panel.of_bench:
+                chart.format = figure(panel.name, self.state.info).chart_text
             elif panel.name == LEARNING_RATE:
                 chart.format = numbers.learning_rate
             chart.cursor = self.cursor.step if self.cursor else None
@@ -190,7 +198,8 @@ class RunCharts(ChartKeys, RunView):
         self._update_bar()
 
     def _draw(self) -> None:
-        shared_inputs = (scale_of(self.state, self.options.x), self.state.marks, self.options)
+        scale = self._axis.scale if self._axis else scale_of(self.state, self.options.x)
+        shared_inputs = (scale, self.state.marks, self.options)
         inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
         self._shared_inputs = shared_inputs
         slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
@@ -203,8 +212,15 @@ class RunCharts(ChartKeys, RunView):
             is_event_curve = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
             if chart.series and is_event_curve and slow_inputs == self._slow_inputs:
                 continue  # a line that only gets longer
-            chart.series = panel_series(self.state, panel)
+            chart.series = self._series(panel)
         self._slow_inputs = slow_inputs
+
+    def _series(self, panel: Panel) -> tuple[Series, ...]:
+        """The series of a chart; those of a bench are by batch size."""
+        found = panel_series(self.state, panel)
+        if self._axis is None:
+            return found
+        return tuple(self._axis.place_on_axis(0, each, figure(panel.name).size) for each in found)
 
     def _update_labels(self) -> None:
         # The throughput has a single curve, and so the most room.
@@ -215,7 +231,7 @@ class RunCharts(ChartKeys, RunView):
             chart.title = f"{_MARK} {panel.title}" if active_chart else panel.title
             has_no_more = self.state.has_ended or self.problem
             chart.empty = "no steps recorded" if has_no_more else "waiting for the first step"
-            chart.end = self.state.last_step
+            chart.end = self._axis.ticks if self._axis else self.state.last_step
             chart.shows_mark_legend = panel == explaining
         self._update_bar()
 
@@ -226,26 +242,34 @@ class RunCharts(ChartKeys, RunView):
             self._charts_by_id[panel.id].note = note if panel.name == monitored else ""
 
     def _update_window(self) -> None:
-        bounds = self.window.bounds(self.state.step)
+        bounds = self.window.bounds(self.steps)
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
-            if chart.window != bounds:
-                chart.window = bounds
+            window = bounds or (self._axis.bounds if self._axis else None)
+            if chart.window != window:
+                chart.window = window
         series = (panel.name for panel in self.shown if not panel.of_devices)
-        self.visible_steps = steps_to_load(bounds, 2 * self._widest, self.state.throughput.width, series)
+        known = self.state.throughput.width
+        self.visible_steps = None if self._axis else steps_to_load(bounds, 2 * self._widest, known, series)
         self._update_bar()
 
     watch_window = _update_window
 
     def _update_bar(self) -> None:
-        step = describe_step(self.cursor.step, self._bucket, self.state) if self.cursor else ""
-        visible = describe_window(self.window, self.state.step)
+        at, axis = self.cursor, self._axis
+        step = "" if at is None else axis.label(at.step) if axis else describe_step(at.step, self._bucket, self.state)
+        visible = "" if axis else describe_window(self.window, self.steps)
         self._bar.items = self._bar_items(step, visible, len(self.shown), len(self._panels))
 
     @property
     def steps(self) -> int:
-        """Number of steps taken."""
-        return self.state.step
+        """Number of steps taken, or ticks of the axis of a bench."""
+        return self._axis.ticks if self._axis else self.state.step
+
+    @property
+    def stops(self) -> Sequence[int]:
+        """The measured batch sizes of a bench."""
+        return self._axis.stops if self._axis else ()
 
     @property
     def chart_ids(self) -> Sequence[str]:
@@ -255,6 +279,8 @@ class RunCharts(ChartKeys, RunView):
     @property
     def _bucket(self) -> int:
         """Steps per bucket of the visible steps."""
+        if self._axis:
+            return 1
         return (
             self.visible_steps.width
             if self.visible_steps and self.state.visible_series

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from accel_engine.run import RunInfo
 from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, elements, is_loss
 from accel_engine.run.steps import THROUGHPUT
+from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.marks import MarkKind, Track
@@ -34,15 +36,19 @@ class Panel:
         id: The widget's id.
         name: The series, or the device metric.
         of_devices: Whether it is a device metric.
+        of_bench: The title of a figure of a bench; empty for others.
     """
 
     id: str
     name: str
     of_devices: bool = False
+    of_bench: str = ""
 
     @property
     def title(self) -> str:
         """The chart's title."""
+        if self.of_bench:
+            return self.of_bench
         known = self.of_devices or self.name in (THROUGHPUT, LEARNING_RATE)
         return _TITLES[self.name] if known else self.name.replace("_", " ")
 
@@ -68,6 +74,8 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
         state: The run's state.
         readings: The device metrics that were ever available.
     """
+    if state.info and state.info.bench:
+        return _bench_panels(state, state.info)
     names = _by_group([name for name in series_names(state) if name != LEARNING_RATE] or ["loss"], state.monitor)
     # The first two have fixed ids: their names are known only once the model is built.
     first = [Panel(id_, name) for id_, name in zip(("loss", "second"), names, strict=False)]
@@ -83,6 +91,15 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     rate = [Panel("learning-rate", LEARNING_RATE)] if has_learning_rate(state) else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
+
+
+def _bench_panels(state: RunState, info: RunInfo) -> tuple[Panel, ...]:
+    """A chart for each figure of a bench; the first two have the ids of those of a training run."""
+    names = [name for name in state.curves if name != info.x_series] or ["throughput"]
+    ids = ["loss", "second", *(f"figure-{name.replace('_', '-')}" for name in names[2:])]
+    return tuple(
+        Panel(id_, name, of_bench=figure(name, info).chart_title) for id_, name in zip(ids, names, strict=False)
+    )
 
 
 def _by_group(names: Sequence[str], monitor: str) -> list[str]:

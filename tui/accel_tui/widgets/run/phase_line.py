@@ -66,8 +66,9 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     if state.ended and state.has_ended:
         sign, style = _ENDS[state.ended.outcome]
         took = numbers.time_taken("after", state.ended.seconds, state.earlier_seconds, state.resumed_at).lstrip(", ")
+        outcome = "measured" if state.info.bench else state.ended.outcome
         return [
-            (f"{sign} {state.ended.outcome}", f"bold {style}"),
+            (f"{sign} {outcome}", f"bold {style}"),
             ("" if brief else f"  {took}", "$text-muted"),
         ]
     if state.info.waiting:
@@ -98,6 +99,8 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
 def progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
+    if state.info and state.info.bench:
+        return [_pair(numbers.counted(state.step, "batch size"), "", figure_first=True)]
     epoch = state.ended.epochs if state.ended and state.has_ended and not state.parts else state.current_epoch
     if state.epochs and epoch is not None:
         pairs.append(_pair("epoch", f"{epoch:,}/{state.epochs:,}"))

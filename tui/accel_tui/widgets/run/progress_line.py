@@ -12,6 +12,8 @@ class ProgressLine(RunLine):
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
+        if state.info and state.info.bench:
+            return []  # it is stored once it is measured
         share = state.progress if state.progress is not None else float(_has_finished(state))
         is_known = state.progress is not None or not (state.is_launched or state.lost)
         tail = f" {int(share * 100):3}%" if is_known else ""  # never 100% before the last step

@@ -12,7 +12,7 @@ from accel_engine.run import RunInfo
 from accel_engine.run.meta import ImportSource
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
@@ -63,6 +63,8 @@ class RunDetails(RunText):
             facts.append(("script", state.info.script + limits))
         if state.info and state.info.source:
             facts += _imported(state.info, state.info.source)
+        if state.info and state.info.bench:
+            facts += _bench(state.info)
         facts += _parts(state)
         if built := state.built:
             facts += _model(built, state)
@@ -137,6 +139,13 @@ def _imported(info: RunInfo, source: ImportSource) -> list[tuple[str, str]]:
     known = ", ".join(f"{name} {value}" for name, value in info.plan_values.items() if name != "name")
     facts = [("imported from", source.path), ("format", source.format), ("config", known)]
     return [(label, printable_line(value)) for label, value in facts if value]
+
+
+def _bench(info: RunInfo) -> Iterator[tuple[str, str]]:
+    """What a bench measured, and how."""
+    for name, value in info.plan_values.items():
+        if name != "name":
+            yield field_labels.label(name), printable_line(str(value))
 
 
 def _model(built: ModelBuilt, state: RunState) -> list[tuple[str, str]]:

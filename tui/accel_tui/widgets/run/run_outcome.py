@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from textual.content import Content
 from textual.reactive import reactive
 
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, RunEnded
+from accel_engine.run import RunInfo
 from accel_tui.formatting import numbers
+from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 from accel_tui.formatting.metrics import ranges
 from accel_tui.run_state.hardware import host_memory_used
@@ -70,6 +72,8 @@ class RunOutcome(RunText):
         if state.ended is None:
             return Content("")
         ended = state.ended
+        if state.info and state.info.bench:
+            return _bench(state.info, ended)
         head = f"{ended.outcome.capitalize()} after {numbers.counted(ended.steps, 'step')}"
         if ended.epochs:
             head += f" and {numbers.counted(ended.epochs, 'epoch')}"
@@ -92,6 +96,17 @@ class RunOutcome(RunText):
         if state.is_directory_lost and not ended.hint:
             lines.append(Content(_DIRECTORY_LOST))
         return Content("\n").join(lines)
+
+
+def _bench(info: RunInfo, ended: RunEnded) -> Content:
+    """How long a bench took, and the figures of its best batch size."""
+    target = info.plan_values.get("target_latency")
+    within = f" within {numbers.latency(target)} at p99" if isinstance(target, float) else ""
+    what = f"The highest throughput{within}"
+    if ended.reason:
+        what = f"{ended.reason[:1].upper()}{ended.reason[1:]}. The shortest latency"
+    head = f"Measured {numbers.counted(ended.steps, 'batch size')} in {numbers.duration(ended.seconds)}"
+    return Content.assemble((head, "bold"), f"\n{what}: {described(ended.metrics, info)}")
 
 
 def results(metrics: Mapping[str, float], kind: str = "Mean of the last epoch") -> str:

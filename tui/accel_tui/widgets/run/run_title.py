@@ -35,6 +35,8 @@ class RunTitle(RunText):
         trains += f", strategy {strategy}" if strategy not in (None, "", "default") else ""
         if info.source:
             trains = f"imported from {base_name(info.source.path)}"
+        if info.bench:
+            trains = f"inference, {info.bench}"
         left = Content.assemble(
             ("accel-tui", "bold $accent"),
             (f"  {info.id}", "bold"),

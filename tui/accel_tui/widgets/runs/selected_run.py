@@ -56,6 +56,8 @@ def _detail(run: RunSummary | None) -> Content:
         again = (f"$ {info.script}", "")
     if info.source:
         again = (f"imported from {info.source.path} ({info.source.format})", "$text-muted")
+    if info.bench:
+        again = (f"{info.made}, {info.bench}", "$text-muted")
     return Content("\n").join([*lines, Content.assemble(again), where])
 
 

@@ -17,7 +17,7 @@ def warnings(measured: Sequence[str]) -> Iterator[str]:
             where = f" on {', '.join(shared)}" if shared else ""
             yield (
                 f"run {each.run} is training{where}: the measurements are not those of an idle machine, and either may "
-                "run out of memory; stop the run, or choose other devices with --devices"
+                "run out of memory; stop the run, or choose other devices"
             )
 
 

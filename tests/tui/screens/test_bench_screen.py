@@ -1,0 +1,204 @@
+"""The screen that measures inference, on what a stand-in for the engine measures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, ClassVar
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.errors import RunError
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.launch.inference_bench import BenchOptions
+from accel_engine.run import list_runs
+from accel_tui.screens import bench_screen
+from accel_tui.screens.bench_screen import BenchScreen
+from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
+from accel_tui.widgets.bench.throughput_chart import ThroughputChart
+from accel_tui.widgets.chart.axes import LogAxis
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+
+def candidate(batch_size: int, milliseconds: float, throughput: float, **changes: Any) -> Candidate:
+    seconds = milliseconds / 1000
+    found = {name: Percentile(seconds * share, seconds / 4, seconds * 2) for name, share in (("p50", 0.5), ("p99", 1))}
+    described = {"model": "k3fp", "format": "keras", "device": "cpu:0", "xla": False, "precision": "float32"}
+    measured = {"scenario": "multi-stream", "percentiles": found, "throughput": throughput, "stable": True}
+    return Candidate(**{**described, **measured, "batch_size": batch_size, **changes})
+
+
+MEASURED = (candidate(1, 1, 1000.0), candidate(8, 9.5, 4000.0), candidate(1, 0.5, 1500.0, xla=True))
+
+# Bins from 0.25 ms, an eighth of a doubling wide: most at 0.25 ms, and one at 8 ms.
+WINDOW = LiveWindow(MEASURED[0].title, 1, 950.0, 144, (90, *[0] * 39, 1), 0.0003, 0.0078)
+
+
+class Bench:
+    """Measures at once, but waits before the end until it may go on, or is cancelled."""
+
+    may_end: ClassVar[Event]
+    asked: ClassVar[list[tuple[Sequence[Path], BenchOptions]]]
+    measured: ClassVar[tuple[Candidate, ...]] = MEASURED
+    problem: ClassVar[str] = ""
+
+    def __init__(self, directories: Sequence[Path], options: BenchOptions) -> None:
+        self.asked.append((directories, options))
+        self._is_cancelled = False
+
+    def measure(
+        self,
+        on_candidate: Callable[[Candidate], object],
+        on_progress: Callable[[int, int], object],
+        on_live: Callable[[LiveWindow], object],
+    ) -> tuple[str, ...]:
+        on_progress(256, 1024)
+        for each in self.measured:
+            on_candidate(each)
+        on_live(WINDOW)
+        self.may_end.wait()
+        if self._is_cancelled or self.problem:
+            raise RunError(self.problem or "the engine exited unexpectedly")
+        return ("a note",)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self.may_end.set()
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bench]]:
+    monkeypatch.setattr(Bench, "may_end", Event(), raising=False)
+    monkeypatch.setattr(Bench, "asked", [], raising=False)
+    monkeypatch.setattr(bench_screen, "InferenceBench", Bench)
+    monkeypatch.setattr(bench_screen, "warnings", lambda _: ())
+    yield Bench
+    Bench.may_end.set()
+
+
+async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen:
+    app = pilot.app
+    assert isinstance(app, StubApp)
+    await shows(pilot, "Start")
+    app._open_bench((Path("k3fp-a"),))
+    await until(pilot, lambda: isinstance(app.screen, BenchScreen), "the screen")
+    await shows(pilot, "scenario")
+    if started:
+        await pilot.press("enter")
+        await shows(pilot, "measuring k3fp")
+    assert isinstance(app.screen, BenchScreen)
+    return app.screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench], size: tuple[int, int]) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        screen = await open_bench(pilot)
+        await shows(pilot, "measuring k3fp on cpu:0, float32: batch 1", "950 examples/s", "p50 300 µs", "p99 7.80 ms")
+        await shows(pilot, "examples/s by batch size", "k3fp on cpu:0 with XLA, float32, multi-stream")
+        one, other = screen.query_one(ThroughputChart).series
+        assert one.points == ((0, 1000.0), (192, 4000.0))
+        assert other.points == ((0, 1500.0),)
+        assert bench.asked[0][1] == BenchOptions()
+        bench.may_end.set()
+        await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
+        await shows(pilot, "a note")
+
+
+async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home: Path, bench: type[Bench]) -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        screen = await open_bench(pilot)
+        plot = screen.query_one(LatencyHistogram).plot(WINDOW)
+        bars, p50, p99 = plot.series
+        assert isinstance(plot.x, LogAxis)
+        assert (bars.kind, bars.y.tolist()[0], bars.y.sum()) == ("bars", 90, 91)
+        assert bars.x[0] == pytest.approx(2**18 / 1e6)
+        assert (p50.kind, p50.x.tolist(), p99.x.tolist()) == ("rule", [pytest.approx(0.3)], [pytest.approx(7.8)])
+
+
+async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_bench(pilot, started=False)
+        await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter")
+        await shows(pilot, "measuring k3fp")
+        options = bench.asked[0][1]
+        assert (options.target_latency, options.devices, options.precisions) == (0.005, ("cpu",), ("float32",))
+        bench.may_end.set()
+        await shows(pilot, "has the best throughput within 5.00 ms at p99", "9000 requests/s take 6 machines")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("10", "'10' is no latency: give one with its unit"),
+        ("\tfast", "'fast' is no rate"),
+        ("\t\t0", "'50' "),
+        ("\t\t\ttpu", "'tpu' is none of cpu, gpu"),
+        ("\t\t\t\t\tint8", "'int8' is none of float32"),
+    ],
+)
+async def test_a_wrong_choice_is_said_and_starts_nothing(
+    home: Path, bench: type[Bench], keys: str, message: str
+) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        screen = await open_bench(pilot, started=False)
+        await pilot.press(*("tab" if key == "\t" else key for key in keys))
+        if message == "'50' ":  # 50 seconds are a valid limit
+            await pilot.press("0", "0", "0", "0")
+            message = "is no time limit"
+        await pilot.press("enter")
+        await shows(pilot, message)
+        assert not bench.asked
+        assert not screen.has_class("-measuring")
+
+
+async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home: Path, bench: type[Bench]) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        screen = await open_bench(pilot, started=False)
+        await pilot.press("shift+tab", "enter", "end", "enter")  # server
+        await shows(pilot, "enter a target p99")
+        await pilot.press("s")
+        assert not screen.has_class("-measuring")
+        await pilot.press("tab", *"20ms")
+        await hides(pilot, "enter a target p99")
+        await pilot.press("shift+tab", "enter", "up", "enter")  # offline
+        await shows(pilot, "offline has no latencies")
+
+
+async def test_going_back_ends_the_engine_and_saves_what_was_measured(home: Path, bench: type[Bench]) -> None:
+    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_bench(pilot)
+        await pilot.press("escape")
+        await until(pilot, bench.may_end.is_set, "the end of the engine")
+        assert not isinstance(pilot.app.screen, BenchScreen)
+        await shows(pilot, "Saved as 2 runs")
+        found = list_runs()
+        assert [run.info.kind for run in found if run.info] == ["bench", "bench"]
+        assert all(run.id[:4] in text_of(pilot) for run in found)
+
+
+async def test_what_keeps_runs_from_being_measured_is_said(
+    home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "problem", "no usable TensorFlow")
+    monkeypatch.setattr(bench, "measured", ())
+    monkeypatch.setattr(bench_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_bench(pilot)
+        await shows(pilot, "run m8w3 is training")
+        bench.may_end.set()
+        await shows(pilot, "no usable TensorFlow")
+        assert not list_runs()
+
+
+async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: type[Bench]) -> None:
+    engine = FakeEngine().begin()
+    async with StubApp(engine.directory).run_test(size=(120, 40), notifications=True) as pilot:
+        await shows(pilot, "building")
+        await pilot.press("b")
+        await shows(pilot, "has no checkpoint yet")
+        assert not isinstance(pilot.app.screen, BenchScreen)
+    engine.close()

@@ -1,0 +1,197 @@
+"""Bench screen: measures the inference of trained models, and shows it while it is measured."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from accel_engine.errors import AccelError, RunError
+from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.comparison import comparisons
+from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.verdict import verdict
+from accel_engine.launch.bench_runs import BenchRuns
+from accel_engine.launch.inference_bench import BenchOptions, InferenceBench
+from accel_engine.text import printable
+from accel_tui.formatting import numbers
+from accel_tui.formatting.bench import notes, sentences, tables
+from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.widgets.bench.bench_form import BenchForm
+from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
+from accel_tui.widgets.bench.throughput_chart import ThroughputChart
+from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.top_bar import TopBar
+
+_STYLES = {"yes": "$text-success"}
+"""Styles of the last column of tables."""
+
+
+class BenchScreen(Screen[None]):
+    """Measures runs one after the other, each in an engine process of its own.
+
+    Args:
+        directories: The runs' directories.
+    """
+
+    CSS_PATH = "bench_screen.tcss"
+    AUTO_FOCUS = "#target_latency"
+    BINDING_GROUP_TITLE = "Bench"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "start", "Start", id="bench.start", tooltip="Start measuring; in a field, enter does"),
+        Binding("escape", "back", "Back", id="bench.back", tooltip="Go back; ends the measurement at once"),
+    ]
+
+    _form = getters.query_one(BenchForm)
+    _about = getters.query_one("#about", Static)
+    _verdict = getters.query_one("#verdict", Static)
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        super().__init__()
+        self._directories = tuple(directories)
+        self._scenario = ""
+        self._target_rate: float | None = None
+        self._candidates: tuple[Candidate, ...] = ()
+        self._bench: InferenceBench | None = None
+        self._is_closed = False
+
+    def compose(self) -> ComposeResult:
+        """Compose the choices, and the room for what is measured."""
+        yield TopBar(f"Bench {numbers.counted(len(self._directories), 'run')}")
+        yield Static(_names(self._directories), id="about", markup=False)
+        yield BenchForm()
+        with Vertical(id="measured"):
+            with Horizontal(id="charts"):
+                yield LatencyHistogram()
+                yield ThroughputChart()
+            with ScrollableContainer(id="results"):
+                yield Static(id="verdict", markup=False)
+                yield Static(id="tables", markup=False)
+        yield KeyBar()
+
+    def on_unmount(self) -> None:
+        """End the engine."""
+        self._is_closed = True
+        if self._bench:
+            self._bench.cancel()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Start once."""
+        del parameters
+        return action != "start" or not self.has_class("-measuring")
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        self.app.pop_screen()
+
+    def action_start(self) -> None:
+        """Start measuring with the choices."""
+        self._form.submit()
+
+    @on(BenchForm.Submitted)
+    def _start(self, event: BenchForm.Submitted) -> None:
+        event.stop()
+        options = event.choices.options()
+        self._scenario, self._target_rate = options.scenario, event.choices.rate()
+        self.add_class("-measuring")
+        results = self.query_one("#results")
+        results.focus()
+        results.anchor()  # shows the newest batch size
+        self.refresh_bindings()
+        histogram = self.query_one(LatencyHistogram)
+        if options.scenario == "offline":
+            histogram.empty = "no latencies in the scenario offline"
+        self._about.update(Content.styled("starting an engine", "$text-accent"))
+        self._measure(options)
+
+    @work(thread=True, exit_on_error=False, group="bench")
+    def _measure(self, options: BenchOptions) -> None:
+        app, saved = self.app, BenchRuns(options)
+
+        def take(candidate: Candidate) -> None:
+            saved.add(candidate)
+            self._post(self._show_candidate, candidate)
+
+        try:
+            self._post(self._show_warnings, tuple(warnings(options.devices)))
+            self._bench = InferenceBench(self._directories, options)
+            if not self._is_closed:
+                notes = self._bench.measure(
+                    take, partial(self._post, self._show_progress), partial(self._post, self._show_live)
+                )
+                self._post(self._finish, options, notes)
+        except AccelError as error:
+            self._post(self._show_problem, str(error))
+        except Exception as error:
+            self._post(self._show_problem, f"{type(error).__name__}: {error}")
+            raise  # to the log
+        finally:
+            try:
+                runs = saved.save()
+            except RunError as error:
+                app.notify(str(error), title="Bench not saved", severity="error", markup=False)
+            else:
+                if runs:
+                    title = f"Saved as {numbers.counted(len(runs), 'run')}"
+                    app.notify("\n".join(runs), title=title, markup=False)
+
+    def _post(self, show: Callable[..., object], *arguments: Any) -> None:
+        """Show something from another thread, unless the screen is closed."""
+        if not self._is_closed:
+            self.call_later(show, *arguments)
+
+    def _show_progress(self, done: int, of: int) -> None:
+        total = f" of {of:,}" if of else ""
+        self._about.update(Content.styled(f"reading {done:,}{total} examples", "$text-accent"))
+
+    def _show_warnings(self, found: Sequence[str]) -> None:
+        for each in found:
+            self.notify(each, severity="warning", markup=False)
+
+    def _show_live(self, window: LiveWindow) -> None:
+        self.query_one(LatencyHistogram).live = window
+        unit = "requests/s" if self._scenario == "server" else "examples/s"
+        rate = f"{numbers.compact(window.throughput)} {unit}"
+        measuring = f"measuring {window.title}: batch {window.batch_size}"
+        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {rate}"))
+
+    def _show_candidate(self, candidate: Candidate) -> None:
+        self._candidates = (*self._candidates, candidate)
+        self.query_one(ThroughputChart).show(self._candidates)
+        parts: list[Content] = []
+        for place, table in enumerate(tables(self._candidates)):
+            sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
+            parts += [sign + Content.styled(printable(table.title), "bold")]
+            parts += [table_content(table.header, table.rows, _STYLES), Content("")]
+        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(Content, notes(self._candidates))]))
+
+    def _show_problem(self, problem: str) -> None:
+        self._about.update(Content.styled(printable(problem), "$text-error"))
+
+    def _finish(self, options: BenchOptions, notes: Sequence[str]) -> None:
+        """Show the verdict, and warnings."""
+        found = verdict(self._candidates, options.target_latency, self._target_rate)
+        said = [
+            *sentences(found, options.scenario, options.target_latency, self._target_rate),
+            *comparison_sentences(comparisons(self._candidates, options.target_latency), options.target_latency),
+        ]
+        lines = [*(Content.styled(printable(each), "$text-success") for each in said), *map(Content, notes)]
+        self._verdict.update(Content("\n").join([*lines, Content("")]))
+        self._about.update(Content.styled("measured", "$text-success"))
+        results = self.query_one("#results")
+        results.release_anchor()
+        results.scroll_home(animate=False)
+
+
+def _names(directories: Sequence[Path]) -> str:
+    return ", ".join(printable(each.name) for each in directories)

@@ -1,0 +1,80 @@
+"""The latencies of the candidate that is being measured, as a histogram on a logarithmic axis."""
+
+from typing import ClassVar
+
+import numpy as np
+from rich.segment import Segment
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accel_engine.inference.live_window import LiveWindow
+from accel_tui.formatting import numbers
+from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
+from accel_tui.widgets.chart.style_rules import style_rules
+
+_MILLISECOND = 1e-3
+_WIDE = 42  # cells that the title takes with both percentiles
+
+
+class LatencyHistogram(Widget):
+    """Requests by latency, with p50 and p99; a text while there is nothing to show."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"histogram--{name}" for name in STYLES}
+    DEFAULT_CSS = """
+    LatencyHistogram {
+        width: 1fr;
+        height: 1fr;
+        min-height: 3;
+    }
+    """ + style_rules("LatencyHistogram", "histogram")
+
+    live: reactive[LiveWindow | None] = reactive(None)
+    """What is shown."""
+
+    empty: reactive[str] = reactive("latencies: waiting for the first request")
+    """The text without latencies."""
+
+    _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
+
+    def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
+        """Begin a new axis with a new candidate."""
+        if before is None or live is None or (before.title, before.batch_size) != (live.title, live.batch_size):
+            self._ends = None
+
+    def render_line(self, y: int) -> Strip:
+        """A line of the plot."""
+        if self.live is None or not self.live.counts:
+            text = self.empty if y == 0 else ""
+            return Strip([Segment(text, self.get_component_rich_style("histogram--note"))])
+        frame = self._frame(self.live)
+        if y >= frame.characters.shape[0]:
+            return Strip.blank(self.size.width)
+        style = self.get_component_rich_style
+        return Strip([Segment(text, style(f"histogram--{name}")) for text, name in frame.runs(y)])
+
+    def _frame(self, live: LiveWindow) -> Frame:
+        return draw_plot(self.plot(live), *self.size)
+
+    def plot(self, live: LiveWindow) -> Plot:
+        """The plot of some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
+        if self._ends:
+            low, high = min(low, self._ends[0]), max(high, self._ends[1])
+        self._ends = low, high
+        bars = PlotSeries(edges, np.array(live.counts, np.float64), "bars")
+        rules = (
+            PlotSeries(
+                np.array([value / _MILLISECOND]),
+                np.empty(0),
+                "rule",
+                style,  # type: ignore[arg-type]
+                f"{name} {numbers.latency(value)}",
+            )
+            for name, value, style in (("p50", live.p50, "success"), ("p99", live.p99, "warning"))
+        )
+        title = "latency ms" if self.size.width >= _WIDE else "ms"
+        return Plot(title, (bars, *rules), x=LogAxis(low, high), y_name="requests")
