@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ class Shot:
 
 
 DIAGNOSTICS = ("<Finished>", "w")
+FIRST = ("r", "<failed>", "slash", *"first-try", "enter")
+"""The keys that select the finished run in Runs."""
 
 SHOTS = {
     "new-run": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
@@ -80,6 +83,14 @@ SHOTS = {
     "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "4", "<highest loss>"), (MEDIUM,)),
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
     "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "evaluate": Shot(None, (*FIRST, "v", "<confidence>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "export": Shot(
+        None,
+        (*FIRST, "E", "<Formats>", "s", "<verified>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
+    "export-form": Shot(None, (*FIRST, "E", "<by format>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
 }
@@ -141,9 +152,10 @@ def main() -> None:
             if name in EMPTY_SHOTS:
                 asyncio.run(capture(name, EMPTY_SHOTS[name], None))
         runs = train(home)
-        for name in wanted:
-            if name in SHOTS:
-                asyncio.run(capture(name, SHOTS[name], runs))
+        with chdir(home):  # models are exported to the working directory
+            for name in wanted:
+                if name in SHOTS:
+                    asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
                 capture_terminal(name, TERMINALS[name], runs, home)

@@ -288,6 +288,12 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(EvaluateScreen(directories)))
 
+    def show_export(self, directory: Path) -> None:
+        """Export the trained model of a run."""
+        from accel_tui.screens.export_screen import ExportScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(ExportScreen(directory)))
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
@@ -330,6 +336,7 @@ class AccelApp(EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.export_screen
         import accel_tui.screens.help_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen

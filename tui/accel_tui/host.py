@@ -34,6 +34,9 @@ class Host(Protocol):
     def show_evaluation(self, directories: Sequence[Path]) -> None:
         """Evaluate runs on the same examples."""
 
+    def show_export(self, directory: Path) -> None:
+        """Export the trained model of a run."""
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
 

@@ -28,7 +28,11 @@ class _Target:
     tolerance: float
 
 
-def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+def export(
+    request: Mapping[str, Any],
+    on_progress: Callable[[int, int], None] = no_progress,
+    on_part: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
     """Export a run's trained model.
 
     Args:
@@ -36,6 +40,8 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
             :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: an empty one for temporary files, on
             the same file system as the targets; ``umask``: permissions that what is kept does not get.
         on_progress: Called now and then with the number of examples done, and of all.
+        on_part: Called with ``writing``, the name of a target, before it is written for the comparison; then with
+            ``original``; and with ``exported`` once a target was compared, and kept or not.
 
     Returns:
         The fields of :class:`accel_engine.launch.model_export.Export`, as plain values.
@@ -48,17 +54,23 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
     artefacts = Artefacts(trained, directory.name)
     try:
-        return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress)
+        return _export(artefacts, targets, Path(request["folder"]), request["umask"], on_progress, on_part)
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
 
 def _export(
-    artefacts: Artefacts, targets: list[_Target], folder: Path, umask: int, on_progress: Callable[[int, int], None]
+    artefacts: Artefacts,
+    targets: list[_Target],
+    folder: Path,
+    umask: int,
+    on_progress: Callable[[int, int], None],
+    on_part: Callable[[dict[str, Any]], object],
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     for target in targets:
         written = folder / target.name / target.path.name
+        on_part({"writing": target.name})
         try:
             written.parent.mkdir()
             artefacts.write(target.format, target.quantize, written)
@@ -66,28 +78,31 @@ def _export(
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
             problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples)
-    original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    measured, figures_of = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    complete = artefacts.complete.model
+    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
+    original = {**_described("trained model", measured, _weight_bytes(trained)), **signature}
+    on_part({"original": original})
     exported = []
     for target in targets:
-        found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
+        runtime = runtimes.get(target.name)
+        found = figures_of(target.name) if runtime else Figures(problem=problems[target.name])
         problem = found.problem or _beyond(target, found)
         if not problem:
             try:
                 _keep(folder / target.name / target.path.name, target.path, umask)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
-        runtime = runtimes.get(target.name)
         described = _described(target.name, found, runtime.size if runtime else 0)
         exported.append({**described, **_signature(runtime), "path": str(target.path), "problem": problem})
-    complete = artefacts.complete.model
-    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
+        on_part({"exported": exported[-1]})
     return {
         "name": trained.name,
         "step": trained.step,
         "split": trained.split,
         "examples": raw.count,
         "notes": list(trained.notes),
-        "original": {**_described("trained model", original, _weight_bytes(trained)), **signature},
+        "original": original,
         "exported": exported,
     }
 

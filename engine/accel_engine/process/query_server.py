@@ -71,10 +71,10 @@ def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]
 
 
 def serve_export(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Export a run's trained model."""
+    """Export a run's trained model; sends each format when it has been compared."""
     from accel_engine.model_export.export import export
 
-    return export(request, lambda done, of: send({"done": done, "of": of}))
+    return export(request, lambda done, of: send({"done": done, "of": of}), lambda part: send({"part": part}))
 
 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:

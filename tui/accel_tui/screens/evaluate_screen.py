@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,11 +15,12 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.launch.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
-from accel_engine.text import printable, printable_line
+from accel_engine.text import printable
 from accel_tui.formatting import numbers
-from accel_tui.formatting.evaluation import EvaluationTable, headline, tables
+from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.trained.text_table import text_table
 
 _VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
 """Colours of verdicts on differences."""
@@ -100,19 +100,6 @@ class EvaluateScreen(Screen[None]):
         self.query_one("#about", Static).update(words)
         room = self.query_one("#tables", ScrollableContainer)
         for table in tables(found, self._options.confidence):
-            await room.mount(Static(_content(table), classes="table"))
+            await room.mount(Static(text_table(table.header, table.rows, _VERDICTS), classes="table"))
             if table.note:
                 await room.mount(Static(table.note, classes="note", markup=False))
-
-
-def _content(table: EvaluationTable) -> Content:
-    """A table as lines, with its header and its verdicts in colours."""
-    cells = [[printable_line(text) for text in row] for row in (table.header, *table.rows)]
-    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(table.header))]
-
-    def line(row: Sequence[str], style: str = "") -> Content:
-        padded = (set_cell_size(text, width) for text, width in zip(row[:-1], widths[:-1], strict=True))
-        last = Content.styled(row[-1], style or _VERDICTS.get(row[-1], ""))
-        return Content.styled("  ".join([*padded, ""]), style) + last
-
-    return Content("\n").join([line(cells[0], "bold $text-muted"), *map(line, cells[1:])])
