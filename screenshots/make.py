@@ -25,7 +25,7 @@ from accel_tui.app import AccelApp
 from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
 from svg import Row, draw
-from trained import TIMEOUT, Runs, status, train, wait
+from trained import TIMEOUT, Runs, status, train, wait, write_scans
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -84,6 +84,12 @@ SHOTS = {
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
     "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
     "evaluate": Shot(None, (*FIRST, "v", "<confidence>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "predict": Shot(
+        None,
+        (*FIRST, "P", "<Examples>", *"scans.npz", "enter", "<PROBABILITY>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
     "export": Shot(
         None,
         (*FIRST, "E", "<Formats>", "s", "<verified>"),
@@ -152,6 +158,7 @@ def main() -> None:
             if name in EMPTY_SHOTS:
                 asyncio.run(capture(name, EMPTY_SHOTS[name], None))
         runs = train(home)
+        write_scans(home / "scans.npz")
         with chdir(home):  # models are exported to the working directory
             for name in wanted:
                 if name in SHOTS:

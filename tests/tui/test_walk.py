@@ -34,12 +34,13 @@ PLACES = {
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "export": (("r", "E"), "by format"),
+    "predict": (("r", "P"), "enter predicts"),
     "question": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "enter saves"),
 }
 """The keys that lead to each screen, and what is seen there."""
 
-LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "E", "a")
+LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "E", "P", "a")
 """The keys that lead to another screen."""
 
 

@@ -294,6 +294,12 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(ExportScreen(directory)))
 
+    def show_predictions(self, directory: Path) -> None:
+        """Predict examples with the trained model of a run."""
+        from accel_tui.screens.predict_screen import PredictScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(PredictScreen(directory)))
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
@@ -338,6 +344,7 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.diagnostics_screen
         import accel_tui.screens.export_screen
         import accel_tui.screens.help_screen
+        import accel_tui.screens.predict_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401

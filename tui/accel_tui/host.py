@@ -37,6 +37,9 @@ class Host(Protocol):
     def show_export(self, directory: Path) -> None:
         """Export the trained model of a run."""
 
+    def show_predictions(self, directory: Path) -> None:
+        """Predict examples with the trained model of a run."""
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
 

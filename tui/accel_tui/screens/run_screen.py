@@ -94,6 +94,7 @@ class RunScreen(DirtyRegionScreen):
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
         ),
         Binding("E", "export", "Export", id="run.export", tooltip="Export the trained model to other formats"),
+        Binding("P", "predict", "Predict", id="run.predict", tooltip="Predict examples with the trained model"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
         Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
@@ -362,3 +363,7 @@ class RunScreen(DirtyRegionScreen):
     def action_export(self) -> None:
         """Open the Export screen."""
         open_trained(self, self.directory, host_of(self).show_export)
+
+    def action_predict(self) -> None:
+        """Open the Predict screen."""
+        open_trained(self, self.directory, host_of(self).show_predictions)

@@ -39,7 +39,7 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 _NEED_RUNS = frozenset(
-    {"filter", "compare", "export", "edit", "duplicate", "continue", "train_longer", "delete"}
+    {"filter", "compare", "export", "predict", "edit", "duplicate", "continue", "train_longer", "delete"}
 )  # actions that need a run
 
 
@@ -84,6 +84,7 @@ class RunsScreen(Screen[None]):
             "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
         ),
         Binding("E", "export", "Export", id="runs.export", tooltip="Export the run's trained model to other formats"),
+        Binding("P", "predict", "Predict", id="runs.predict", tooltip="Predict examples with the run's trained model"),
         Binding(
             "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
@@ -128,7 +129,7 @@ class RunsScreen(Screen[None]):
         match action:
             case "filter":
                 return not isinstance(self.focused, Input)  # "/" is a letter there
-            case "export":
+            case "export" | "predict":
                 return self.table.current is not None and self.table.current.info is not None
             case "evaluate":
                 return bool(runs) and all(run.checkpoint > 0 for run in runs)
@@ -180,6 +181,11 @@ class RunsScreen(Screen[None]):
         """Export the trained model of the current run."""
         if self.table.current:
             open_trained(self, self.table.current.directory, host_of(self).show_export)
+
+    def action_predict(self) -> None:
+        """Predict examples with the trained model of the current run."""
+        if self.table.current:
+            open_trained(self, self.table.current.directory, host_of(self).show_predictions)
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""

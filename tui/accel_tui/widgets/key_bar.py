@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 DROP_ORDER = (
+    "predict",
     "export",
     "command_palette",
     "zoom_in",
