@@ -53,8 +53,6 @@ class Shot:
 
 
 DIAGNOSTICS = ("<Finished>", "w")
-FIRST = ("r", "<failed>", "slash", *"first-try", "enter")
-"""The keys that select the finished run in Runs."""
 
 SHOTS = {
     "new-run": Shot(None, ("<layers>",), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
@@ -83,20 +81,25 @@ SHOTS = {
     "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "4", "<highest loss>"), (MEDIUM,)),
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
     "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
-    "evaluate": Shot(None, (*FIRST, "v", "<confidence>"), (SMALL, MEDIUM), (MEDIUM,)),
-    "predict": Shot(
+    "evaluate": Shot(
         None,
-        (*FIRST, "P", "<Examples>", *"scans.npz", "enter", "<PROBABILITY>"),
+        ("r", "<filter, e.g.>", "<failed>", "slash", *"first-try", "<1 of>", "enter", "v", "<confidence>"),
+        (SMALL, MEDIUM),
+        (MEDIUM,),
+    ),
+    "predict": Shot(
+        lambda runs: runs.finished,
+        ("<Finished>", "P", "<Examples>", *"scans.npz", "enter", "<PROBABILITY>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
     "export": Shot(
-        None,
-        (*FIRST, "E", "<Formats>", "s", "<verified>"),
+        lambda runs: runs.finished,
+        ("<Finished>", "E", "<Formats>", "s", "<verified>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
-    "export-form": Shot(None, (*FIRST, "E", "<by format>"), (SMALL,)),
+    "export-form": Shot(lambda runs: runs.finished, ("<Finished>", "E", "<by format>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
 }
