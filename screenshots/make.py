@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from accel_tui.app import AccelApp
 from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
 from svg import Row, draw
-from trained import TIMEOUT, Runs, status, train, wait
+from trained import TIMEOUT, Runs, status, train, wait, write_scans
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -96,6 +96,25 @@ SHOTS = {
     "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "4", "<highest loss>"), (MEDIUM,)),
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
     "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "evaluate": Shot(
+        None,
+        ("r", "<filter, e.g.>", "<failed>", "slash", *"first-try", "<1 of>", "enter", "v", "<confidence>"),
+        (SMALL, MEDIUM),
+        (MEDIUM,),
+    ),
+    "predict": Shot(
+        lambda runs: runs.finished,
+        ("<Finished>", "P", "<Examples>", *"scans.npz", "enter", "<PROBABILITY>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
+    "export": Shot(
+        lambda runs: runs.finished,
+        ("<Finished>", "E", "<Formats>", "s", "<verified>"),
+        (SMALL, MEDIUM, LARGE),
+        (MEDIUM,),
+    ),
+    "export-form": Shot(lambda runs: runs.finished, ("<Finished>", "E", "<by format>"), (SMALL,)),
     "help": Shot(lambda runs: runs.live, ("<validation>", "question_mark", "<closes>"), (SMALL,)),
     "palette": Shot(lambda runs: runs.live, ("<validation>", "ctrl+p", *"theme", "<Save theme>"), (SMALL,)),
 }
@@ -157,10 +176,12 @@ def main() -> None:
             if name in EMPTY_SHOTS:
                 asyncio.run(capture(name, EMPTY_SHOTS[name], None))
         runs = train(home)
-        for name in wanted:
-            if name in SHOTS:
-                with paused(runs) if SHOTS[name].is_quiet else nullcontext():
-                    asyncio.run(capture(name, SHOTS[name], runs))
+        write_scans(home / "scans.npz")
+        with chdir(home):  # models are exported to the working directory
+            for name in wanted:
+                if name in SHOTS:
+                    with paused(runs) if SHOTS[name].is_quiet else nullcontext():
+                        asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
                 capture_terminal(name, TERMINALS[name], runs, home)

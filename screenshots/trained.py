@@ -8,6 +8,8 @@ from contextlib import chdir, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from accel_engine.data import digits
 from accel_engine.launch import engine_process
 from accel_engine.launch.bench_runs import BenchRuns
@@ -118,6 +120,13 @@ def begin_script(home: Path) -> Path:
         directory = create_script_run(script, "", ())
         start_script(directory, script)
     return directory
+
+
+def write_scans(path: Path) -> None:
+    """Write some of the digits as examples to predict."""
+    with np.load(Path(digits.__file__).with_suffix(".npz")) as file:
+        images = file["images"][:40, ..., None]
+    np.savez(path, x=(images * (255 / 16)).astype(np.uint8))
 
 
 def begin(plan: Plan) -> Path:

@@ -33,12 +33,14 @@ PLACES = {
     "logged": (("r", "enter", "w", "5"), "sentence  step 150"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
+    "export": (("r", "E"), "by format"),
+    "predict": (("r", "P"), "enter predicts"),
     "question": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "enter saves"),
 }
 """The keys that lead to each screen, and what is seen there."""
 
-LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "a")
+LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "E", "P", "a")
 """The keys that lead to another screen."""
 
 
@@ -49,6 +51,7 @@ def engine() -> FakeEngine:
         engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
         engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
         engine.writer.write_media(150, 1.0, "sentence", Text("of a few words"))
+        engine.save()
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")
         engine.close()

@@ -37,6 +37,7 @@ from accel_tui.terminal.early_input import EarlyInputApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
+    from accel_engine.launch.evaluation import EvaluationOptions
     from accel_tui.host import Host
     from accel_tui.widgets.runs.runs_table import RunsTable
 
@@ -309,6 +310,24 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(BenchScreen(directories)))
 
+    def show_export(self, directory: Path) -> None:
+        """Export the trained model of a run."""
+        from accel_tui.screens.export_screen import ExportScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(ExportScreen(directory)))
+
+    def show_predictions(self, directory: Path) -> None:
+        """Predict examples with the trained model of a run."""
+        from accel_tui.screens.predict_screen import PredictScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(PredictScreen(directory)))
+
+    def show_evaluated(self, directory: Path, options: "EvaluationOptions") -> None:
+        """Open the diagnostics of the examples that a run was evaluated on."""
+        from accel_tui.screens.evaluated_screen import EvaluatedScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(EvaluatedScreen(directory, options)))
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
@@ -351,7 +370,10 @@ class AccelApp(EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.evaluated_screen
+        import accel_tui.screens.export_screen
         import accel_tui.screens.help_screen
+        import accel_tui.screens.predict_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from textual.message_pump import MessagePump
 
@@ -11,6 +11,9 @@ from accel_engine.plan import Plan
 from accel_tui.run_launcher import RunLauncher
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
+
+if TYPE_CHECKING:
+    from accel_engine.launch.evaluation import EvaluationOptions
 
 
 class Host(Protocol):
@@ -36,6 +39,15 @@ class Host(Protocol):
 
     def show_bench(self, directories: Sequence[Path]) -> None:
         """Measure the inference of runs; notifies why a run cannot be measured."""
+
+    def show_export(self, directory: Path) -> None:
+        """Export the trained model of a run."""
+
+    def show_predictions(self, directory: Path) -> None:
+        """Predict examples with the trained model of a run."""
+
+    def show_evaluated(self, directory: Path, options: "EvaluationOptions") -> None:
+        """Open the diagnostics of the examples that a run was evaluated on."""
 
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""

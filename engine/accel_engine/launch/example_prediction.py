@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -67,58 +68,83 @@ class ExamplePredictions:
         return [place for place in range(len(self.names)) if place not in self.problems]
 
 
-def predict_examples(
-    target: Path,
-    files: Sequence[Path],
-    texts: Sequence[str] = (),
-    checkpoint: str = "auto",
-    on_progress: Callable[[int, int], object] = no_progress,
-) -> ExamplePredictions:
-    """Predict examples on the CPU. Takes at least as long as importing TensorFlow.
+class PredictionQuery(EngineQuery):
+    """A request to predict examples with a trained model, on the CPU.
 
     Args:
         target: The directory of a run, or a ``FILE.keras``.
         files: Files with examples.
         texts: Texts, each an example.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
-        on_progress: Called now and then with the number of examples done, and of all of a file.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The model cannot be used, or the only file has no examples for it; why.
+        RunError: The run has no checkpoint.
     """
-    if target.is_dir():
-        check_checkpoint(target)
-    with tempfile.TemporaryDirectory(prefix="accel-tui-") as folder:
-        results = Path(folder) / "results.npz"
+
+    def __init__(
+        self, target: Path, files: Sequence[Path], texts: Sequence[str] = (), checkpoint: str = "auto"
+    ) -> None:
+        if target.is_dir():
+            check_checkpoint(target)
+        self._folder = tempfile.TemporaryDirectory(prefix="accel-tui-")
+        self._results = Path(self._folder.name) / "results.npz"
+        self._given = {str(path.absolute()): str(path) for path in files}
         request = {
-            "files": [str(path.absolute()) for path in files],
+            "files": list(self._given),
             "texts": list(texts),
             "checkpoint": checkpoint,
-            "results": str(results),
+            "results": str(self._results),
         }
-        with EngineQuery(("--predict", str(target.absolute())), request) as query:
-            reply = query.answer(on_progress)
         try:
-            with np.load(results) as arrays:
+            super().__init__(("--predict", str(target.absolute())), request)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._folder.cleanup()
+
+    def predictions(self, on_progress: Callable[[int, int], object] = no_progress) -> ExamplePredictions:
+        """Wait for the predictions, at least as long as TensorFlow takes to import.
+
+        Args:
+            on_progress: Called now and then with the number of examples done, and of all of a file.
+
+        Raises:
+            RunError: The model cannot be used, or the only file has no examples for it; why.
+        """
+        reply = self.answer(on_progress)
+        try:
+            with np.load(self._results) as arrays:
                 outputs = tuple(_output(index, each, arrays) for index, each in enumerate(reply["outputs"]))
         except (OSError, ValueError, KeyError) as error:
             raise RunError(f"the predictions cannot be read: {error}") from error
-    given = {str(path.absolute()): str(path) for path in files}
-    limits = reply["limits"]
-    return ExamplePredictions(
-        reply["name"],
-        reply["step"],
-        reply["kind"],
-        tuple((given.get(path, path), given.get(name, name)) for path, name in reply["names"]),
-        {
-            int(place): _shortened(problem, reply["names"][int(place)][0], given)
-            for place, problem in reply["problems"].items()
-        },
-        outputs,
-        limits and (limits[0], limits[1]),
-        tuple(_shortened(note, note.partition(": ")[0], given) for note in reply["notes"]),
-    )
+        given, limits = self._given, reply["limits"]
+        return ExamplePredictions(
+            reply["name"],
+            reply["step"],
+            reply["kind"],
+            tuple((given.get(path, path), given.get(name, name)) for path, name in reply["names"]),
+            {
+                int(place): _shortened(problem, reply["names"][int(place)][0], given)
+                for place, problem in reply["problems"].items()
+            },
+            outputs,
+            limits and (limits[0], limits[1]),
+            tuple(_shortened(note, note.partition(": ")[0], given) for note in reply["notes"]),
+        )
+
+
+def predict_examples(
+    target: Path, files: Sequence[Path], texts: Sequence[str] = (), checkpoint: str = "auto"
+) -> ExamplePredictions:
+    """Predict examples with a trained model, on the CPU: see :class:`PredictionQuery`."""
+    with PredictionQuery(target, files, texts, checkpoint) as query:
+        return query.predictions()
 
 
 def _shortened(text: str, path: str, given: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
@@ -132,9 +133,100 @@ class Export:
         return tuple(each for each in self.exported if not each.problem)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """What was written, each SavedModel with its batching configuration if it has one."""
+        return tuple(path for each in self.written for path in (each.path, each.batching) if path)
+
+    @property
     def fastest(self) -> MeasuredModel | None:
         """The one of the shortest latency of those that were written."""
         return min(self.written, key=lambda each: each.latency or float("inf"), default=None)
+
+
+class ExportQuery(EngineQuery):
+    """A request to export a run's trained model, on the CPU.
+
+    Args:
+        directory: The run's directory.
+        targets: What to write.
+        folder: Where files are written before they are kept; on the file system of the targets.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        ModelError: Libraries of all formats are missing.
+        RunError: The run has no checkpoint, or the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        targets: Sequence[ExportTarget],
+        folder: Path,
+        checkpoint: str,
+        target_latency: float | None = None,
+    ) -> None:
+        check_checkpoint(directory)
+        if all(map(missing, targets)):
+            raise ModelError(missing(targets[0]))
+        try:  # of this process, so that nothing is left when the engine is killed
+            self._place = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
+        except OSError as error:
+            raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
+        request = {
+            "directory": str(directory),
+            "split": "auto",
+            "checkpoint": checkpoint,
+            "targets": [asdict(target) for target in targets],
+            "folder": self._place.name,
+            "umask": _umask(),
+            "target_latency": target_latency,
+        }
+        try:
+            super().__init__(("--export",), request)
+        except BaseException:
+            self._place.cleanup()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._place.cleanup()
+
+    def export(
+        self,
+        on_progress: Callable[[int, int], object] = no_progress,
+        on_writing: Callable[[str], object] = lambda _: None,
+        on_model: Callable[[MeasuredModel], object] = lambda _: None,
+    ) -> Export:
+        """Wait for the export, at least as long as TensorFlow takes to import.
+
+        Args:
+            on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+            on_writing: Called with the name of each target before its format is written.
+            on_model: Called with the trained model, and each exported one, when it has been compared.
+
+        Raises:
+            RunError: The model cannot be used; why.
+        """
+
+        def take(part: dict[str, Any]) -> None:
+            if "writing" in part:
+                on_writing(part["writing"])
+            else:
+                on_model(MeasuredModel(**(part.get("original") or part["exported"])))
+
+        reply = self.answer(on_progress, on_part=take)
+        return Export(
+            **{
+                **reply,
+                "notes": tuple(reply["notes"]),
+                "original": MeasuredModel(**reply["original"]),
+                "exported": tuple(MeasuredModel(**each) for each in reply["exported"]),
+            }
+        )
 
 
 def export_model(
@@ -142,71 +234,20 @@ def export_model(
     targets: Sequence[ExportTarget],
     folder: Path,
     checkpoint: str,
-    on_progress: Callable[[int, int], object] = no_progress,
     target_latency: float | None = None,
 ) -> Export:
-    """Export a run's trained model, on the CPU. Takes at least as long as importing TensorFlow.
-
-    Args:
-        directory: The run's directory.
-        targets: What to write.
-        folder: Where files are written before they are kept; on the file system of the targets.
-        checkpoint: ``auto``, ``best``, ``last`` or a step.
-        on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
-        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
-
-    Raises:
-        EngineMissingError: No usable TensorFlow is installed.
-        ModelError: Libraries of the format are missing.
-        RunError: The model cannot be used; why.
-    """
-    check_checkpoint(directory)
-    if all(map(_missing, targets)):
-        raise ModelError(_missing(targets[0]))
-    try:
-        temporary = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
-    except OSError as error:
-        raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
-    with temporary as place:  # of this process, so that nothing is left when the engine is killed
-        reply = _answer(directory, targets, place, checkpoint, on_progress, target_latency)
-    return Export(
-        **{
-            **reply,
-            "notes": tuple(reply["notes"]),
-            "original": MeasuredModel(**reply["original"]),
-            "exported": tuple(MeasuredModel(**each) for each in reply["exported"]),
-        }
-    )
+    """Export a run's trained model, on the CPU: see :class:`ExportQuery`."""
+    with ExportQuery(directory, targets, folder, checkpoint, target_latency) as query:
+        return query.export()
 
 
-def _answer(
-    directory: Path,
-    targets: Sequence[ExportTarget],
-    place: str,
-    checkpoint: str,
-    on_progress: Callable[[int, int], object],
-    target_latency: float | None,
-) -> dict[str, Any]:
-    request = {
-        "directory": str(directory),
-        "split": "auto",
-        "checkpoint": checkpoint,
-        "targets": [asdict(target) for target in targets],
-        "folder": place,
-        "umask": _umask(),
-        "target_latency": target_latency,
-    }
-    with EngineQuery(("--export",), request) as query:
-        return query.answer(on_progress)
-
-
-def _missing(target: ExportTarget) -> str:
+def missing(target: ExportTarget) -> str:
     """Which libraries of a format are missing, and how to install them; empty if none is."""
     needs_quantizer = target.quantize == "int8-weights"
     libraries = (*_LIBRARIES.get(target.format, ()), *(_QUANTIZER if needs_quantizer else ()))
     extra = "quantizer" if needs_quantizer else target.format
-    missing = [name for name in libraries if importlib.util.find_spec(name) is None]
-    return f"{', '.join(missing)} missing: pip install 'accel-tui[{extra}]'" if missing else ""
+    absent = [name for name in libraries if importlib.util.find_spec(name) is None]
+    return f"{', '.join(absent)} missing: pip install 'accel-tui[{extra}]'" if absent else ""
 
 
 def _umask() -> int:

@@ -1,7 +1,7 @@
 """Lets a run's language model write text, in a separate engine process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from accel_engine.launch.model_query import ModelQuery
@@ -45,27 +45,37 @@ class WrittenText:
     notes: tuple[str, ...]
 
 
-def write_text(
-    directory: Path, options: WritingOptions, on_text: Callable[[str], object] = lambda _: None
-) -> WrittenText:
-    """Let the model of a run continue a prompt, on the CPU.
+class WritingQuery(ModelQuery):
+    """A request to let the model of a run continue a prompt, on the CPU.
 
     Args:
         directory: The run's directory.
         options: The prompt, and how to write.
-        on_text: Called with each part of the text as it is written.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run's model writes no text; why.
+        RunError: The run has no checkpoint.
     """
-    request = {
-        "prompt": options.prompt,
-        "tokens": options.tokens,
-        "temperature": options.temperature,
-        "seed": options.seed,
-        "checkpoint": options.checkpoint,
-    }
-    with ModelQuery("--predict", directory, request) as query:
-        reply = query.answer(on_text=on_text)
-    return WrittenText(reply["name"], reply["step"], reply["written"], reply["tokens"], tuple(reply["notes"]))
+
+    def __init__(self, directory: Path, options: WritingOptions) -> None:
+        super().__init__("--predict", directory, asdict(options))
+
+    def written(self, on_text: Callable[[str], object] = lambda _: None) -> WrittenText:
+        """Wait for the text, at least as long as TensorFlow takes to import.
+
+        Args:
+            on_text: Called with each part of the text as it is written.
+
+        Raises:
+            RunError: The run's model writes no text; why.
+        """
+        reply = self.answer(on_text=on_text)
+        return WrittenText(reply["name"], reply["step"], reply["written"], reply["tokens"], tuple(reply["notes"]))
+
+
+def write_text(
+    directory: Path, options: WritingOptions, on_text: Callable[[str], object] = lambda _: None
+) -> WrittenText:
+    """Let the model of a run continue a prompt, on the CPU: see :class:`WritingQuery`."""
+    with WritingQuery(directory, options) as query:
+        return query.written(on_text)

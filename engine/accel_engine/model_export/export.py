@@ -35,8 +35,16 @@ class _Target:
     path: Path
     tolerance: float
 
+    def written(self, folder: Path) -> Path:
+        """Where it is written before it is kept."""
+        return folder / self.name / self.path.name
 
-def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+
+def export(
+    request: Mapping[str, Any],
+    on_progress: Callable[[int, int], None] = no_progress,
+    on_part: Callable[[dict[str, Any]], object] = lambda _: None,
+) -> dict[str, Any]:
     """Export a run's trained model.
 
     Args:
@@ -45,6 +53,8 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
             the same file system as the targets; ``umask``: permissions that what is kept does not get;
             ``target_latency``: seconds that a request to TensorFlow Serving may take, or ``None``.
         on_progress: Called now and then with the number of examples done, and of all.
+        on_part: Called with ``writing``, the name of a target, before it is written for the comparison; then with
+            ``original``; and with ``exported`` once a target was compared, and kept or not.
 
     Returns:
         The fields of :class:`accel_engine.launch.model_export.Export`, as plain values.
@@ -57,7 +67,7 @@ def export(request: Mapping[str, Any], on_progress: Callable[[int, int], None] =
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
     artefacts = Artefacts(trained, directory.name)
     try:
-        return _export(artefacts, targets, request, on_progress)
+        return _export(artefacts, targets, request, on_progress, on_part)
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
@@ -67,11 +77,13 @@ def _export(
     targets: list[_Target],
     request: Mapping[str, Any],
     on_progress: Callable[[int, int], None],
+    on_part: Callable[[dict[str, Any]], object],
 ) -> dict[str, Any]:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
     folder, notes = Path(request["folder"]), list(trained.notes)
     for target in targets:
-        written = folder / target.name / target.path.name
+        on_part({"writing": target.name})
+        written = target.written(folder)
         try:
             written.parent.mkdir()
             artefacts.write(target.format, target.quantize, written)
@@ -79,33 +91,35 @@ def _export(
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
             problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples)
-    original, figures = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    measured, figures_of = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    complete = artefacts.complete.model
+    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
+    original = {**_described("trained model", measured, _weight_bytes(trained)), **signature}
+    on_part({"original": original})
     exported = []
     for target in targets:
-        found = figures.get(target.name, Figures(problem=problems.get(target.name, "")))
-        problem = found.problem or _beyond(target, found)
         runtime, batching = runtimes.get(target.name), ""
-        if not problem:
-            written = folder / target.name / target.path.name
-            if target.format == "savedmodel" and runtime:
-                notes += _write_batching(written.with_name(BATCHING_FILE), trained.name, runtime, raw, request)
+        found = figures_of(target.name) if runtime else Figures(problem=problems[target.name])
+        problem = found.problem or _beyond(target, found)
+        if runtime and not problem:
+            if target.format == "savedmodel":
+                path = target.written(folder).with_name(BATCHING_FILE)
+                notes += _write_batching(path, trained.name, runtime, raw, request)
             try:
-                _keep(written, target.path, request["umask"])
-                batching = _keep_batching(written.with_name(BATCHING_FILE), target.path.with_name(BATCHING_FILE), notes)
+                batching = _keep_all(target, folder, request["umask"], notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
         described = _described(target.name, found, runtime.size if runtime else 0)
         kept = {"path": str(target.path), "problem": problem, "batching": batching}
         exported.append({**described, **_signature(runtime), **kept})
-    complete = artefacts.complete.model
-    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
+        on_part({"exported": exported[-1]})
     return {
         "name": trained.name,
         "step": trained.step,
         "split": trained.split,
         "examples": raw.count,
         "notes": notes,
-        "original": {**_described("trained model", original, _weight_bytes(trained)), **signature},
+        "original": original,
         "exported": exported,
     }
 
@@ -129,6 +143,17 @@ def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
         "inputs": {name: str(spec) for name, spec in inputs.items()},
         "outputs": {name: str(spec) for name, spec in outputs.items()},
     }
+
+
+def _keep_all(target: _Target, folder: Path, umask: int, notes: list[str]) -> str:
+    """Move a model, and the configuration of batching if there is one, to where they are kept; the path of the latter.
+
+    Raises:
+        OSError: They cannot be written there.
+    """
+    written = target.written(folder)
+    _keep(written, target.path, umask)
+    return _keep_batching(written.with_name(BATCHING_FILE), target.path.with_name(BATCHING_FILE), notes)
 
 
 def _keep(written: Path, path: Path, umask: int) -> None:

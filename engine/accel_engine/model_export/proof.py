@@ -50,7 +50,7 @@ def prove(
     raw: RawExamples,
     candidates: Mapping[str, Runtime],
     on_progress: Callable[[int, int], None],
-) -> tuple[Figures, dict[str, Figures]]:
+) -> tuple[Figures, Callable[[str], Figures]]:
     """Run all models on the examples.
 
     Args:
@@ -61,7 +61,7 @@ def prove(
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        The figures of the trained model, and of each candidate.
+        The figures of the trained model, and a function that measures the latency of a candidate and gives its figures.
 
     Raises:
         DataError: There are no examples.
@@ -94,20 +94,19 @@ def prove(
     one = raw.first(1)
     whole = KerasRuntime(served.model, 0)  # with the preprocessing, as what is exported
     original = Figures(metrics.results(sums[""]), latency=median_seconds(partial(whole.run, one)))
-    figures, scale = {}, scales(np.concatenate(magnitudes))
-    for name, runtime in candidates.items():
+    scale = scales(np.concatenate(magnitudes))
+
+    def figures_of(name: str) -> Figures:
         if name in problems:
-            figures[name] = Figures(problem=problems[name])
-            continue
+            return Figures(problem=problems[name])
         try:
-            latency = median_seconds(partial(runtime.run, one))
+            latency = median_seconds(partial(candidates[name].run, one))
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
-            figures[name] = Figures(problem=explained(error))
-            continue
+            return Figures(problem=explained(error))
         differences = (np.concatenate(apart[name]) / scale).max(axis=1)
-        found_metrics = metrics.results(sums[name])
-        figures[name] = Figures(found_metrics, float(differences.max()), float(differences.mean()), latency)
-    return original, figures
+        return Figures(metrics.results(sums[name]), float(differences.max()), float(differences.mean()), latency)
+
+    return original, figures_of
 
 
 def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:

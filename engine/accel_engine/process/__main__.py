@@ -1,6 +1,6 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--export``, ``--bench``, ``--bench-metrics``, ``--revalidate``,
+With ``--predict``, ``--evaluate``, ``--diagnose``, ``--export``, ``--bench``, ``--bench-metrics``, ``--revalidate``,
 ``--describe-data`` and ``--describe-model`` it answers one
 :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
 engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON
@@ -42,6 +42,7 @@ def main() -> int:
         "--predict", type=Path, help="predict with the model of the run in this directory, or of this file"
     )
     parser.add_argument("--evaluate", action="store_true", help="evaluate models on the same examples")
+    parser.add_argument("--diagnose", action="store_true", help="report on the examples that a run is evaluated on")
     parser.add_argument("--export", action="store_true", help="export the trained model of a run")
     parser.add_argument("--revalidate", type=Path, help="validate the last checkpoint of the run in this directory")
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
@@ -60,6 +61,8 @@ def main() -> int:
         return query_server.serve_query(partial(query_server.serve_prediction, arguments.predict), tensorflow)
     if arguments.evaluate:
         return query_server.serve_query(query_server.serve_evaluation, tensorflow)
+    if arguments.diagnose:
+        return query_server.serve_query(query_server.serve_diagnosis, tensorflow)
     if arguments.export:
         return query_server.serve_query(query_server.serve_export, tensorflow)
     if arguments.revalidate:

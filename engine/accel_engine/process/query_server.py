@@ -66,11 +66,18 @@ def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]
     return evaluate(request, lambda done, of: send({"done": done, "of": of}))
 
 
+def serve_diagnosis(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+    """Report on the examples that a run is evaluated on."""
+    from accel_engine.training.evaluation.diagnose import diagnose
+
+    return diagnose(request, lambda done, of: send({"done": done, "of": of}))
+
+
 def serve_export(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
-    """Export a run's trained model."""
+    """Export a run's trained model; sends each format when it has been compared."""
     from accel_engine.model_export.export import export
 
-    return export(request, lambda done, of: send({"done": done, "of": of}))
+    return export(request, lambda done, of: send({"done": done, "of": of}), lambda part: send({"part": part}))
 
 
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:

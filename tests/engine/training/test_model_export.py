@@ -10,10 +10,10 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
-from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportTarget, export_model, target_name
+from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportQuery, ExportTarget, target_name
 from accel_engine.model_export.export import _keep, export
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
@@ -140,12 +140,27 @@ def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: P
         ExportTarget("keras", "keras", "none", str(place / "new" / "m.keras"), 1e-4),
         ExportTarget("onnx", "onnx", "none", str(place / "m.onnx"), 0.0),
     ]
-    found = export_model(directory, wanted, place, "last")
+    told: list[str] = []
+    with ExportQuery(directory, wanted, place, "last") as query:
+        found = query.export(on_writing=told.append, on_model=lambda model: told.append(f"{model.name} compared"))
+    assert told == ["keras", "onnx", "trained model compared", "keras compared", "onnx compared"]
     assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
     assert found.written == (found.fastest,) == (found.exported[0],)
     assert found.exported[0].outputs == {"label": "string", "probabilities": "float32 10"}
     assert "beyond the tolerance of 0" in found.exported[1].problem
     assert [path.relative_to(place).as_posix() for path in sorted(place.rglob("*"))] == ["new", "new/m.keras"]
+
+
+def test_an_export_that_is_ended_leaves_nothing(gym: Gym, tmp_path: Path) -> None:
+    directory, place = gym.train_once(DIGITS).directory, tmp_path / "place"
+    place.mkdir()
+    wanted = [ExportTarget("keras", "keras", "none", str(place / "m.keras"), 1e-4)]
+    with (
+        pytest.raises(RunError, match="the engine exited"),
+        ExportQuery(directory, wanted, place, "last") as query,
+    ):
+        query.export(on_writing=lambda _: query.cancel())
+    assert not any(place.iterdir())
 
 
 @pytest.fixture

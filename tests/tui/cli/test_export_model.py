@@ -52,8 +52,8 @@ def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_com
     assert result.lines[0] == f"{run} at step 40, verified on 200 test examples"
     assert result.lines[2].split() == ["SIGNATURE", "NAME", "TYPE"]
     assert "input      inputs         uint8 8x8x1" in result.lines
-    assert "trained model  0.2500  0.9000                40 kB    2 ms" in result.lines
-    assert "onnx           0.2600  0.8000    0.1250      12.3 kB  1 ms     fastest" in result.lines
+    assert "trained model  0.2500  0.9000                39.1 KiB  2.00 ms" in result.lines
+    assert "onnx           0.2600  0.8000    0.1250      12.1 KiB  1.00 ms  fastest" in result.lines
     assert result.lines[-1] == str(here / f"{run}.onnx")
     (target,), folder, checkpoint, _ = asked[0]
     assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
@@ -156,7 +156,7 @@ def test_a_directory_that_cannot_be_read_is_told(run_command, run, asked, here, 
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("accel_tui.cli.export_model.os.listdir", refuse)
+    monkeypatch.setattr("accel_engine.launch.export_targets.os.listdir", refuse)
     result = run_command("export last --to savedmodel -o models")
     assert (result.status, "cannot read models: Permission denied" in result.err) == (2, True), result.err
     assert not asked

@@ -16,7 +16,7 @@ from accel_engine.launch.example_prediction import ExamplePredictions, OutputPre
 from accel_engine.launch.text_writing import WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
-from accel_tui.cli.prediction_files import image_names
+from accel_tui.predictions.files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
 NUMBERS = TableFormat((ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), {}, {}, {})

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from accel_engine.data.folders.image_header import SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.launch.example_prediction import predict_examples
 from accel_engine.launch.prediction_files import check_files
@@ -20,11 +19,12 @@ from accel_engine.run.run_paths import MODEL
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.prediction_files import check_output, write_predictions
-from accel_tui.cli.prediction_objects import objects
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.predictions.files import check_output, write_predictions
+from accel_tui.predictions.inputs import files_of
+from accel_tui.predictions.objects import objects
 
 EPILOG = """\b
 Examples:
@@ -111,8 +111,10 @@ def predict(
     if missing := [str(path) for path in inputs if str(path) != STANDARD_INPUT and not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
     if output is not None:
-        check_output(output, force=force)
-    files = [file for path in inputs for file in _files(path)]
+        check_output(output)
+        if exists(output) and not force:
+            raise UsageError(f"{output} already exists: add --force to overwrite it")
+    files = [file for path in inputs for file in ([path] if str(path) == STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
     return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
 
@@ -204,17 +206,3 @@ def _read_files(files: list[Path], form: DataFormat | None) -> Iterator[list[Pat
         raise UsageError("standard input can be read once")
     with saved_input(form.kind if form else "table") as saved:
         yield [saved if str(file) == STANDARD_INPUT else file for file in files]
-
-
-def _files(path: Path) -> list[Path]:
-    """The files of a path: the file itself, or the images of a folder sorted by name."""
-    if str(path) == STANDARD_INPUT or not is_directory(path):
-        return [path]
-    try:
-        found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and is_file(file))
-        found = found or sorted(file for file in path.iterdir() if file.suffix.lower() == ".wav" and is_file(file))
-    except OSError as error:
-        raise UsageError(f"cannot read the folder {path}: {error.strerror}") from error
-    if not found:
-        raise UsageError(f"the folder {path} contains no images ({', '.join(SUFFIXES)}) and no WAV files")
-    return found

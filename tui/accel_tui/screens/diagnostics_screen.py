@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import AccelError, RunError
+from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import ModelQuery
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
@@ -54,7 +55,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             id="diagnostics.validate",
             tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
-        Binding("escape,w", "app.pop_screen", "Back", id="diagnostics.back", tooltip="Go back to the run"),
+        Binding("escape,w", "app.pop_screen", "Back", id="diagnostics.back", tooltip="Go back"),
         Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
@@ -73,7 +74,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._query: ModelQuery | None = None
+        self._query: EngineQuery | None = None
         self._is_closed = False
         self._output_names: list[str] = []
         self._is_read = False
@@ -83,6 +84,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def tab(self) -> str:
         """The id of the active tab."""
         return self.query_one(Tabs).active.removesuffix(_TAB) or next(iter(LABELS))
+
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        return f"Diagnostics  {self.directory.name}"
 
     @property
     def outputs(self) -> tuple[OutputReport, ...]:
@@ -103,7 +109,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, the choice of the output, a status line, and the page of the tab."""
-        yield TopBar(f"Diagnostics  {self.directory.name}")
+        yield TopBar(self.heading)
         with Horizontal(id="choice"):
             yield Tabs(*(Tab(label, id=f"{name}{_TAB}") for name, label in LABELS.items()))
             yield Select[tuple[int, str]]([("", (-1, ""))], allow_blank=False, compact=True, id="output")
@@ -113,8 +119,12 @@ class DiagnosticsScreen(DirtyRegionScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read the diagnostics now and periodically."""
+        """Show the tabs, and read the diagnostics."""
         self._update_tabs()
+        self._start()
+
+    def _start(self) -> None:
+        """Read the diagnostics now and periodically."""
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
 
@@ -281,9 +291,10 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def _revalidate(self) -> None:
         problem = ""
         try:
-            with ModelQuery("--revalidate", self.directory, {}) as self._query:
+            with ModelQuery("--revalidate", self.directory, {}) as query:
+                self._query = query
                 if not self._is_closed:
-                    answer = self._query.answer(partial(self.call_later, self._show_progress))
+                    answer = query.answer(partial(self.call_later, self._show_progress))
                     for note in answer.get("notes", ()):
                         self.call_later(self.notify, note, severity="warning", markup=False)
         except AccelError as error:

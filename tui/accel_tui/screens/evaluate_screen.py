@@ -15,15 +15,23 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError
 from accel_engine.launch.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
-from accel_engine.text import printable
+from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
+from accel_tui.host import host_of
+from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
 
 _VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
 """Colours of verdicts on differences."""
+
+
+CANCEL = Answer("none", "Cancel", "escape")
+
+MOST_ASKED = 9
+"""The most runs that a question offers, each with a digit."""
 
 
 class EvaluateScreen(Screen[None]):
@@ -37,7 +45,14 @@ class EvaluateScreen(Screen[None]):
     AUTO_FOCUS = "ScrollableContainer"
     BINDING_GROUP_TITLE = "Evaluate"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; ends a running evaluation")
+        Binding(
+            "d",
+            "diagnostics",
+            "Diagnostics",
+            id="evaluate.diagnostics",
+            tooltip="Show the confusion matrix, scores and samples of the evaluated examples",
+        ),
+        Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; ends a running evaluation"),
     ]
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -46,6 +61,7 @@ class EvaluateScreen(Screen[None]):
         self._options = EvaluationOptions()
         self._query: EvaluationQuery | None = None
         self._is_closed = False
+        self._found: Evaluation | None = None
 
     def compose(self) -> ComposeResult:
         """Compose the progress, and the room for the tables."""
@@ -63,6 +79,31 @@ class EvaluateScreen(Screen[None]):
         self._is_closed = True
         if self._query:
             self._query.cancel()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Diagnostics are of evaluated runs."""
+        del parameters
+        return self._found is not None if action == "diagnostics" else True
+
+    def action_diagnostics(self) -> None:
+        """Open the diagnostics of the evaluated examples; of several runs, ask of which."""
+        if len(self._directories) == 1:
+            self._diagnose(self._directories[0])
+            return
+        runs = {f"run-{number}": run for number, run in enumerate(self._directories[:MOST_ASKED], 1)}
+        answers = [Answer(name, printable_line(run.name), name.removeprefix("run-")) for name, run in runs.items()]
+
+        def choose(answer: str | None) -> None:
+            if answer in runs:
+                self._diagnose(runs[answer])
+
+        question = "Diagnostics of which run?"
+        self.app.push_screen(
+            QuestionScreen(question, "On the examples that were evaluated.", [*answers, CANCEL]), choose
+        )
+
+    def _diagnose(self, directory: Path) -> None:
+        host_of(self).show_evaluated(directory, self._options)
 
     def action_back(self) -> None:
         """Go back to the screen below."""
@@ -93,6 +134,8 @@ class EvaluateScreen(Screen[None]):
         self.query_one("#about", Static).update(Content.styled(printable(problem), "$text-error"))
 
     async def _show(self, found: Evaluation) -> None:
+        self._found = found
+        self.refresh_bindings()
         notes = [f"{model.name}: {note}" for model in found.models for note in model.notes]
         words = Content("\n").join(
             [Content(headline(found, self._options)), *(Content(printable(note)) for note in notes)]

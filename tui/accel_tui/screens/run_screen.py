@@ -28,6 +28,7 @@ from accel_tui.screens.run_control import OFFERED_BY, RunControl, after_detach, 
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
+from accel_tui.screens.trained_run import open_trained
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
@@ -93,6 +94,8 @@ class RunScreen(DirtyRegionScreen):
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
         ),
         Binding("b", "bench", "Bench", id="run.bench", tooltip="Measure the inference of the run's model"),
+        Binding("E", "export", "Export", id="run.export", tooltip="Export the trained model to other formats"),
+        Binding("P", "predict", "Predict", id="run.predict", tooltip="Predict examples with the trained model"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
         Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
@@ -361,3 +364,11 @@ class RunScreen(DirtyRegionScreen):
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""
         host_of(self).show_diagnostics(self.directory)
+
+    def action_export(self) -> None:
+        """Open the Export screen."""
+        open_trained(self, self.directory, host_of(self).show_export)
+
+    def action_predict(self) -> None:
+        """Open the Predict screen."""
+        open_trained(self, self.directory, host_of(self).show_predictions)

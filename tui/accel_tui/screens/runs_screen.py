@@ -27,6 +27,7 @@ from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
+from accel_tui.screens.trained_run import open_trained
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.runs.runs_table import RunsTable
@@ -38,7 +39,7 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 _NEED_RUNS = frozenset(
-    {"filter", "compare", "bench", "edit", "duplicate", "continue", "train_longer", "delete"}
+    {"filter", "compare", "bench", "export", "predict", "edit", "duplicate", "continue", "train_longer", "delete"}
 )  # actions that need a run
 
 
@@ -83,6 +84,8 @@ class RunsScreen(Screen[None]):
             "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
         ),
         Binding("b", "bench", "Bench", id="runs.bench", tooltip="Measure the inference of the selected runs"),
+        Binding("E", "export", "Export", id="runs.export", tooltip="Export the run's trained model to other formats"),
+        Binding("P", "predict", "Predict", id="runs.predict", tooltip="Predict examples with the run's trained model"),
         Binding(
             "e", "edit", "Edit", id="runs.edit", tooltip="Edit name, note and tags; or the tags of all selected runs"
         ),
@@ -127,6 +130,8 @@ class RunsScreen(Screen[None]):
         match action:
             case "filter":
                 return not isinstance(self.focused, Input)  # "/" is a letter there
+            case "export" | "predict":
+                return self.table.current is not None and self.table.current.info is not None
             case "evaluate":
                 return bool(runs) and all(run.checkpoint > 0 for run in runs)
             case "edit":
@@ -176,6 +181,16 @@ class RunsScreen(Screen[None]):
     def action_bench(self) -> None:
         """Measure the inference of the selected runs, or else of the current one."""
         host_of(self).show_bench([run.directory for run in self._target_runs])
+
+    def action_export(self) -> None:
+        """Export the trained model of the current run."""
+        if self.table.current:
+            open_trained(self, self.table.current.directory, host_of(self).show_export)
+
+    def action_predict(self) -> None:
+        """Predict examples with the trained model of the current run."""
+        if self.table.current:
+            open_trained(self, self.table.current.directory, host_of(self).show_predictions)
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""

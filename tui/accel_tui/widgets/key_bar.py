@@ -10,6 +10,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 DROP_ORDER = (
+    "predict",
+    "bench",
+    "export",
     "command_palette",
     "zoom_in",
     "toggle_theme",
@@ -17,7 +20,6 @@ DROP_ORDER = (
     "log",
     "details",
     "sort",
-    "bench",
     "show_plan",
     "delete",
     "edit",

@@ -19,7 +19,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.prediction_objects import MOST_COLUMNS, objects, records
+from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
 
@@ -30,20 +30,18 @@ _STEM_LENGTH = 60
 """Characters of a file's name, of up to four bytes each: file systems take 255 bytes."""
 
 
-def check_output(path: Path, *, force: bool) -> None:
-    """Raise if predictions cannot be written to a path.
+def check_output(path: Path) -> None:
+    """Raise if predictions cannot be written to a path, not even over what is there.
 
     Raises:
-        UsageError: It is there already and is not to be replaced, has another suffix, or its folder is missing.
+        UsageError: It has another suffix, its folder is missing, or it is of the wrong kind.
     """
     if path.suffix and path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path} must end with {', '.join(SUFFIXES)}, or have no suffix: a folder for images")
     if not is_directory(path.absolute().parent):
         raise UsageError(f"no such directory: {path.parent}")
-    if exists(path) and not force:
-        raise UsageError(f"{path} already exists: add --force to overwrite it")
     if exists(path) and is_directory(path) == bool(path.suffix):
-        raise UsageError(f"{path} is {'a directory' if path.suffix else 'a file'}: choose another path with --output")
+        raise UsageError(f"{path} is {'a directory' if path.suffix else 'a file'}: choose another path")
 
 
 def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
@@ -110,7 +108,7 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
     output = found.outputs[0]
     if len(found.outputs) > 1 or not _is_images(output):
         raise UsageError(
-            f"the predictions of {found.name} are not images: give --output a file that ends with {', '.join(SUFFIXES)}"
+            f"the predictions of {found.name} are not images: give a file that ends with {', '.join(SUFFIXES)}"
         )
     with tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder.absolute().parent) as temporary:
         partial = Path(temporary) / "images"

@@ -1,0 +1,84 @@
+"""Reports on the examples that a run was evaluated on, in a separate engine process."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.errors import RunError
+from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.launch.evaluation import EvaluationOptions
+from accel_engine.launch.model_query import check_checkpoint
+from accel_engine.run.diagnostics import ValidationReport
+from accel_engine.run.diagnostics.packing import unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A report on evaluated examples.
+
+    Attributes:
+        split: The examples: ``test``, ``validation`` or ``training``, or the file name of other data.
+        step: Steps that the model was trained for.
+        report: The report, as of a validation.
+        notes: Warnings for the user.
+    """
+
+    split: str
+    step: int
+    report: ValidationReport
+    notes: tuple[str, ...]
+
+
+class DiagnosisQuery(EngineQuery):
+    """A request to report on examples, on the CPU.
+
+    Args:
+        directory: The run's directory.
+        options: Which examples, and which checkpoint.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run has no checkpoint.
+    """
+
+    def __init__(self, directory: Path, options: EvaluationOptions) -> None:
+        check_checkpoint(directory)
+        self._folder = tempfile.TemporaryDirectory(prefix="accel-tui-")
+        self._results = Path(self._folder.name) / "report"
+        request = {
+            "directory": str(directory),
+            "data": options.data,
+            "split": options.split,
+            "checkpoint": options.checkpoint,
+            "results": str(self._results),
+        }
+        try:
+            super().__init__(("--diagnose",), request)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._folder.cleanup()
+
+    def diagnosis(self, on_progress: Callable[[int, int], object] = no_progress) -> Diagnosis:
+        """Wait for the report, at least as long as TensorFlow takes to import.
+
+        Args:
+            on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
+
+        Raises:
+            RunError: The model cannot be used; why.
+        """
+        reply = self.answer(on_progress)
+        try:
+            report = unpack(reply["head"], self._results.read_bytes())
+        except (OSError, ValueError) as error:
+            raise RunError(f"the report cannot be read: {error}") from error
+        return Diagnosis(reply["split"], reply["step"], report, tuple(reply["notes"]))

@@ -1,0 +1,147 @@
+"""The diagnostics of evaluated examples, on what a stand-in for the engine answers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.launch.diagnosis import Diagnosis
+from accel_engine.launch.evaluation import EvaluatedModel, Evaluation, EvaluationOptions, Measurement
+from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
+from accel_tui.screens import diagnostics_screen, evaluate_screen, evaluated_screen
+from accel_tui.screens.evaluate_screen import EvaluateScreen
+from accel_tui.screens.evaluated_screen import EvaluatedScreen
+from accel_tui.screens.question_screen import QuestionScreen
+from tui.example_reports import binary
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A stand-in for the engine's report, which waits until it may answer, or is cancelled."""
+
+    class Query(nullcontext[Any]):
+        may_answer, cancelled = Event(), Event()
+        problem = ""
+        asked: list[tuple[Path, EvaluationOptions]] = []  # noqa: RUF012 (of one test)
+
+        def __init__(self, directory: Path, options: EvaluationOptions) -> None:
+            super().__init__(self)
+            self.asked.append((directory, options))
+
+        def diagnosis(self, on_progress: Callable[[int, int], object]) -> Diagnosis:
+            on_progress(256, 1_000)
+            self.may_answer.wait()
+            if self.problem:
+                raise RunError(self.problem)
+            return Diagnosis("test", 40, ValidationReport((binary(),)), ("the checkpoint of step 50 is damaged",))
+
+        def cancel(self) -> None:
+            self.cancelled.set()
+            self.may_answer.set()
+
+    class Evaluated(nullcontext[Any]):
+        def __init__(self, directories: tuple[Path, ...], options: EvaluationOptions) -> None:
+            super().__init__(self)
+            self._names = [each.name for each in directories]
+
+        def evaluation(self, on_progress: Callable[[int, int], object]) -> Evaluation:
+            metrics = {"loss": Measurement(0.5, 0.4, 0.6)}
+            models = tuple(EvaluatedModel(name, 40, metrics, (), ()) for name in self._names)
+            return Evaluation("test", 1_000, models, ())
+
+        def cancel(self) -> None: ...
+
+    monkeypatch.setattr(evaluated_screen, "DiagnosisQuery", Query)
+    monkeypatch.setattr(evaluate_screen, "EvaluationQuery", Evaluated)
+    yield Query
+    Query.may_answer.set()
+
+
+@pytest.fixture
+def runs(home: Path) -> Iterator[list[FakeEngine]]:
+    """Runs that have stored their layers, but no validation."""
+    made = [FakeEngine().begin().build().train(10) for _ in range(2)]
+    for engine in made:
+        engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
+        engine.save()
+        engine.end()
+    yield made
+    for engine in made:
+        engine.close()
+
+
+async def open_evaluation(pilot: Any, *runs: FakeEngine) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_evaluation([run.directory for run in runs])
+    await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
+    await shows(pilot, "1,000 test examples", "d Diagnostics")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_the_evaluated_examples_are_reported(
+    runs: list[FakeEngine], query: Any, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polled: list[Path] = []  # a reading of what the run has stored would replace the report
+    monkeypatch.setattr(diagnostics_screen, "read_diagnostics", lambda directory, _: polled.append(directory))
+    async with StubApp().run_test(size=size) as pilot:
+        await open_evaluation(pilot, runs[0])
+        await pilot.press("d")
+        await shows(pilot, "Predicting the evaluated examples on the CPU: 256 of 1,000")
+        query.may_answer.set()
+        await shows(pilot, "(890 of 1,000)")
+        assert "evaluated examples" in text_of(pilot)
+        assert "Predicting" not in text_of(pilot)
+        assert "V Validate" not in text_of(pilot)
+        assert [each.message for each in pilot.app._notifications] == ["the checkpoint of step 50 is damaged"]
+        await pilot.press("5")
+        await shows(pilot, "1,500 parameters")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
+    assert query.asked == [(runs[0].directory, EvaluationOptions())]
+    assert not polled
+    assert read(runs[0].directory).validation is None
+
+
+async def test_of_several_runs_one_is_asked_for(runs: list[FakeEngine], query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot, *runs)
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
+        await shows(pilot, "Diagnostics of which run?", runs[1].directory.name)
+        await pilot.press("2")
+        await shows(pilot, "256 of 1,000")
+    assert query.asked == [(runs[1].directory, EvaluationOptions())]
+
+
+async def test_why_there_is_no_report_is_shown(runs: list[FakeEngine], query: Any) -> None:
+    query.problem = "the examples have changed"
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot, runs[0])
+        await pilot.press("d")
+        await shows(pilot, query.problem)
+
+
+async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot, runs[0])
+        await pilot.press("d")
+        await shows(pilot, "256 of 1,000")
+        await pilot.press("escape")
+        await until(pilot, query.cancelled.is_set, "the end of the engine")
+        assert not isinstance(pilot.app.screen, EvaluatedScreen)
+
+
+async def test_quit_quits(runs: list[FakeEngine], query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot, runs[0])
+        await pilot.press("d")
+        await shows(pilot, "256 of 1,000")
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end")

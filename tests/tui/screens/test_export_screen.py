@@ -1,0 +1,259 @@
+"""The screen that exports trained models, on what a stand-in for the engine answers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.launch.export_targets import FORMATS
+from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel
+from accel_tui.screens import export_screen
+from accel_tui.screens.export_screen import ExportScreen
+from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.widgets.trained import export_form
+from accel_tui.widgets.trained.checklist import Checklist
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+METRICS = {"loss": 0.25, "accuracy": 0.9}
+ORIGINAL = MeasuredModel(
+    "trained model", METRICS, 0.0, 0.0, 40_000, 0.002, {"inputs": "uint8 8x8x1"}, {"label": "string"}
+)
+PROBLEM = "the mean difference of the outputs, 0.16, is beyond the tolerance of 0.05"
+
+
+def measured(target: ExportTarget) -> MeasuredModel:
+    """All formats are within the tolerance but int8; float16 is the fastest."""
+    latency = 0.0005 if target.quantize == "float16" else 0.001
+    problem = PROBLEM if target.quantize == "int8" else ""
+    return MeasuredModel(
+        target.name, METRICS, 0.02, 0.01, 12_345, latency, ORIGINAL.inputs, ORIGINAL.outputs, target.path, problem
+    )
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
+    """A stand-in for the engine's export, which waits before what is told in parts, and before the answer."""
+
+    class Query(nullcontext[Any]):
+        may_compare = Event()
+        may_answer = Event()
+        cancelled = Event()
+        problem = ""
+        asked: list[tuple[tuple[ExportTarget, ...], Path, str]] = []  # noqa: RUF012 (of one test)
+
+        def __init__(self, directory: Path, targets: tuple[ExportTarget, ...], folder: Path, checkpoint: str) -> None:
+            super().__init__(self)
+            self.asked.append((tuple(targets), folder, checkpoint))
+
+        def export(
+            self,
+            on_progress: Callable[[int, int], object],
+            on_writing: Callable[[str], object],
+            on_model: Callable[[MeasuredModel], object],
+        ) -> Export:
+            targets = self.asked[-1][0]
+            on_writing(targets[0].name)
+            self.may_compare.wait()
+            for target in targets[1:]:
+                on_writing(target.name)
+            on_progress(128, 360)
+            models = tuple(map(measured, targets))
+            for model in (ORIGINAL, models[0]):
+                on_model(model)
+            self.may_answer.wait()
+            if self.problem:
+                raise RunError(self.problem)
+            return Export("k3fp-digits", 40, "test", 360, ("a note",), ORIGINAL, models)
+
+        def cancel(self) -> None:
+            self.cancelled.set()
+            self.may_compare.set()
+            self.may_answer.set()
+
+    Query.asked = []
+    monkeypatch.setattr(export_screen, "ExportQuery", Query)
+    yield Query
+    Query.may_compare.set()
+    Query.may_answer.set()
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+    """A run with a checkpoint, and an empty working directory."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    one = FakeEngine().begin().build().train(100)
+    one.save()
+    one.end()
+    yield one
+    one.close()
+
+
+async def open_export(pilot: Any, run: FakeEngine) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_export(run.directory)
+    await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen), "the export")
+    await shows(pilot, "Formats", "tflite-int8", "by format")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marked(
+    run: FakeEngine, query: Any, size: tuple[int, int]
+) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, "writing keras", "waiting")
+        query.may_compare.set()
+        await shows(pilot, "measuring the latency of savedmodel", "2.00 ms", "39.1 KiB", "written")
+        query.may_answer.set()
+        await shows(pilot, "k3fp-digits at step 40, verified on 360 test examples", "a note", "500 µs   fastest")
+        await shows(pilot, "Not written", f"tflite-int8: {PROBLEM}"[:60], "SIGNATURE", "uint8 8x8x1")
+        pilot.app.screen.query_one("#found").scroll_end(animate=False)
+        await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")
+        assert f"{run.directory.name}-int8.tflite" not in text_of(pilot)
+    targets, folder, checkpoint = query.asked[0]
+    assert len(targets) == len(FORMATS)
+    assert {Path(target.path).parent for target in targets if target.format != "savedmodel"} == {
+        Path.cwd() / f"{run.directory.name}-models"
+    }
+    assert (folder, checkpoint) == (Path.cwd(), "auto")
+
+
+async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("space")
+        assert "keras" not in pilot.app.screen.query_one(Checklist).chosen
+        for name, text in (("#checkpoint Input", "last"), ("#folder", "served"), ("#tolerance", "0.5")):
+            field = pilot.app.screen.query_one(name)
+            field.focus()
+            field.value = text
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: query.asked, "the request")
+    targets, _, checkpoint = query.asked[0]
+    assert [target.name for target in targets][:2] == ["savedmodel", "onnx"]
+    assert {target.tolerance for target in targets} == {0.5}
+    assert targets[1].path == str(Path.cwd() / "served" / f"{run.directory.name}.onnx")
+    assert checkpoint == "last"
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("#tolerance", "little", "'little' is no number from 0"),
+        ("#tolerance", "-1", "'-1' is no number from 0"),
+        ("#checkpoint Input", "7", "no checkpoint 7: give auto, best, last, or a step of 100"),
+        ("#folder", "", "give a folder"),
+        ("#folder", "taken", "taken is a file"),
+    ],
+)
+async def test_mistakes_are_told_before_the_engine_starts(
+    run: FakeEngine, query: Any, field: str, text: str, message: str
+) -> None:
+    Path("taken").touch()
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_export(pilot, run)
+        pilot.app.screen.query_one(field).value = text
+        await pilot.press("s")
+        await shows(pilot, message)
+    assert not query.asked
+
+
+async def test_a_format_whose_library_is_missing_says_how_to_install_it(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "onnx missing: pip install 'accel-tui[onnx]'"
+    monkeypatch.setattr(export_form, "missing", lambda target: hint if target.format == "onnx" else "")
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await shows(pilot, f"[ ] {'onnx':{len('tflite-int8-weights')}}  {hint}")
+        await pilot.press("s")
+        await until(pilot, lambda: query.asked, "the request")
+    assert "onnx" not in [target.name for target in query.asked[0][0]]
+
+
+async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEngine, query: Any) -> None:
+    folder = Path(f"{run.directory.name}-models")
+    folder.mkdir()
+    (folder / f"{run.directory.name}.onnx").touch()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, "Overwrite 1 file?", f"{run.directory.name}.onnx")
+        await pilot.press("escape")
+        await hides(pilot, "Overwrite 1 file?")
+        assert not query.asked
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
+        await pilot.press("o")
+        await shows(pilot, "writing keras")
+    assert query.asked
+
+
+async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        query.may_compare.set()
+        await shows(pilot, "measuring the latency of savedmodel")
+        await pilot.press("escape")
+        await until(pilot, query.cancelled.is_set, "the end of the engine")
+        assert [each.message for each in pilot.app._notifications] == ["written before: keras"]
+        assert not isinstance(pilot.app.screen, ExportScreen)
+
+
+async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngine, query: Any) -> None:
+    query.problem = "the model cannot be restored"
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        query.may_compare.set()
+        query.may_answer.set()
+        await shows(pilot, query.problem, "o Options")
+        await pilot.press("o")
+        await shows(pilot, "Formats", "s Export")
+
+
+async def test_a_run_without_a_checkpoint_has_a_reason(home: Path, query: Any) -> None:
+    engine = FakeEngine().begin().build().train(10)
+    async with StubApp(engine.directory).run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "training")
+        await pilot.press("E")
+        await until(pilot, lambda: pilot.app._notifications, "the reason")
+        assert ["has no checkpoint yet" in each.message for each in pilot.app._notifications] == [True]
+        assert not isinstance(pilot.app.screen, ExportScreen)
+    engine.close()
+
+
+@pytest.mark.parametrize("place", ["Runs", "Run"])
+async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
+    async with StubApp(run.directory if place == "Run" else None).run_test(size=(120, 40)) as pilot:
+        if place == "Runs":
+            await shows(pilot, "Start")
+            await pilot.press("r")
+        await shows(pilot, "finished" if place == "Runs" else "Finished")
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen), "the export")
+
+
+async def test_tab_completes_the_folder_and_then_goes_to_the_next_field(run: FakeEngine, query: Any) -> None:
+    Path("serving").mkdir()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        folder = pilot.app.screen.query_one("#folder")
+        folder.focus()
+        folder.value = ""
+        await pilot.press(*"serv")
+        await shows(pilot, "serving")
+        await pilot.press("tab")
+        assert (folder.value, pilot.app.focused) == ("serving/", folder)
+        await pilot.press("tab")
+        assert pilot.app.focused is pilot.app.screen.query_one("#tolerance")

@@ -1,0 +1,287 @@
+"""The screen that predicts examples and writes texts, on what a stand-in for the engine answers."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.widgets import DataTable
+
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.errors import RunError
+from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.launch.text_writing import WritingOptions, WrittenText
+from accel_engine.run.diagnostics import DataFormat
+from accel_tui.screens import predict_screen
+from accel_tui.screens.predict_screen import PredictScreen
+from accel_tui.widgets.trained import prediction_tables
+from accel_tui.widgets.trained.prediction_tables import bar
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, hides, shows, until
+
+CLASSES = OutputPrediction(
+    "", "classification", ("cat", "dog"), (), np.array([[0.975, 0.025], [0.25, 0.75]], np.float32)
+)
+FOUND = ExamplePredictions(
+    "k3fp-pets",
+    40,
+    "images",
+    (("a.png", "a.png"), ("b.png", "b.png"), ("c.png", "c.png")),
+    {1: "b.png is damaged"},
+    (CLASSES,),
+    notes=("a.png: resized to 8x8",),
+)
+
+
+SPEC = {"shape": [4], "dtype": "float32", "name": ""}
+
+
+def form(kind: str, task: str = "classification", **more: Any) -> DataFormat:
+    return DataFormat(task, task, kind, SPEC, None, ValueRange(), **more)
+
+
+PETS, REVIEWS = form("images", class_names=("cat", "dog")), form("text", class_names=("bad", "good"))
+NOVEL = form("text", "sequence", vocabulary=("a", "b", " "))
+
+
+class _Question(nullcontext[Any]):
+    """A stand-in for a query, which waits until it may answer, or is cancelled."""
+
+    def __init__(self, *request: Any) -> None:
+        super().__init__(self)
+        self.asked.append(request)
+
+    def wait(self) -> None:
+        self.may_answer.wait()
+        if self.cancelled.is_set():
+            raise RunError("the engine exited unexpectedly")
+        if self.problem:
+            raise RunError(self.problem)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+        self.may_answer.set()
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    class Query(_Question):
+        may_answer, cancelled = Event(), Event()
+        problem, found = "", FOUND
+        asked: list[tuple[Any, ...]] = []  # noqa: RUF012 (of one test)
+
+        def predictions(self, on_progress: Callable[[int, int], object]) -> ExamplePredictions:
+            on_progress(1, 3)
+            self.wait()
+            return self.found
+
+        def written(self, on_text: Callable[[str], object]) -> WrittenText:
+            on_text("ab ")
+            self.wait()
+            on_text("ba")
+            return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
+
+    monkeypatch.setattr(predict_screen, "PredictionQuery", Query)
+    monkeypatch.setattr(predict_screen, "WritingQuery", Query)
+    yield Query
+    Query.may_answer.set()
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+    """A run with a checkpoint, and a working directory with two images."""
+    place = tmp_path / "here"
+    (place / "photos").mkdir(parents=True)
+    for name in ("a.png", "b.png"):
+        (place / "photos" / name).touch()
+    monkeypatch.chdir(place)
+    one = FakeEngine().begin().build().train(100)
+    one.save()
+    one.end()
+    yield one
+    one.close()
+
+
+async def open_prediction(pilot: Any, run: FakeEngine, data: DataFormat | None) -> None:
+    if data is not None:
+        run.writer.write_diagnostics(data, 0)
+    await shows(pilot, "Start")
+    pilot.app.show_predictions(run.directory)
+    await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
+    await shows(pilot, "Checkpoint")
+    await until(pilot, lambda: pilot.app.focused, "the first field")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query: Any, size: tuple[int, int]) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await shows(pilot, "images or folders of images: .png")
+        await pilot.press(*"pho")
+        await shows(pilot, "photos/")
+        await pilot.press("tab", "enter")
+        await shows(pilot, "1 of 3 examples", "esc End")
+        query.may_answer.set()
+        await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
+        await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
+        await shows(pilot, "Not predicted", "b.png is damaged")
+        assert isinstance(pilot.app.focused, DataTable)
+    directory, files, texts, checkpoint = query.asked[0]
+    assert (directory, texts, checkpoint) == (run.directory, (), "auto")
+    assert files == [Path("photos/a.png"), Path("photos/b.png")]
+
+
+async def test_texts_are_predicted_without_a_file(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, REVIEWS)
+        await pilot.press(*"great", "enter")
+        await until(pilot, lambda: query.asked, "the request")
+    assert query.asked[0][1:] == ([], ("great",), "auto")
+
+
+async def test_each_output_has_a_table_and_long_ones_are_cut(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction_tables, "MOST_ROWS", 1)
+    monkeypatch.setattr(predict_screen, "MOST_ROWS", 1)
+    prices = OutputPrediction("price", "regression", (), ("euros",), np.array([[12.5], [17.25]], np.float32))
+    sizes = OutputPrediction("size", "regression", (), ("metres",), np.array([[0.25], [0.75]], np.float32))
+    query.found = ExamplePredictions("k3fp", 40, "arrays", (("x.npz", "1"), ("x.npz", "2")), {}, (prices, sizes))
+    Path("x.npz").touch()
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, None)
+        await pilot.press(*"x.npz", "enter")
+        await shows(pilot, "2 examples; the first 1 are shown, w saves all")
+        await shows(pilot, "price", "euros", "12.5", "size", "metres", "0.2500")
+        await hides(pilot, "17.25")
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "message"),
+    [
+        (PETS, "", "nothing to predict: give a path"),
+        (REVIEWS, "", "nothing to predict: give a path or a text"),
+        (PETS, "absent.png", "no such file: absent.png"),
+        (PETS, "rows.csv", "its data is images"),
+        (PETS, "empty", "contains no images"),
+    ],
+)
+async def test_mistakes_are_told_before_the_engine_starts(
+    run: FakeEngine, query: Any, data: DataFormat, path: str, message: str
+) -> None:
+    Path("rows.csv").touch()
+    Path("empty").mkdir()
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_prediction(pilot, run, data)
+        pilot.app.screen.query_one("#path").value = path
+        await pilot.press("enter")
+        await shows(pilot, message)
+    assert not query.asked
+
+
+async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, NOVEL)
+        await pilot.press(*"b a", "enter")
+        await shows(pilot, "b aab", "esc End")
+        query.may_answer.set()
+        await shows(pilot, "b aab ba", "k3fp-novel at step 40, 5 tokens", "step 50 is damaged")
+    assert query.asked[0] == (run.directory, WritingOptions(prompt="b a"))
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("tokens", "0", "tokens = '0' must be a whole number from 1 to 1,000,000"),
+        ("temperature", "warm", "temperature = 'warm' must be a number from 0 to 100"),
+        ("temperature", "nan", "temperature = 'nan' must be a number"),
+        ("seed", "-1", "seed = '-1' must be a whole number from 0"),
+    ],
+)
+async def test_how_a_text_is_written_is_checked(
+    run: FakeEngine, query: Any, field: str, text: str, message: str
+) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, NOVEL)
+        pilot.app.screen.query_one(f"#{field}").value = text
+        await pilot.press("enter")
+        await shows(pilot, message)
+    assert not query.asked
+
+
+async def test_escape_ends_the_prediction_and_then_goes_back(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "1 of 3 examples")
+        await pilot.press("escape")
+        await until(pilot, query.cancelled.is_set, "the end of the engine")
+        await shows(pilot, "ended", "esc Back")
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, PredictScreen), "the screen below")
+
+
+async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> None:
+    query.problem = "the model cannot be restored"
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, query.problem)
+
+
+async def test_predictions_are_saved_and_files_overwritten_after_a_second_enter(run: FakeEngine, query: Any) -> None:
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "w Save")
+        await pilot.press("w")
+        await shows(pilot, f"{run.directory.name}-predictions.csv", "enter saves")
+        await pilot.press("enter")
+        path = Path(f"{run.directory.name}-predictions.csv")
+        await until(pilot, path.is_file, "the file")
+        assert path.read_text().splitlines()[0] == "example,label,probability cat,probability dog,problem"
+        await pilot.press("w")
+        field = await _file_field(pilot)
+        field.value = "out.txt"
+        await shows(pilot, "out.txt must end with .csv, .jsonl, .npz")
+        Path("out.jsonl").write_text("before")
+        field.value = "out.jsonl"
+        await shows(pilot, "enter saves")
+        await pilot.press("enter")
+        await shows(pilot, "enter overwrites out.jsonl")
+        assert Path("out.jsonl").read_text() == "before"
+        await pilot.press("enter")
+        await until(pilot, lambda: Path("out.jsonl").read_text() != "before", "the file")
+    first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
+    assert (first["example"], first["label"]) == ("a.png", "cat")
+
+
+async def _file_field(pilot: Any) -> Any:
+    await shows(pilot, "Save predictions")
+    return pilot.app.screen.query_one("#file")
+
+
+@pytest.mark.parametrize("place", ["Runs", "Run"])
+async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
+    async with StubApp(run.directory if place == "Run" else None).run_test(size=(120, 40)) as pilot:
+        if place == "Runs":
+            await shows(pilot, "Start")
+            await pilot.press("r")
+        await shows(pilot, "finished" if place == "Runs" else "Finished")
+        await pilot.press("P")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
+        await shows(pilot, "Examples")
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.0, ""), (0.04, "╸"), (0.5, "━━━━━"), (0.96, "━━━━━━━━━╸"), (1.0, "━━━━━━━━━━")]
+)
+def test_a_bar_has_half_cells(share: float, shown: str) -> None:
+    assert bar(share) == shown.ljust(10)

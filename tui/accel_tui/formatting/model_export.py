@@ -1,0 +1,136 @@
+"""The tables of an export of a trained model, for the command and the screen."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from accel_engine.launch.model_export import Export, MeasuredModel, target_name
+from accel_engine.text import format_metric
+from accel_tui.formatting import numbers
+
+FASTEST = "fastest"
+"""The mark of the fastest model within the tolerance."""
+
+WRITTEN, NOT_WRITTEN = "written", "not written"
+"""The marks of models that were compared with the trained one."""
+
+SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
+"""The header of the table of inputs and outputs."""
+
+
+_ABOUT = {
+    "keras": "keras.models.load_model",
+    "savedmodel": "TensorFlow Serving",
+    "onnx": "ONNX Runtime",
+    "tflite": "LiteRT, float32",
+    "tflite-float16": "LiteRT, float16 weights",
+    "tflite-dynamic": "LiteRT, int8 weights, activations as they come",
+    "tflite-int8-weights": "LiteRT, int8 weights, float32 activations",
+    "tflite-int8": "LiteRT, int8 weights and activations",
+}
+
+
+def about_format(file_format: str, quantize: str) -> str:
+    """What takes a format, and its precision."""
+    return _ABOUT.get(target_name(file_format, quantize), f"LiteRT, {quantize}")
+
+
+def headline(found: Export) -> str:
+    """What was exported, and on what it was verified."""
+    examples = f"{found.examples:,} " if found.examples else ""
+    return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"
+
+
+def signature_rows(model: MeasuredModel) -> Iterator[tuple[str, str, str]]:
+    """A row for each input and output."""
+    for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
+        for name, text in tensors.items():
+            yield kind, name, text
+
+
+def model_header(metrics: Sequence[str]) -> tuple[str, ...]:
+    """The titles of the columns of a table of models."""
+    return ("MODEL", *(name.upper() for name in metrics), "DIFFERENCE", "SIZE", "LATENCY", "")
+
+
+def model_row(model: MeasuredModel, metrics: Sequence[str], *, is_original: bool, mark: str = "") -> tuple[str, ...]:
+    """What was measured of a model, one text per column.
+
+    Args:
+        model: The model.
+        metrics: The names of the metrics that have a column.
+        is_original: Whether it is the trained model, which others are compared with.
+        mark: The text of the last column.
+    """
+    values = (model.metrics.get(name) for name in metrics)
+    difference = "" if is_original else _number(model.largest)
+    latency = "" if model.latency is None else numbers.latency(model.latency)
+    return (model.name, *map(_number, values), difference, numbers.long_size(model.size), latency, mark)
+
+
+def problems(found: Export) -> Iterator[str]:
+    """Why formats were not written."""
+    for each in found.exported:
+        if each.problem:
+            yield f"{each.name}: {each.problem}"
+
+
+def written_to(found: Export) -> tuple[str, list[str]]:
+    """The folder that all written models are in, as a title, and their paths in it."""
+    folder = os.path.commonpath([os.path.dirname(path) for path in found.paths]) if found.paths else ""
+    return f"Written to {folder}", [os.path.relpath(path, folder) for path in found.paths]
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else format_metric(value) if value else "0"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProgress:
+    """How far an export is.
+
+    Attributes:
+        names: The targets.
+        writing: The target that is written, or was written last, for the comparison; empty before the first.
+        examples: The number of examples done, and of all (0 if unknown), of what is going on.
+        models: Those that were compared, the trained model first.
+    """
+
+    names: tuple[str, ...]
+    writing: str = ""
+    examples: tuple[int, int] | None = None
+    models: tuple[MeasuredModel, ...] = ()
+
+    @property
+    def phase(self) -> str:
+        """What is going on, in a few words."""
+        if self.models:
+            left = self.names[len(self.models) - 1 :]
+            return f"measuring the latency of {left[0]}" if left else "done"
+        done, of = self.examples or (0, 0)
+        examples = f": {done:,}{f' of {of:,}' if of else ''} examples" if self.examples else ""
+        if not self.writing:
+            return f"reading the data{examples}" if examples else "starting an engine"
+        return f"comparing with the trained model{examples}" if examples else f"writing {self.writing}"
+
+    def rows(self, metrics: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """A row for each model, with what is known of it."""
+        blanks = [""] * (len(metrics) + 3)
+        for model in self.models:
+            if model.problem:
+                yield (model.name, *blanks, NOT_WRITTEN)
+            else:
+                is_original = model is self.models[0]
+                yield model_row(model, metrics, is_original=is_original, mark="" if is_original else WRITTEN)
+        for place, name in enumerate(self.names[max(0, len(self.models) - 1) :]):
+            yield (name, *blanks, self._state(place, name))
+
+    def _state(self, place: int, name: str) -> str:
+        if self.models:
+            return "measuring" if not place else "waiting"
+        if self.examples and self.writing:
+            return "comparing"
+        if name == self.writing:
+            return "writing"
+        written = self.names.index(self.writing) if self.writing else 0
+        return "to be compared" if self.names.index(name) < written else "waiting"

@@ -1,0 +1,1 @@
+"""Predictions as rows, objects and files, for the command and the screen."""

@@ -1,0 +1,123 @@
+"""Predictions as rows of a table."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.text import format_metric, printable_line
+from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
+
+MOST_NUMBERS = 8
+"""Numbers of an example that are shown."""
+
+NAME_WIDTH = 60
+"""Characters that are shown of the name of an example, which may be a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionTable:
+    """The predictions of an output.
+
+    Attributes:
+        output: The output's name; empty if it is the only one.
+        header: The titles of the columns; the first one is of the examples.
+        rows: The texts of each row, one per column, of the examples that have a prediction.
+        chances: The probability of the class of each row, 0 to 1; empty for other tasks.
+    """
+
+    output: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    chances: tuple[float, ...] = ()
+
+
+def prediction_tables(found: ExamplePredictions, top: int, most: int | None = None) -> Iterator[PredictionTable]:
+    """Yield a table for each output.
+
+    Args:
+        found: The predictions.
+        top: Number of the most probable classes.
+        most: The most examples; ``None`` for all.
+    """
+    names = _names(found, found.readable[:most])
+    for output in found.outputs:
+        header, rows = _rows(output, names, top, found.kind)
+        best = output.values[: len(names)].max(axis=1) if output.task == "classification" and names else ()
+        yield PredictionTable(output.name, (_title(found), *header), rows, tuple(map(float, best)))
+
+
+def problem_rows(found: ExamplePredictions, most: int | None = None) -> list[tuple[str, str]]:
+    """The examples without a prediction, each with its reason."""
+    places = list(found.problems)[:most]
+    reasons = (printable_line(found.problems[place]) for place in places)
+    return list(zip(_names(found, places), reasons, strict=True))
+
+
+def _names(found: ExamplePredictions, places: Sequence[int]) -> list[str]:
+    several_files = len({path for path, _ in found.names}) > 1
+    return [_name(*found.names[place], several_files=several_files) for place in places]
+
+
+def _title(found: ExamplePredictions) -> str:
+    titles = {"table": "ROW", "text": "TEXT", "audio": "SOUND", "images": "IMAGE", "series": "SERIES"}
+    return titles.get(found.kind, "EXAMPLE")
+
+
+def _name(path: str, name: str, *, several_files: bool) -> str:
+    full = f"{path} {name}" if several_files and path and path != name else name
+    line = printable_line(full)
+    return line if len(line) <= NAME_WIDTH else f"{line[: NAME_WIDTH - 1]}…"
+
+
+def _rows(
+    output: OutputPrediction, names: Sequence[str], top: int, kind: str
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of an output's table, of as many examples as there are names."""
+    values = output.values
+    if output.task == "classification":
+        header = ("LABEL", "PROBABILITY", *(["OTHERS"] if top > 1 else []))
+        return header, [(name, *_classes(output, row, top)) for row, name in enumerate(names)]
+    if output.task == "multi-label":
+        listed = [_labels(output, row) for row in range(len(names))]
+        return ("LABELS",), list(zip(names, listed, strict=True))
+    if output.task == "segmentation":
+        pixels = [shares(values[row], output.classes) for row in range(len(names))]
+        return ("PIXELS",), [(name, _listed(each)) for name, each in zip(names, pixels, strict=True)]
+    if output.task == "sequence" and output.chances is not None:
+        tokens = [" ".join(output.classes[each] for each in values[row].ravel().tolist()) for row in range(len(names))]
+        return ("LABELS",), list(zip(names, tokens, strict=True))
+    if kind == "series":
+        rows = [
+            (name if not step else "", str(step + 1), *map(_number, each))
+            for row, name in enumerate(names)
+            for step, each in enumerate(steps(output, row))
+        ]
+        return ("STEP", *step_columns(output)), rows
+    flat = values[: len(names)].reshape(len(names), -1)
+    if len(output.columns) == flat.shape[1]:
+        return output.columns, [(name, *map(_number, flat[row])) for row, name in enumerate(names)]
+    shown = [" ".join(map(_number, each[:MOST_NUMBERS])) + (" …" if len(each) > MOST_NUMBERS else "") for each in flat]
+    return ("VALUES",), list(zip(names, shown, strict=True))
+
+
+def _classes(output: OutputPrediction, row: int, top: int) -> tuple[str, ...]:
+    chances = output.values[row]
+    best = np.argsort(-chances, kind="stable")[:top].tolist()
+    first = (output.classes[best[0]], f"{100 * chances[best[0]]:10.1f}%")
+    return (*first, _listed({output.classes[place]: chances[place] for place in best[1:]})) if top > 1 else first
+
+
+def _labels(output: OutputPrediction, row: int) -> str:
+    chances = dict(zip(output.classes, output.values[row].tolist(), strict=True))
+    likely = {name: chance for name, chance in chances.items() if chance >= THRESHOLD}
+    return _listed(dict(sorted(likely.items(), key=lambda each: -each[1]))) or "none"
+
+
+def _listed(chances: dict[str, float]) -> str:
+    return ", ".join(f"{name} {100 * chance:.1f}%" for name, chance in chances.items())
+
+
+def _number(value: float) -> str:
+    return format_metric(float(value))

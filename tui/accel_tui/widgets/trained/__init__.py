@@ -1,0 +1,1 @@
+"""Widgets of the screens that use trained models."""

@@ -1,0 +1,147 @@
+"""The form of an export: formats, checkpoint, folder, tolerance."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.reactive import reactive
+from textual.widgets import Input, Label, Static
+
+from accel_engine.errors import UsageError
+from accel_engine.launch.export_targets import FORMATS, all_targets, check_target, default_folder, target_at
+from accel_engine.launch.model_export import ExportTarget, missing, target_name
+from accel_engine.run.run_paths import checkpoint_steps
+from accel_engine.user_paths import user_path
+from accel_tui.formatting.model_export import about_format
+from accel_tui.plan.checkpoint_choice import checked_checkpoint, checkpoint_choices
+from accel_tui.widgets.line_input import LineInput
+from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.trained.checklist import Checklist, ChecklistItem
+from accel_tui.widgets.trained.path_input import PathInput
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenExport:
+    """What a user chose to export, as text.
+
+    Attributes:
+        directory: The run's directory.
+        formats: Names of the formats.
+        checkpoint_text: The checkpoint.
+        folder_text: Where to.
+        tolerance: The tolerance; empty for one by format.
+    """
+
+    directory: Path
+    formats: tuple[str, ...]
+    checkpoint_text: str
+    folder_text: str
+    tolerance: str
+
+    @property
+    def folder(self) -> Path:
+        """Where to."""
+        return user_path(self.folder_text.strip()).absolute()
+
+    @property
+    def checkpoint(self) -> str:
+        """``auto``, ``best``, ``last`` or a step, if :meth:`targets` raises no error."""
+        return self.checkpoint_text.strip() or "auto"
+
+    def targets(self) -> list[ExportTarget]:
+        """What is to be written.
+
+        Raises:
+            UsageError: What is wrong with the choice.
+        """
+        if not self.formats:
+            raise UsageError("no format is chosen: choose one with space")
+        if not self.folder_text.strip():
+            raise UsageError("give a folder to write to")
+        checked_checkpoint(self.checkpoint_text, checkpoint_steps(self.directory))
+        targets = all_targets(self.directory.name, self.folder, _tolerance(self.tolerance))
+        chosen = [target for target in targets if target.name in self.formats]
+        for target in chosen:
+            check_target(target)
+        return chosen
+
+
+class ExportForm(VerticalScroll):
+    """Asks what to export, and where to.
+
+    Args:
+        directory: The run's directory.
+    """
+
+    problem: reactive[str] = reactive("", init=False)
+    """What is wrong with the choice; empty if nothing is known."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(id="form", can_focus=False)
+        self._directory = directory
+
+    def compose(self) -> ComposeResult:
+        """Compose a list of formats, and a line for each field."""
+        yield Label("Formats", classes="heading")
+        yield Checklist(list(map(_item, FORMATS)), id="formats")
+        with Horizontal(classes="field"):
+            yield Label("Checkpoint")
+            yield Picker("auto", has_choices=True, id="checkpoint")
+        with Horizontal(classes="field"):
+            yield Label("Folder")
+            yield PathInput(default_folder(self._directory.name), id="folder")
+        with Horizontal(classes="field"):
+            yield Label("Tolerance")
+            yield LineInput(placeholder="by format", id="tolerance", compact=True)
+        yield Static(id="problem", markup=False)
+
+    def on_mount(self) -> None:
+        """Read which checkpoints there are."""
+        self._read_steps()
+
+    def watch_problem(self) -> None:
+        """Show what is wrong."""
+        self.query_one("#problem", Static).update(self.problem)
+
+    @property
+    def choice(self) -> ChosenExport:
+        """What is chosen now."""
+        folder, tolerance = (self.query_one(name, Input).value for name in ("#folder", "#tolerance"))
+        chosen, checkpoint = self.query_one(Checklist).chosen, self.query_one(Picker).value
+        return ChosenExport(self._directory, chosen, checkpoint, folder, tolerance)
+
+    def focus_first(self) -> None:
+        """Focus the list of formats."""
+        self.query_one(Checklist).focus()
+
+    @work(thread=True, exit_on_error=False, group="steps")
+    def _read_steps(self) -> None:
+        self.app.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
+
+    def _offer(self, steps: tuple[int, ...]) -> None:
+        self.query_one(Picker).choices = checkpoint_choices(steps)
+
+
+def _item(kind: tuple[str, str]) -> ChecklistItem:
+    name = target_name(*kind)
+    return ChecklistItem(name, about_format(*kind), missing(target_at(Path(name), *kind)))
+
+
+def _tolerance(text: str) -> float | None:
+    """A tolerance; ``None`` for one by format.
+
+    Raises:
+        UsageError: It is no number from 0.
+    """
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"the tolerance {text.strip()!r} is no number from 0 up: leave it empty for one by format")
+    return value

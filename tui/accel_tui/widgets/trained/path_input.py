@@ -1,0 +1,74 @@
+"""An input for a path, which completes it."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.suggester import Suggester
+
+from accel_tui.plan.path_completion import complete_path
+from accel_tui.widgets.line_input import LineInput
+
+
+class PathInput(LineInput):
+    """Suggests the rest of a path, which tab accepts.
+
+    Args:
+        value: Initial text.
+        suffixes: Suffixes of the files that are suggested; empty for folders only.
+        placeholder: Shown while there is no text.
+        id: The widget's id.
+    """
+
+    BINDING_GROUP_TITLE = "In a path"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete", "Complete", id="path.complete", tooltip="Complete the path")
+    ]
+
+    def __init__(
+        self,
+        value: str = "",
+        *,
+        suffixes: Sequence[str] = (),
+        placeholder: str = "",
+        id: str | None = None,  # noqa: A002 (Textual's own name)
+    ) -> None:
+        self._paths = PathSuggester(suffixes)
+        super().__init__(value, placeholder=placeholder, suggester=self._paths, id=id, compact=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Completing needs a suggestion; without one, tab goes to the next field."""
+        if action == "complete":
+            return bool(self._paths.suggestion_for(self.value))
+        return super().check_action(action, parameters)
+
+    def action_complete(self) -> None:
+        """Accept the suggestion."""
+        if suggestion := self._paths.suggestion_for(self.value):
+            self.value = suggestion
+            self.cursor_position = len(suggestion)
+
+
+class PathSuggester(Suggester):
+    """Suggests paths of files and folders.
+
+    Args:
+        suffixes: See :func:`complete_path`.
+    """
+
+    def __init__(self, suffixes: Sequence[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._suffixes = tuple(suffixes)
+        self._last: tuple[str, str | None] = ("", None)
+
+    def suggestion_for(self, value: str) -> str | None:
+        """The last suggestion if it was for this text."""
+        typed, suggestion = self._last
+        return suggestion if typed == value else None
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The completed path; ``None`` if there is none."""
+        suggestion = await asyncio.to_thread(complete_path, value, self._suffixes)
+        self._last = (value, suggestion)
+        return suggestion
