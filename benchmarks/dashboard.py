@@ -25,7 +25,7 @@ from terminal import Terminal
 MEMORY_SECONDS = 10.0
 """Seconds after which memory is measured."""
 
-HELP_OF_FIRST_FIELD = "Model: a name,"
+HELP_OF_FIRST_FIELD = "Model: auto, a name,"
 """The beginning of the form's help on its first field, to which the first ``down`` moves."""
 
 

@@ -21,6 +21,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 CALLS = {"While", "StatelessWhile", "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"}
 """Ops that only call others."""
 
+IN_MEMORY = [name for name, work in WORKS.items() if not work.is_stream]
+
 
 def busy_seconds(spans: Iterable[tuple[int, int]]) -> float:
     """Seconds covered by at least one of the spans, each with start and end in picoseconds."""
@@ -84,7 +86,7 @@ def profile(name: str, work: Work, seconds: float, xla: bool, micro_batches: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", action="append", choices=WORKS, help="default: all")
+    parser.add_argument("--work", action="append", choices=IN_MEMORY, help="default: all")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
     parser.add_argument(
@@ -96,7 +98,7 @@ def main() -> None:
     environment.prepare()
     print("| work | steps | ms per step | share of time in kernels | the largest, of all kernels' time |")
     print("|---|---|---|---|---|")
-    for name in arguments.work or WORKS:
+    for name in arguments.work or IN_MEMORY:
         print(profile(name, WORKS[name], arguments.seconds, arguments.xla, arguments.micro_batches), flush=True)
 
 

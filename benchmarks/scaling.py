@@ -116,7 +116,7 @@ def ours(work: str, case: Case) -> Callable[[int], None]:
 
     def take(steps: int) -> None:
         order = np.random.default_rng(0).integers(0, examples, (steps, replicas, batch), np.int32)
-        for _ in loop.run(Segment(order, steps, replicas * batch)):
+        for _ in loop.run(Segment(order, steps, replicas * batch), 0):
             pass
 
     return take
