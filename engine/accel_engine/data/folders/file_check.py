@@ -25,6 +25,9 @@ _NAMED = 3
 _THREADS = 16
 """Files opened in parallel, as disks of a network take long for each."""
 
+_GROUP = 64
+"""Files that a thread checks in a row: handing a file to a thread takes longer than checking it on a local disk."""
+
 
 class FileChecker:
     """Checks files in threads.
@@ -39,8 +42,13 @@ class FileChecker:
 
     def __call__(self, files: Sequence[str]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Which files can be opened, and which of these seem whole."""
-        found = np.array(list(self._pool.map(self._each, files)), np.bool_).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        groups = [files[first : first + _GROUP] for first in range(0, len(files), _GROUP)]
+        found = [pair for pairs in self._pool.map(self._all, groups) for pair in pairs]
+        opened, whole = np.array(found, np.bool_).reshape(-1, 2).T
+        return opened, whole
+
+    def _all(self, files: Sequence[str]) -> list[tuple[bool, bool]]:
+        return [self._each(file) for file in files]
 
     def _each(self, file: str) -> tuple[bool, bool]:
         try:
