@@ -116,7 +116,8 @@ class RunFollower:
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
-                    if (damaged := reader.find_damaged()) != after.damaged:
+                    # Not before the run is shown: searching millions of steps takes most of a second.
+                    if state.info and (damaged := reader.find_damaged()) != after.damaged:
                         after = replace(after, damaged=damaged)
                     model = None if info.status.live else trained_model(self._directory)
                     if model != after.model:
