@@ -138,6 +138,8 @@ async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[
         ("\t\t0", "'50' "),
         ("\t\t\ttpu", "'tpu' is none of cpu, gpu"),
         ("\t\t\t\t\tint8", "'int8' is none of float32"),
+        ("[/]", "'[/]' is no latency"),
+        ("\t\t\t[@click=app.quit]cpu", "'[@click=app.quit]cpu' is none of cpu, gpu"),
     ],
 )
 async def test_a_wrong_choice_is_said_and_starts_nothing(

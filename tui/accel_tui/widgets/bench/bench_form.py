@@ -7,12 +7,14 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static
 
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import SCENARIOS
+from accel_engine.text import printable_line
 from accel_tui.plan.bench_choices import XLA, BenchChoices
 from accel_tui.widgets.line_input import LineInput
 
@@ -89,7 +91,8 @@ class BenchForm(Vertical):
         problem = self._problem(self.choices)
         hint = self.query_one("#hint", Static)
         hint.set_class(bool(problem), "wrong")
-        hint.update(problem or self.HINT)
+        # What was typed is no markup.
+        hint.update(Content(printable_line(problem)) if problem else self.HINT)
 
     @staticmethod
     def _problem(choices: BenchChoices) -> str:
