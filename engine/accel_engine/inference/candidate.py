@@ -17,7 +17,7 @@ class Setup:
     """A model as it is served.
 
     Attributes:
-        model: The run's id, or the file's name.
+        model: The run's id, or the file's name, with as much of its path as tells it from other models.
         format: ``keras``, ``savedmodel``, ``tflite`` or ``onnx``.
         device: TensorFlow's name of the device in lower case, such as ``cpu:0``.
         xla: Whether XLA compiles it.

@@ -12,6 +12,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
+from accel_engine.launch.model_names import distinct_names
 from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
 from accel_engine.run import runs_directory
@@ -79,7 +80,8 @@ class InferenceBench:
     """
 
     def __init__(self, models: Sequence[Path | Plan | ModelFile], options: BenchOptions) -> None:
-        self._asked = [{"file": str(each.path)} if isinstance(each, ModelFile) else described(each) for each in models]
+        names = distinct_names(list(map(_path, models)))
+        self._asked = [{**_described(each), "name": name} for each, name in zip(models, names, strict=True)]
         self._options = options
         self._query: EngineQuery | None = None
         self._is_cancelled = False
@@ -165,6 +167,17 @@ def bench(
 ) -> tuple[str, ...]:
     """Measure models; see :class:`InferenceBench`."""
     return InferenceBench(models, options).measure(on_candidate, on_progress)
+
+
+def _path(model: Path | Plan | ModelFile) -> Path:
+    """The directory of a run, or the file of a model."""
+    if isinstance(model, Plan):
+        return Path(model.model)
+    return model.path if isinstance(model, ModelFile) else model
+
+
+def _described(model: Path | Plan | ModelFile) -> dict[str, Any]:
+    return {"file": str(model.path)} if isinstance(model, ModelFile) else described(model)
 
 
 def _take(

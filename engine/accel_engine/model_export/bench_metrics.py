@@ -65,7 +65,7 @@ def _by_data(models: list[dict[str, Any]]) -> Iterable[list[int]]:
 
 
 def _name(model: Mapping[str, Any]) -> str:
-    return Path(model.get("file") or model.get("directory") or model["plan"]["model"]).name
+    return model.get("name") or Path(model.get("file") or model.get("directory") or model["plan"]["model"]).name
 
 
 class _Group:

@@ -77,7 +77,10 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
     assert (found, notes, progress) == ([CANDIDATE] * 2, ("a note",), [(1, 2)] * 2)
     assert [arguments for arguments, *_ in query.asked] == [("--bench",)] * 2
     requests = [request for _, request, _ in query.asked]
-    assert [each["models"] for each in requests] == [[{"file": "/m.onnx"}], [{"plan": plan.to_mapping()}]]
+    assert [each["models"] for each in requests] == [
+        [{"file": "/m.onnx", "name": "m.onnx"}],
+        [{"plan": plan.to_mapping(), "name": "mlp"}],
+    ]
     request = requests[1]
     assert (request["scenario"], request["batch_sizes"], request["xla"]) == ("offline", None, (False, True))
 
@@ -137,7 +140,7 @@ def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: 
     query.metrics = [{}] * 3
     bench(list(map(ModelFile, files)), BenchOptions(), print)
     (_, request, _), *_ = query.asked
-    assert request["models"] == [{"file": str(file), "directory": str(run)} for file in files]
+    assert request["models"] == [{"file": str(file), "directory": str(run), "name": file.name} for file in files]
 
 
 @pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", 3, None])
@@ -171,3 +174,8 @@ def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
     found = []
     measuring.measure(lambda candidate: (found.append(candidate), measuring.cancel()))
     assert (found, len(cancelled)) == ([CANDIDATE], 1)
+
+
+def test_files_of_the_same_name_are_told_apart(query) -> None:
+    bench([ModelFile(Path("/old/m.onnx")), ModelFile(Path("/new/m.onnx"))], BenchOptions(), print)
+    assert [request["models"][0]["name"] for _, request, _ in query.asked] == ["old/m.onnx", "new/m.onnx"]

@@ -56,7 +56,7 @@ def bench(
 
     Args:
         request: ``models``: for each the ``directory`` of its run, the ``plan`` with its file and data, or the ``file``
-            of a model; ``data``, of files; ``split``, ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions``
+            of a model, and the ``name`` under which it is shown, its own by default; ``data``, of files; ``split``, ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions``
             (empty for all that fit), ``xla`` (a list of booleans) and the fields of :class:`BenchSettings`.
         on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
         on_progress: Called now and then with the number of examples read, and of all.
@@ -74,7 +74,7 @@ def bench(
     chosen = devices(request["devices"])
     for model in request["models"]:
         if "file" in model:
-            measured = _measure_file(Path(model["file"]), chosen, request, settings, on_progress)
+            measured = _measure_file(model, chosen, request, settings, on_progress)
         else:
             measured = _measure_trained(model, chosen, request, settings, on_progress, notes)
         for candidate in measured:
@@ -114,7 +114,8 @@ def _measure_trained_on(
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
     for precision in request["precisions"] or precisions(device, own):
         for xla in request["xla"]:
-            setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
+            name = model.get("name", trained.name)
+            setup = Setup(model=name, format="keras", device=device.lower(), xla=xla, precision=precision)
             yield from _measure_trained_as(setup, trained, examples, settings, host)
 
 
@@ -128,7 +129,7 @@ def _measure_trained_as(
 
 
 def _measure_file(
-    path: Path,
+    model: Mapping[str, Any],
     chosen: Sequence[str],
     request: Mapping[str, Any],
     settings: BenchSettings,
@@ -139,13 +140,14 @@ def _measure_file(
     Raises:
         AccelError: It cannot be loaded, or the data does not fit it.
     """
+    path = Path(model["file"])
     kind = format_of(path)
     by_tensorflow = kind in _OF_TENSORFLOW
     free_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if by_tensorflow else ("CPU:0",):
         for xla in request["xla"] if by_tensorflow else (False,):
-            setup = Setup(model=path.name, format=kind, device=device.lower(), xla=xla)
+            setup = Setup(model=model.get("name", path.name), format=kind, device=device.lower(), xla=xla)
             yield from _measure_file_as(setup, path, request, settings, host, on_progress)
 
 

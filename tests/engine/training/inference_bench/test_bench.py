@@ -123,6 +123,13 @@ def test_exported_models_are_measured_in_their_runtimes(tmp_path: Path) -> None:
     ]
 
 
+def test_models_are_shown_under_the_names_of_the_request(gym: Gym, tmp_path: Path) -> None:
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
+    run = {"directory": str(gym.train_once(PLAN).directory), "name": "a run"}
+    found = benched({"file": str(tmp_path / "m.keras"), "name": "old/m.keras"}, run, batch_sizes=[1])
+    assert [(each.model, each.problem) for each in found] == [("old/m.keras", ""), ("a run", "")]
+
+
 def test_a_file_with_data_of_another_shape_is_an_error(tmp_path: Path) -> None:
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
     with pytest.raises(AccelError, match=r"takes examples of float32 3, not 8x8x1"):
