@@ -17,7 +17,7 @@ from accel_engine.run.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.stored_values import json_number
 from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint
 from accel_engine.training.inference_bench.device_choice import devices, precisions
-from accel_engine.training.inference_bench.trained_runtime import set_precision
+from accel_engine.training.inference_bench.trained_runtime import computing_in
 from accel_engine.training.trained_model import SPLITS, TrainedModel, load, of_run
 
 Found = dict[str, dict[str, Any]]
@@ -47,7 +47,8 @@ def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], 
             continue
         for index, model in zip(members, models, strict=True):
             try:
-                found[index] = dict(group.measured(model))
+                for precision, values in group.measured(model):
+                    found[index][precision] = values  # what was measured before an error counts
             except Exception as error:  # noqa: BLE001 (runtimes raise anything)
                 notes.append(f"no metrics of {_name(model)}: {explained(error)}")
     return {"models": found, "notes": notes}
@@ -94,9 +95,9 @@ class _Group:
             each for device in devices(self._request["devices"]) for each in precisions(device, own)
         ]
         for precision in dict.fromkeys(wanted):
-            set_precision(keras_model, precision)
-            yield precision, self._of_model()
-        set_precision(keras_model, own)
+            with computing_in(keras_model, precision):
+                values = self._of_model()
+            yield precision, values
 
     def _of_model(self) -> dict[str, Any]:
         run, sums = self._metrics.of_model(), MetricSums()

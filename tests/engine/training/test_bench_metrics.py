@@ -70,6 +70,13 @@ def test_what_is_no_export_of_the_run_has_a_note(gym: Gym, tmp_path: Path) -> No
     assert "takes examples of float32 3" in notes[1]
 
 
+def test_what_was_measured_before_a_precision_failed_counts(gym: Gym) -> None:
+    run = {"directory": str(gym.train_once(DIGITS).directory)}
+    (found,), (note,) = measured(run, precisions=["float32", "no_precision"])
+    assert list(found) == ["float32"]
+    assert note.startswith(f"no metrics of {Path(run['directory']).name}: ")
+
+
 def test_a_model_with_a_train_step_of_its_own_has_none(gym: Gym, tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(OWN_STEP)
     plan = Plan(model=f"{tmp_path}/nets.py:build", data="digits", epochs=1, batch_size=500)

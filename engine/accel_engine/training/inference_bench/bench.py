@@ -31,7 +31,7 @@ from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
-from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
+from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.trained_model import TrainedModel, load
 
@@ -56,8 +56,9 @@ def bench(
 
     Args:
         request: ``models``: for each the ``directory`` of its run, the ``plan`` with its file and data, or the ``file``
-            of a model, and the ``name`` under which it is shown, its own by default; ``data``, of files; ``split``, ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions``
-            (empty for all that fit), ``xla`` (a list of booleans) and the fields of :class:`BenchSettings`.
+            of a model, and the ``name`` under which it is shown, its own by default; ``data``, of files; ``split``,
+            ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions`` (empty for all that fit), ``xla`` (a list
+            of booleans) and the fields of :class:`BenchSettings`.
         on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
         on_progress: Called now and then with the number of examples read, and of all.
         on_live: Called with what has been measured of a candidate so far, while nothing is measured.
@@ -124,8 +125,9 @@ def _measure_trained_as(
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
-    runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
-    yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
+    with computing_in(trained.compiled.model, setup.precision):
+        runtime = TrainedRuntime(trained, xla=setup.xla)
+        yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 
 
 def _measure_file(
