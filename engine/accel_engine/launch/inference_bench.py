@@ -17,6 +17,7 @@ from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
 from accel_engine.run import runs_directory
 from accel_engine.run.connection import DATABASE
+from accel_engine.user_paths import is_file
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide TPUs, on which models are not measured."""
@@ -196,12 +197,14 @@ def _take(
 def _with_runs(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The models, each file with the directory of the run that it was exported from.
 
-    Where a file does not tell, or its run is not there, it is that of the first model with one.
+    Where a file does not tell, or its run is not there, it is that of the first model with one, and ``is_foreign`` is
+    true.
     """
     named = {Path(model["directory"]).name: model["directory"] for model in models if "directory" in model}
     found = [dict(model) if "file" not in model else {**model, **_origin(model["file"], named)} for model in models]
     first = [{"directory": model["directory"]} for model in found if "directory" in model][:1]
-    return [{**first[0], **model} if first and "file" in model else model for model in found]
+    foreign = {**first[0], "is_foreign": True} if first else {}
+    return [model if model.keys() & {"directory", "plan"} else {**model, **foreign} for model in found]
 
 
 def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
@@ -210,4 +213,4 @@ def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
     if name in named:
         return {"directory": named[name]}
     directory = runs_directory() / name
-    return {"directory": str(directory)} if name and (directory / DATABASE).is_file() else {}
+    return {"directory": str(directory)} if name and is_file(directory / DATABASE) else {}

@@ -30,7 +30,8 @@ def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], 
 
     Args:
         request: As of :func:`accel_engine.training.inference_bench.bench.bench`; each of the ``models`` that is a
-            ``file`` has the ``directory`` of a run too, whose data is used; or nothing, and then it has no metrics.
+            ``file`` has the ``directory`` of a run too, whose data is used, and ``is_foreign`` if it does not tell
+            that it is from this run; or nothing, and then it has no metrics.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
@@ -48,7 +49,8 @@ def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], 
         for index, model in zip(members, models, strict=True):
             try:
                 for precision, values in group.measured(model):
-                    found[index][precision] = values  # what was measured before an error counts
+                    # What was measured before an error counts.
+                    found[index][precision] = {**values, "is_foreign": model.get("is_foreign", False)}
             except Exception as error:  # noqa: BLE001 (runtimes raise anything)
                 notes.append(f"no metrics of {_name(model)}: {explained(error)}")
     return {"models": found, "notes": notes}

@@ -140,10 +140,11 @@ def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: 
     query.metrics = [{}] * 3
     bench(list(map(ModelFile, files)), BenchOptions(), print)
     (_, request, _), *_ = query.asked
-    assert request["models"] == [{"file": str(file), "directory": str(run), "name": file.name} for file in files]
+    common = [{"file": str(file), "directory": str(run), "name": file.name} for file in files]
+    assert request["models"] == [{**common[0], "is_foreign": True}, {**common[1], "is_foreign": True}, common[2]]
 
 
-@pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", 3, None])
+@pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", "k" * 300, "k\0", 3, None])
 def test_without_any_data_nobody_is_asked_for_metrics(query, tmp_path: Path, name: object) -> None:
     bench([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions(), print)
     assert [arguments for arguments, *_ in query.asked] == [("--bench",)]

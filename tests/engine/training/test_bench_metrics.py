@@ -53,7 +53,7 @@ def test_a_run_and_its_exports_have_their_metrics_on_the_same_examples(gym: Gym,
         examples = {name: found[name] for name in ("split", "examples", "source")}
         assert examples == {"split": "validation", "examples": 360, "source": Path(directory).name}
         assert found["fingerprint"] == run["float32"]["fingerprint"]
-    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 2 + [""]
+    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 3
     assert origin_of(tmp_path / "m") == Path(directory).name
 
 
@@ -149,4 +149,7 @@ def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", json.dumps({"name": "../k3fp"}), json.dumps({"name": 3})):
         beside.write_text(text)
         assert origin_of(tmp_path / "m.onnx") == ""
-    assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == ""
+    for content in (b"", b"no archive", b"PK\5\6" + bytes(18)):
+        (tmp_path / "m.keras").write_bytes(content)
+        assert origin_of(tmp_path / "m.keras") == ""
+    assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == origin_of(tmp_path / "missing.keras") == ""
