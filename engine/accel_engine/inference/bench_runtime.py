@@ -179,12 +179,12 @@ class RuntimeBench:
         examples = size * (found.requests + found.warm_up_requests)
         return found, found.throughput, None if joules is None else joules / examples
 
-    def _watch(self, size: int) -> Callable[[Sequence[Window]], object]:
-        """Tells what has been measured of a batch size, if anybody watches."""
+    def _watch(self, size: int, rate: float = 0.0) -> Callable[[Sequence[Window]], object]:
+        """Tells what has been measured of a batch size, in the scenario server at a rate, if anybody watches."""
         on_live = self._settings.on_live
         if on_live is None:
             return ignore
-        return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows))
+        return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows, rate))
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:
         """What was measured at the highest rate within the bound, and the rate."""
@@ -203,10 +203,11 @@ class RuntimeBench:
             seconds=settings.seconds,
             timer=self._timer,
             seed=settings.seed,
-            on_window=self._watch(size),
         )
         lowest = FEWEST_REQUESTS / settings.seconds
-        found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency, lowest)
+        found: HighestRate = highest_rate(
+            lambda rate: try_rate(rate, on_window=self._watch(size, rate)), capacity, settings.target_latency, lowest
+        )
         return found.measured, found.rate, None
 
     def _serve_up_to(self, largest: int) -> Callable[[int], object]:

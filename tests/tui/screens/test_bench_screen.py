@@ -1,6 +1,7 @@
 """The screen that measures inference, on what a stand-in for the engine measures."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -44,6 +45,7 @@ class Bench:
     asked: ClassVar[list[tuple[Sequence[Path], BenchOptions]]]
     measured: ClassVar[tuple[Candidate, ...]] = MEASURED
     problem: ClassVar[str] = ""
+    window: ClassVar[LiveWindow] = WINDOW
 
     def __init__(self, directories: Sequence[Path], options: BenchOptions) -> None:
         self.asked.append((directories, options))
@@ -58,7 +60,7 @@ class Bench:
         on_progress(256, 1024)
         for each in self.measured:
             on_candidate(each)
-        on_live(WINDOW)
+        on_live(self.window)
         self.may_end.wait()
         if self._is_cancelled or self.problem:
             raise RunError(self.problem or "the engine exited unexpectedly")
@@ -117,6 +119,23 @@ async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home
         assert (bars.kind, bars.y.tolist()[0], bars.y.sum()) == ("bars", 90, 91)
         assert bars.x[0] == pytest.approx(2**18 / 1e6)
         assert (p50.kind, p50.x.tolist(), p99.x.tolist()) == ("rule", [pytest.approx(0.3)], [pytest.approx(7.8)])
+
+
+async def test_in_the_scenario_server_the_rate_is_named(
+    home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = replace(WINDOW, rate=1000.0)
+    monkeypatch.setattr(bench, "window", tried)
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        screen = await open_bench(pilot, started=False)
+        await pilot.press("shift+tab", "enter", "end", "enter", "tab", *"20ms", "enter")
+        await shows(pilot, "batch 1, tried 1.00k requests/s", "950 answered")
+        histogram = screen.query_one(LatencyHistogram)
+        histogram.plot(tried)
+        wide = histogram.plot(replace(tried, counts=(*tried.counts, *[0] * 80, 1)))
+        histogram.live = replace(tried, rate=500.0)
+        assert isinstance(wide.x, LogAxis)
+        assert histogram.plot(histogram.live).x.high < wide.x.high
 
 
 async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:

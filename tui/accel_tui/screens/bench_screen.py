@@ -160,10 +160,12 @@ class BenchScreen(Screen[None]):
 
     def _show_live(self, window: LiveWindow) -> None:
         self.query_one(LatencyHistogram).live = window
-        unit = "requests/s" if self._scenario == "server" else "examples/s"
-        rate = f"{numbers.compact(window.throughput)} {unit}"
         measuring = f"measuring {window.title}: batch {window.batch_size}"
-        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {rate}"))
+        figures = f"{numbers.compact(window.throughput)} examples/s"
+        if self._scenario == "server":
+            measuring += f", tried {numbers.compact(window.rate)} requests/s"
+            figures = f"{numbers.compact(window.throughput)} answered"
+        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {figures}"))
 
     def _show_candidate(self, candidate: Candidate) -> None:
         self._candidates = (*self._candidates, candidate)

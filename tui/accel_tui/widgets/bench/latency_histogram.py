@@ -40,8 +40,8 @@ class LatencyHistogram(Widget):
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
 
     def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
-        """Begin a new axis with a new candidate."""
-        if before is None or live is None or (before.title, before.batch_size) != (live.title, live.batch_size):
+        """Begin a new axis with a new candidate, or with a new rate in the scenario server."""
+        if before is None or live is None or _measured(before) != _measured(live):
             self._ends = None
 
     def render_line(self, y: int) -> Strip:
@@ -78,3 +78,8 @@ class LatencyHistogram(Widget):
         )
         title = "latency ms" if self.size.width >= _WIDE else "ms"
         return Plot(title, (bars, *rules), x=LogAxis(low, high), y_name="requests")
+
+
+def _measured(live: LiveWindow) -> tuple[str, int, float]:
+    """What the latencies are of."""
+    return live.title, live.batch_size, live.rate
