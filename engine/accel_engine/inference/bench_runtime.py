@@ -7,6 +7,7 @@ from functools import partial
 from itertools import cycle
 from typing import Protocol
 
+from accel_engine import clock
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
@@ -117,7 +118,11 @@ class RuntimeBench:
         return 0.0 if target and p50 and p50.value > target else candidate.throughput
 
     def _candidate(self, size: int) -> Candidate:
-        described = asdict(self._setup) | {"scenario": self._settings.scenario, "batch_size": size}
+        described = asdict(self._setup) | {
+            "scenario": self._settings.scenario,
+            "batch_size": size,
+            "began": clock.now(),
+        }
         try:
             self._check_memory(size)
             batches = batches_of(self._examples, size)
