@@ -22,8 +22,7 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench import line, sentences
-from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.bench import conclusions, line
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA
 
@@ -190,24 +189,20 @@ def _report(
     Raises:
         AccelError: Nothing could be measured.
     """
-    found = verdict(candidates, target_latency, target_rate)
-    compared = comparisons(candidates, target_latency)
-    said = [
-        *sentences(found, scenario, target_latency, target_rate),
-        *comparison_sentences(compared, target_latency),
-    ]
+    lines = conclusions(candidates, scenario, target_latency, target_rate)
     if as_json:
+        found = verdict(candidates, target_latency, target_rate)
         write_json(
             {
-                "verdict": " ".join(said),
+                "verdict": " ".join(lines),
                 "best": found.best and bench_report.values(found.best),
                 "machines": found.machines,
-                "compared": list(map(bench_report.compared, compared)),
+                "compared": list(map(bench_report.compared, comparisons(candidates, target_latency))),
                 "runs": runs,
             }
         )
     else:
-        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
+        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(lines)] if lines else []))))
     if candidates and all(each.problem for each in candidates):
         raise AccelError(f"nothing could be measured: {candidates[0].problem}")
 

@@ -15,15 +15,12 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.verdict import verdict
 from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions, InferenceBench
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench import notes, sentences, tables
-from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.widgets.bench.bench_form import BenchForm
 from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
@@ -175,19 +172,15 @@ class BenchScreen(Screen[None]):
             sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
             parts += [sign + Content.styled(printable(table.title), "bold")]
             parts += [table_content(table.header, table.rows, _STYLES), Content("")]
-        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(Content, notes(self._candidates))]))
+        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(_plain, notes(self._candidates))]))
 
     def _show_problem(self, problem: str) -> None:
         self._about.update(Content.styled(printable(problem), "$text-error"))
 
     def _finish(self, options: BenchOptions, notes: Sequence[str]) -> None:
         """Show the verdict, and warnings."""
-        found = verdict(self._candidates, options.target_latency, self._target_rate)
-        said = [
-            *sentences(found, options.scenario, options.target_latency, self._target_rate),
-            *comparison_sentences(comparisons(self._candidates, options.target_latency), options.target_latency),
-        ]
-        lines = [*(Content.styled(printable(each), "$text-success") for each in said), *map(Content, notes)]
+        found = conclusions(self._candidates, options.scenario, options.target_latency, self._target_rate)
+        lines = [*(Content.styled(printable(each), "$text-success") for each in found), *map(_plain, notes)]
         self._verdict.update(Content("\n").join([*lines, Content("")]))
         self._about.update(Content.styled("measured", "$text-success"))
         results = self.query_one("#results")
@@ -197,3 +190,7 @@ class BenchScreen(Screen[None]):
 
 def _names(directories: Sequence[Path]) -> str:
     return ", ".join(printable(each.name) for each in directories)
+
+
+def _plain(text: str) -> Content:
+    return Content(printable(text))

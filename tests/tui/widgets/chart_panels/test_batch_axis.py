@@ -19,4 +19,4 @@ def test_points_are_by_rising_batch_size(order: tuple[int, ...]) -> None:
     placed = axis.place_on_axis(0, Series("throughput", curve(*values)))
     assert placed.points == ((0, 10.0), (PER_DOUBLING, 20.0), (3 * PER_DOUBLING, 40.0))
     assert placed.curve.means[[0, PER_DOUBLING, 3 * PER_DOUBLING]].tolist() == [10.0, 20.0, 40.0]
-    assert (placed.curve.last, axis.ticks) == (40.0, 3 * PER_DOUBLING + 1)
+    assert (placed.curve.last_value, axis.ticks) == (40.0, 3 * PER_DOUBLING + 1)
