@@ -191,9 +191,9 @@ def test_options_reach_the_engine(run_command, asked):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--scenario server", "give --target-latency"),
+        ("--scenario server", "give a target latency"),
         ("--scenario offline --target-latency 1ms", "offline has no latencies"),
-        ("--scenario single-stream --batch-sizes 1,2", "leave out --batch-sizes"),
+        ("--scenario single-stream --batch-sizes 1,2", "leave out batch sizes"),
         ("--scenario burst", "'burst' is not one of"),
         ("--target-latency 10", "give one with its unit"),
         ("--target-latency 0ms", "give one with its unit"),

@@ -180,11 +180,11 @@ async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "end", "enter")  # server
-        await shows(pilot, "enter a target p99")
+        await shows(pilot, "give a target latency")
         await pilot.press("s")
         assert not screen.has_class("-measuring")
         await pilot.press("tab", *"20ms")
-        await hides(pilot, "enter a target p99")
+        await hides(pilot, "give a target latency")
         await pilot.press("shift+tab", "enter", "up", "enter")  # offline
         await shows(pilot, "offline has no latencies")
 

@@ -20,7 +20,7 @@ from accel_tui.widgets.line_input import LineInput
 
 _LABELS = {
     "scenario": ("scenario", "how requests come, as in MLPerf"),
-    "target_latency": ("target p99", "such as 10ms: which batch size?"),
+    "target_latency": ("target latency", "p99, such as 10ms: which batch size?"),
     "target_rate": ("target rate", "examples/s: how many machines?"),
     "seconds": ("time limit", "seconds for each batch size"),
     "devices": ("devices", "cpu,gpu:0; empty for all"),
@@ -37,7 +37,7 @@ class BenchForm(Vertical):
         height: auto;
         padding: 1 2;
         Horizontal { height: 1; }
-        .name { width: 13; color: $text-muted; }
+        .name { width: 15; color: $text-muted; }
         .help { width: 1fr; padding: 0 0 0 2; color: $text-muted; }
         Input, Select { width: 28; }
         #hint { height: auto; margin: 1 0 0 0; color: $text-muted; }
