@@ -85,7 +85,13 @@ class InferenceBench:
         self._asked = [{**_described(each), "name": name} for each, name in zip(models, names, strict=True)]
         self._options = options
         self._query: EngineQuery | None = None
+        self._notes: dict[str, None] = {}
         self._is_cancelled = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings for the user so far, also after an error."""
+        return tuple(self._notes)
 
     def measure(
         self,
@@ -107,17 +113,16 @@ class InferenceBench:
             EngineMissingError: No usable TensorFlow is installed.
             RunError: A model cannot be measured; why.
         """
-        notes: dict[str, None] = {}
-        found = self._metrics(notes, on_progress) if self._options.metrics else [{} for _ in self._asked]
+        found = self._metrics(on_progress) if self._options.metrics else [{} for _ in self._asked]
         for model, metrics in zip(self._asked, found, strict=True):
             take = partial(_take, metrics, on_candidate, on_live)
             reply = self._answer("--bench", [model], on_progress, take, is_live=on_live is not None)
             if reply is None:
                 break
-            notes.update(dict.fromkeys(reply["notes"]))
-        return tuple(notes)
+            self._notes.update(dict.fromkeys(reply["notes"]))
+        return self.notes
 
-    def _metrics(self, notes: dict[str, None], on_progress: Callable[[int, int], object]) -> list[dict[str, Any]]:
+    def _metrics(self, on_progress: Callable[[int, int], object]) -> list[dict[str, Any]]:
         """The metrics of each model by precision, where its data is known, from a process of their own.
 
         They are computed before anything is measured, so that they take no memory of what is.
@@ -129,11 +134,11 @@ class InferenceBench:
         try:
             reply = self._answer("--bench-metrics", asked, on_progress)
         except RunError as error:
-            notes[f"no metrics: {error}"] = None
+            self._notes[f"no metrics: {error}"] = None
             return nothing
         if reply is None:
             return nothing
-        notes.update(dict.fromkeys(reply["notes"]))
+        self._notes.update(dict.fromkeys(reply["notes"]))
         found: list[dict[str, Any]] = reply["models"]
         return found
 

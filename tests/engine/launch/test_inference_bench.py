@@ -180,3 +180,16 @@ def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
 def test_files_of_the_same_name_are_told_apart(query) -> None:
     bench([ModelFile(Path("/old/m.onnx")), ModelFile(Path("/new/m.onnx"))], BenchOptions(), print)
     assert [request["models"][0]["name"] for _, request, _ in query.asked] == ["old/m.onnx", "new/m.onnx"]
+
+
+def test_notes_are_known_after_an_error(query, monkeypatch) -> None:
+    def fail(self, on_progress, on_part=None):
+        if self._arguments[1]["models"][0]["name"] == "bad.onnx":
+            raise RunError("the engine exited")
+        return {"notes": ["a note"]}
+
+    monkeypatch.setattr(Query, "answer", fail)
+    measuring = InferenceBench([ModelFile(Path("/m.onnx")), ModelFile(Path("/bad.onnx"))], BenchOptions())
+    with pytest.raises(RunError, match="exited"):
+        measuring.measure(print)
+    assert measuring.notes == ("a note",)

@@ -49,6 +49,7 @@ class Bench:
 
     def __init__(self, directories: Sequence[Path], options: BenchOptions) -> None:
         self.asked.append((directories, options))
+        self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
     def measure(
@@ -62,9 +63,10 @@ class Bench:
             on_candidate(each)
         on_live(self.window)
         self.may_end.wait()
+        self.notes = ("a note[/]\x1b[2J",)
         if self._is_cancelled or self.problem:
             raise RunError(self.problem or "the engine exited unexpectedly")
-        return ("a note",)
+        return self.notes
 
     def cancel(self) -> None:
         self._is_cancelled = True
@@ -107,7 +109,7 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         assert bench.asked[0][1] == BenchOptions()
         bench.may_end.set()
         await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
-        await shows(pilot, "a note")
+        await shows(pilot, "a note[/]\\x1b[2J")
 
 
 async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home: Path, bench: type[Bench]) -> None:
@@ -213,6 +215,34 @@ async def test_what_keeps_runs_from_being_measured_is_said(
         bench.may_end.set()
         await shows(pilot, "no usable TensorFlow")
         assert not list_runs()
+
+
+async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choices(
+    home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "problem", "the engine exited: [/]")
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        screen = await open_bench(pilot)
+        await pilot.press("o")
+        assert screen.has_class("-measuring")
+        bench.may_end.set()
+        await shows(
+            pilot, "the engine exited: [/]", "Batch 8 of k3fp on cpu:0, float32 has the best throughput", "a note"
+        )
+        monkeypatch.setattr(bench, "problem", "")
+        monkeypatch.setattr(bench, "measured", MEASURED[:1])
+        bench.may_end.clear()
+        await pilot.press("o")
+        await shows(pilot, "scenario", "k3fp-a")
+        assert screen.focused is screen.query_one("#target_latency")
+        await pilot.press(*"10ms", "enter")
+        await shows(pilot, "measuring k3fp")
+        for word in ("Batch 8", "with XLA", "a note"):
+            await hides(pilot, word)
+        assert len(screen.query_one(ThroughputChart).series) == 1
+        bench.may_end.set()
+        await shows(pilot, "Batch 1 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms")
+        assert [options.target_latency for _, options in bench.asked] == [None, 0.01]
 
 
 async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: type[Bench]) -> None:

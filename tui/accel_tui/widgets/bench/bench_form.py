@@ -20,7 +20,7 @@ from accel_tui.widgets.line_input import LineInput
 
 _LABELS = {
     "scenario": ("scenario", "how requests come, as in MLPerf"),
-    "target_latency": ("target latency", "p99, such as 10ms: which batch size?"),
+    "target_latency": ("target latency", "of p99, such as 10ms"),
     "target_rate": ("target rate", "examples/s: how many machines?"),
     "seconds": ("time limit", "seconds for each batch size"),
     "devices": ("devices", "cpu,gpu:0; empty for all"),
@@ -72,6 +72,10 @@ class BenchForm(Vertical):
             field.id: str(field.value) for field in (*self.query(Input), *self.query(Select)) if field.id in _LABELS
         }
         return BenchChoices(**texts)
+
+    def focus_first(self) -> None:
+        """Focus the field in which the screen begins."""
+        self.query_one("#target_latency").focus()
 
     def submit(self) -> None:
         """Post the choices if they are valid, else say what is wrong."""

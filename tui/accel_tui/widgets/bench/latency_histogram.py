@@ -34,7 +34,9 @@ class LatencyHistogram(Widget):
     live: reactive[LiveWindow | None] = reactive(None)
     """What is shown."""
 
-    empty: reactive[str] = reactive("latencies: waiting for the first request")
+    WAITING: ClassVar[str] = "latencies: waiting for the first request"
+
+    empty: reactive[str] = reactive(WAITING)
     """The text without latencies."""
 
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
