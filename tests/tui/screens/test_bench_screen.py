@@ -87,7 +87,7 @@ async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen
     app = pilot.app
     assert isinstance(app, StubApp)
     await shows(pilot, "Start")
-    app._open_bench((Path("k3fp-a"),))
+    app.show_bench((Path("k3fp-a"),))
     await until(pilot, lambda: isinstance(app.screen, BenchScreen), "the screen")
     await shows(pilot, "scenario")
     if started:
@@ -253,3 +253,21 @@ async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: typ
         await shows(pilot, "has no checkpoint yet")
         assert not isinstance(pilot.app.screen, BenchScreen)
     engine.close()
+
+
+async def test_a_double_press_opens_one_screen(home: Path, bench: type[Bench]) -> None:
+    engine = FakeEngine().begin().build().train(150)
+    engine.save()
+    engine.end()
+    engine.close()
+    async with StubApp(engine.directory).run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "finished")
+        for screen in ("Bench", "Export", "Predict"):
+            before = pilot.app.screen_stack
+            for _ in range(2):
+                await before[-1].run_action(screen.lower())
+            await until(pilot, lambda before=before: len(pilot.app.screen_stack) > len(before), screen)
+            await until(pilot, lambda: all(each.is_finished for each in pilot.app.workers), "the end of the checks")
+            assert screen == pilot.app.screen.BINDING_GROUP_TITLE
+            await pilot.press("escape")
+            assert pilot.app.screen_stack == before
