@@ -132,7 +132,7 @@ class InferenceBench:
         if not any(model.keys() & {"directory", "plan"} for model in asked):
             return nothing
         try:
-            reply = self._answer("--bench-metrics", asked, on_progress)
+            reply = self._answer("--held-out-metrics", asked, on_progress)
         except RunError as error:
             self._notes[f"no metrics: {error}"] = None
             return nothing

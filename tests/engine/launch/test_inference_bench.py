@@ -48,7 +48,7 @@ class Query:
         pass
 
     def answer(self, on_progress, on_part=None):
-        if self._arguments[0] == ("--bench-metrics",):
+        if self._arguments[0] == ("--held-out-metrics",):
             if isinstance(self.metrics, Exception):
                 raise self.metrics
             return {"models": self.metrics, "notes": ["a note on metrics"]}

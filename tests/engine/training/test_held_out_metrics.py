@@ -14,7 +14,7 @@ from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
-from accel_engine.model_export.bench_metrics import bench_metrics
+from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
 from accel_engine.training.inference_bench.bench import bench
 
@@ -33,7 +33,7 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(*models: dict[str, Any], **changes: Any) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    found = bench_metrics({**REQUEST, "models": models, **changes})
+    found = held_out_metrics({**REQUEST, "models": models, **changes})
     return found["models"], found["notes"]
 
 

@@ -20,12 +20,14 @@ from accel_engine.training.inference_bench.device_choice import devices, precisi
 from accel_engine.training.inference_bench.trained_runtime import computing_in
 from accel_engine.training.trained_model import SPLITS, TrainedModel, load, of_run
 
-Found = dict[str, dict[str, Any]]
+MetricsByPrecision = dict[str, dict[str, Any]]
 """The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
 empty text, those of a file."""
 
 
-def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+def held_out_metrics(
+    request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress
+) -> dict[str, Any]:
     """Compute the metrics of some models, each run's data being loaded once.
 
     Args:
@@ -35,9 +37,9 @@ def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], 
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        ``models``: :data:`Found` for each; ``notes``: why some have none.
+        ``models``: :data:`MetricsByPrecision` for each; ``notes``: why some have none.
     """
-    found: list[Found] = [{} for _ in request["models"]]
+    found: list[MetricsByPrecision] = [{} for _ in request["models"]]
     notes: list[str] = []
     for members in _by_data(request["models"]):
         models = [request["models"][index] for index in members]
