@@ -131,7 +131,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
     async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "end", "enter", "tab", *"20ms", "enter")
-        await shows(pilot, "batch 1, tried 1.00k requests/s", "950 answered")
+        await shows(pilot, "batch 1, tried 1.00k requests/s", "950/s answered")
         histogram = screen.query_one(LatencyHistogram)
         histogram.plot(tried)
         wide = histogram.plot(replace(tried, counts=(*tried.counts, *[0] * 80, 1)))

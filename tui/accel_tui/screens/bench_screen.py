@@ -183,7 +183,7 @@ class BenchScreen(Screen[None]):
         figures = f"{numbers.compact(window.throughput)} examples/s"
         if self._options.scenario == "server":
             measuring += f", tried {numbers.compact(window.rate)} requests/s"
-            figures = f"{numbers.compact(window.throughput)} answered"
+            figures = f"{numbers.compact(window.throughput)}/s answered"
         self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {figures}"))
 
     def _show_candidate(self, candidate: Candidate) -> None:
@@ -205,12 +205,8 @@ class BenchScreen(Screen[None]):
         warned = self._bench.notes if self._bench else ()
         lines = [*(Content.styled(printable(each), "$text-success") for each in found), *map(_plain, warned)]
         self._verdict.update(Content("\n").join([*lines, Content("")]))
-        about = (
-            Content.styled(printable(problem), "$text-error")
-            if problem
-            else Content.styled("measured", "$text-success")
-        )
-        self._about.update(about)
+        style = "$text-error" if problem else "$text-success"
+        self._about.update(Content.styled(printable(problem) or "measured", style))
         results = self.query_one("#results")
         results.release_anchor()
         results.scroll_home(animate=False)
