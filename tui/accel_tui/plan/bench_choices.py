@@ -82,11 +82,11 @@ def check_scenario(scenario: str, batch_sizes: tuple[int, ...] | None, target_la
         UsageError: They do.
     """
     if scenario == "server" and target_latency is None:
-        raise UsageError("the scenario server searches the highest rate within a latency: give a target latency")
+        raise UsageError("server searches the highest rate within a latency: give a target latency")
     if scenario == "offline" and target_latency is not None:
-        raise UsageError("the scenario offline has no latencies: leave out the target latency, or use multi-stream")
+        raise UsageError("offline has no latencies: leave out the target latency, or use multi-stream")
     if scenario == "single-stream" and batch_sizes not in (None, (1,)):
-        raise UsageError("the scenario single-stream sends single examples: leave out batch sizes, or use multi-stream")
+        raise UsageError("single-stream sends single examples: leave out batch sizes, or use multi-stream")
 
 
 def _number(text: str, low: float, high: float, message: str) -> float:
