@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.launch.bench_runs import BenchRuns
@@ -199,6 +200,14 @@ def test_last_is_no_bench(directory: Path, trained: Path) -> None:
     again = save(candidate(1, 1.0, 1.0))
     assert find("last") == trained
     assert find(again.name[:4]) == again
+
+
+def test_where_there_are_only_benches_there_is_no_last_run(directory: Path) -> None:
+    with pytest.raises(UsageError, match=f"last is never a bench, and all runs are: .* such as {directory.name}"):
+        find("last")
+    (runs_directory() / "zz-damaged").mkdir()
+    (runs_directory() / "zz-damaged" / "run.db").write_text("no database")
+    assert find("last").name == "zz-damaged"
 
 
 def test_a_bench_is_not_compared_with_a_training_run(directory: Path, trained: Path) -> None:

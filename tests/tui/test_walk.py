@@ -33,6 +33,7 @@ PLACES = {
     "logged": (("r", "enter", "w", "5"), "sentence  step 150"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "comparison": (("r", "space", "space", "c"), "results"),
+    "bench": (("r", "b"), "enter starts"),
     "export": (("r", "E"), "by format"),
     "predict": (("r", "P"), "enter predicts"),
     "question": (("r", "D"), "This cannot be undone"),
@@ -40,7 +41,7 @@ PLACES = {
 }
 """The keys that lead to each screen, and what is seen there."""
 
-LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "E", "P", "a")
+LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "b", "E", "P", "a")
 """The keys that lead to another screen."""
 
 

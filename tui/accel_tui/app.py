@@ -290,22 +290,7 @@ class AccelApp(EarlyInputApp):
         self.push_screen(self._with_size_classes(EvaluateScreen(directories)))
 
     def show_bench(self, directories: Sequence[Path]) -> None:
-        """Measure the inference of runs, or notify of a run without a checkpoint."""
-        self._check_bench(tuple(directories))
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="checkpoints")
-    def _check_bench(self, directories: tuple[Path, ...]) -> None:
-        from accel_engine.launch.model_query import check_checkpoint  # see get_default_screen
-
-        try:
-            for directory in directories:
-                check_checkpoint(directory)
-        except AccelError as error:
-            self.notify(str(error), severity="warning", markup=False)
-        else:
-            self.call_later(self._open_bench, directories)
-
-    def _open_bench(self, directories: tuple[Path, ...]) -> None:
+        """Measure the inference of runs."""
         from accel_tui.screens.bench_screen import BenchScreen  # see get_default_screen
 
         self.push_screen(self._with_size_classes(BenchScreen(directories)))
@@ -368,8 +353,10 @@ class AccelApp(EarlyInputApp):
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
+        import accel_tui.screens.bench_screen
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen
+        import accel_tui.screens.evaluate_screen
         import accel_tui.screens.evaluated_screen
         import accel_tui.screens.export_screen
         import accel_tui.screens.help_screen

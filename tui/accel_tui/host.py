@@ -38,7 +38,7 @@ class Host(Protocol):
         """Evaluate runs on the same examples."""
 
     def show_bench(self, directories: Sequence[Path]) -> None:
-        """Measure the inference of runs; notifies why a run cannot be measured."""
+        """Measure the inference of runs."""
 
     def show_export(self, directory: Path) -> None:
         """Export the trained model of a run."""

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import cycle
 from typing import Protocol
 
+from accel_engine import clock
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
@@ -117,7 +118,11 @@ class RuntimeBench:
         return 0.0 if target and p50 and p50.value > target else candidate.throughput
 
     def _candidate(self, size: int) -> Candidate:
-        described = asdict(self._setup) | {"scenario": self._settings.scenario, "batch_size": size}
+        described = asdict(self._setup) | {
+            "scenario": self._settings.scenario,
+            "batch_size": size,
+            "began": clock.now(),
+        }
         try:
             self._check_memory(size)
             batches = batches_of(self._examples, size)
@@ -179,12 +184,12 @@ class RuntimeBench:
         examples = size * (found.requests + found.warm_up_requests)
         return found, found.throughput, None if joules is None else joules / examples
 
-    def _watch(self, size: int) -> Callable[[Sequence[Window]], object]:
-        """Tells what has been measured of a batch size, if anybody watches."""
+    def _watch(self, size: int, rate: float = 0.0) -> Callable[[Sequence[Window]], object]:
+        """Tells what has been measured of a batch size, in the scenario server at a rate, if anybody watches."""
         on_live = self._settings.on_live
         if on_live is None:
             return ignore
-        return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows))
+        return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows, rate))
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:
         """What was measured at the highest rate within the bound, and the rate."""
@@ -203,10 +208,11 @@ class RuntimeBench:
             seconds=settings.seconds,
             timer=self._timer,
             seed=settings.seed,
-            on_window=self._watch(size),
         )
         lowest = FEWEST_REQUESTS / settings.seconds
-        found: HighestRate = highest_rate(try_rate, capacity, settings.target_latency, lowest)
+        found: HighestRate = highest_rate(
+            lambda rate: try_rate(rate, on_window=self._watch(size, rate)), capacity, settings.target_latency, lowest
+        )
         return found.measured, found.rate, None
 
     def _serve_up_to(self, largest: int) -> Callable[[int], object]:

@@ -17,7 +17,7 @@ class Setup:
     """A model as it is served.
 
     Attributes:
-        model: The run's id, or the file's name.
+        model: The run's id, or the file's name, with as much of its path as tells it from other models.
         format: ``keras``, ``savedmodel``, ``tflite`` or ``onnx``.
         device: TensorFlow's name of the device in lower case, such as ``cpu:0``.
         xla: Whether XLA compiles it.
@@ -61,6 +61,7 @@ class Candidate(Setup):
         energy: Joules per example; ``None`` if no device tells.
         metrics: On examples that training did not see; ``None`` if they are not known.
         problem: Why nothing could be measured; empty if it was.
+        began: When its measurement began, in seconds since the Unix epoch; 0 if unknown.
     """
 
     scenario: str
@@ -78,6 +79,7 @@ class Candidate(Setup):
     energy: float | None = None
     metrics: HeldOutMetrics | None = None
     problem: str = ""
+    began: float = 0.0
 
     @property
     def setup(self) -> Setup:

@@ -16,6 +16,7 @@ class HeldOutMetrics:
         examples: Their number.
         source: The id of the run, or the file, whose data they are of.
         fingerprint: Of their targets; empty for a stream.
+        is_foreign: Whether the model does not tell its run, so that its training may have seen these examples.
     """
 
     values: Mapping[str, float | None] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class HeldOutMetrics:
     examples: int
     source: str
     fingerprint: str
+    is_foreign: bool = False
 
     @property
     def main(self) -> tuple[str, float | None]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.inference.measurement.timer import SECOND
-from accel_engine.inference.measurement.window import LAST, Window
+from accel_engine.inference.measurement.window import Window
 
 PER_DOUBLING = 8
 """Bins of a histogram from a latency to its double: each is 9% wide."""
@@ -16,7 +16,10 @@ PER_DOUBLING = 8
 
 @dataclass(frozen=True, slots=True)
 class LiveWindow:
-    """The last windows of a candidate that is being measured, those that would count if it were stable.
+    """The windows of a candidate that is being measured, those that count.
+
+    They are the last ones, if the candidate is stable; in the scenario server, all after the warm-up at a rate. That is
+    the result's rate, unless another one within the bound is tried later, or this one is beyond it.
 
     Attributes:
         title: Of the candidate, see :attr:`accel_engine.inference.candidate.Setup.title`.
@@ -26,6 +29,7 @@ class LiveWindow:
         counts: Number of requests by bin; empty without latencies.
         p50: Their median latency in seconds; 0 without latencies.
         p99: Their 99th percentile in seconds, by the nearest rank.
+        rate: In the scenario server, the rate that was tried, in requests per second; 0 in others.
     """
 
     title: str
@@ -35,27 +39,28 @@ class LiveWindow:
     counts: tuple[int, ...] = ()
     p50: float = 0.0
     p99: float = 0.0
+    rate: float = 0.0
 
     @classmethod
-    def of(cls, title: str, batch_size: int, windows: Sequence[Window]) -> "LiveWindow":
-        """Summarize the last windows; takes some milliseconds for 100,000 requests.
+    def of(cls, title: str, batch_size: int, windows: Sequence[Window], rate: float = 0.0) -> "LiveWindow":
+        """Summarize some windows; takes some milliseconds for 100,000 requests.
 
         Args:
             title: Of the candidate.
             batch_size: Its batch size.
-            windows: All so far, at least one.
+            windows: Those that count, at least one.
+            rate: Requests per second that arrived, in the scenario server.
         """
-        last = windows[-LAST:]
-        nanoseconds = sum(each.nanoseconds for each in last)
-        rate = sum(each.examples for each in last) * SECOND / max(nanoseconds, 1)
-        latencies = np.concatenate([each.latencies for each in last])
+        nanoseconds = sum(each.nanoseconds for each in windows)
+        throughput = sum(each.examples for each in windows) * SECOND / max(nanoseconds, 1)
+        latencies = np.concatenate([each.latencies for each in windows])
         if not len(latencies):
-            return cls(title, batch_size, rate)
+            return cls(title, batch_size, throughput, rate=rate)
         bins = np.floor(PER_DOUBLING * np.log2(np.maximum(latencies, 1))).astype(np.int64)
         first = int(bins.min())
         counts: list[int] = np.bincount(bins - first).tolist()
         p50, p99 = (_nearest_rank(latencies, share) for share in (0.5, 0.99))
-        return cls(title, batch_size, rate, first, tuple(counts), p50, p99)
+        return cls(title, batch_size, throughput, first, tuple(counts), p50, p99, rate)
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -1,6 +1,7 @@
 """Tells which run a model's file was exported from; without TensorFlow."""
 
 import json
+import zipfile
 from pathlib import Path
 
 from accel_engine.files import regular
@@ -17,15 +18,27 @@ def origin_of(path: Path) -> str:
         path: A model's file, or the directory of a SavedModel or of its versions.
     """
     try:
-        values = json.loads(regular(_description_of(path)).read_text("utf-8"))
-        name = values["name"]
-    except (OSError, ValueError, KeyError, TypeError):  # of another program, or damaged: it tells nothing
-        return ""
+        name = json.loads(_description_of(path))["name"]
+    except (OSError, ValueError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile):
+        return ""  # of another program, or damaged: it tells nothing
     return name if isinstance(name, str) and name not in (".", "..") and "/" not in name else ""
 
 
-def _description_of(path: Path) -> Path:
-    if not path.is_dir():
-        return sidecar_of(path)
-    versions = [each for each in path.iterdir() if each.name.isdecimal() and (each / DESCRIPTION).is_file()]
-    return max(versions, key=lambda each: int(each.name), default=path) / DESCRIPTION
+def write_origin(path: Path, name: str) -> None:
+    """Write the id of its run to a ``.keras`` file, as the comment of the archive.
+
+    Keras ignores it. With a file more in the archive, it would extract all of them to a temporary directory.
+    """
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = json.dumps({"name": name}).encode()
+
+
+def _description_of(path: Path) -> bytes:
+    if path.is_dir():
+        versions = [each for each in path.iterdir() if each.name.isdecimal() and (each / DESCRIPTION).is_file()]
+        path = max(versions, key=lambda each: int(each.name), default=path)
+        return regular(path / DESCRIPTION).read_bytes()
+    if path.suffix == ".keras":
+        with zipfile.ZipFile(regular(path)) as archive:
+            return archive.comment
+    return regular(sidecar_of(path)).read_bytes()

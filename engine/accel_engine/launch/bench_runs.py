@@ -41,15 +41,15 @@ class BenchRuns:
 
     def __init__(self, options: BenchOptions) -> None:
         self._options = options
-        self._last = clock.now()
         self._setups: list[list[_Measured]] = []
 
     def add(self, candidate: Candidate) -> None:
         """Add a candidate that has just been measured."""
-        began, self._last = self._last, clock.now()
+        ended = clock.now()
+        began = min(candidate.began or ended, ended)  # each process reads the wall clock once, and may differ
         if not self._setups or not _continues(self._setups[-1], candidate):
             self._setups.append([])
-        self._setups[-1].append(_Measured(candidate, began, self._last))
+        self._setups[-1].append(_Measured(candidate, began, ended))
 
     def save(self) -> tuple[str, ...]:
         """Write the runs of which something could be measured, and forget all.

@@ -12,10 +12,12 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.engine_query import ON_THE_CPU, EngineQuery
+from accel_engine.launch.model_names import distinct_names
 from accel_engine.launch.model_query import described
 from accel_engine.plan import Plan
 from accel_engine.run import runs_directory
 from accel_engine.run.connection import DATABASE
+from accel_engine.user_paths import is_file
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide TPUs, on which models are not measured."""
@@ -79,10 +81,17 @@ class InferenceBench:
     """
 
     def __init__(self, models: Sequence[Path | Plan | ModelFile], options: BenchOptions) -> None:
-        self._asked = [{"file": str(each.path)} if isinstance(each, ModelFile) else described(each) for each in models]
+        names = distinct_names(list(map(_path, models)))
+        self._asked = [{**_described(each), "name": name} for each, name in zip(models, names, strict=True)]
         self._options = options
         self._query: EngineQuery | None = None
+        self._notes: dict[str, None] = {}
         self._is_cancelled = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings for the user so far, also after an error."""
+        return tuple(self._notes)
 
     def measure(
         self,
@@ -104,17 +113,16 @@ class InferenceBench:
             EngineMissingError: No usable TensorFlow is installed.
             RunError: A model cannot be measured; why.
         """
-        notes: dict[str, None] = {}
-        found = self._metrics(notes, on_progress) if self._options.metrics else [{} for _ in self._asked]
+        found = self._metrics(on_progress) if self._options.metrics else [{} for _ in self._asked]
         for model, metrics in zip(self._asked, found, strict=True):
             take = partial(_take, metrics, on_candidate, on_live)
             reply = self._answer("--bench", [model], on_progress, take, is_live=on_live is not None)
             if reply is None:
                 break
-            notes.update(dict.fromkeys(reply["notes"]))
-        return tuple(notes)
+            self._notes.update(dict.fromkeys(reply["notes"]))
+        return self.notes
 
-    def _metrics(self, notes: dict[str, None], on_progress: Callable[[int, int], object]) -> list[dict[str, Any]]:
+    def _metrics(self, on_progress: Callable[[int, int], object]) -> list[dict[str, Any]]:
         """The metrics of each model by precision, where its data is known, from a process of their own.
 
         They are computed before anything is measured, so that they take no memory of what is.
@@ -124,13 +132,13 @@ class InferenceBench:
         if not any(model.keys() & {"directory", "plan"} for model in asked):
             return nothing
         try:
-            reply = self._answer("--bench-metrics", asked, on_progress)
+            reply = self._answer("--held-out-metrics", asked, on_progress)
         except RunError as error:
-            notes[f"no metrics: {error}"] = None
+            self._notes[f"no metrics: {error}"] = None
             return nothing
         if reply is None:
             return nothing
-        notes.update(dict.fromkeys(reply["notes"]))
+        self._notes.update(dict.fromkeys(reply["notes"]))
         found: list[dict[str, Any]] = reply["models"]
         return found
 
@@ -167,6 +175,17 @@ def bench(
     return InferenceBench(models, options).measure(on_candidate, on_progress)
 
 
+def _path(model: Path | Plan | ModelFile) -> Path:
+    """The directory of a run, or the file of a model."""
+    if isinstance(model, Plan):
+        return Path(model.model)
+    return model.path if isinstance(model, ModelFile) else model
+
+
+def _described(model: Path | Plan | ModelFile) -> dict[str, Any]:
+    return {"file": str(model.path)} if isinstance(model, ModelFile) else described(model)
+
+
 def _take(
     metrics: Mapping[str, Any],
     on_candidate: Callable[[Candidate], object],
@@ -183,12 +202,14 @@ def _take(
 def _with_runs(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The models, each file with the directory of the run that it was exported from.
 
-    Where a file does not tell, or its run is not there, it is that of the first model with one.
+    Where a file does not tell, or its run is not there, it is that of the first model with one, and ``is_foreign`` is
+    true.
     """
     named = {Path(model["directory"]).name: model["directory"] for model in models if "directory" in model}
     found = [dict(model) if "file" not in model else {**model, **_origin(model["file"], named)} for model in models]
     first = [{"directory": model["directory"]} for model in found if "directory" in model][:1]
-    return [{**first[0], **model} if first and "file" in model else model for model in found]
+    foreign = {**first[0], "is_foreign": True} if first else {}
+    return [model if model.keys() & {"directory", "plan"} else {**model, **foreign} for model in found]
 
 
 def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
@@ -197,4 +218,4 @@ def _origin(file: str, named: Mapping[str, str]) -> dict[str, str]:
     if name in named:
         return {"directory": named[name]}
     directory = runs_directory() / name
-    return {"directory": str(directory)} if name and (directory / DATABASE).is_file() else {}
+    return {"directory": str(directory)} if name and is_file(directory / DATABASE) else {}

@@ -13,7 +13,7 @@ from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.names import INPUT
-from accel_engine.inference.origin import DESCRIPTION
+from accel_engine.inference.origin import DESCRIPTION, write_origin
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
 from accel_engine.model_export.onnx_file import write_onnx
@@ -61,6 +61,7 @@ class Artefacts:
         """
         if kind == "keras":
             self._save(lambda: self.complete.with_labels().save(path))
+            write_origin(path, self.name)
         elif kind == "savedmodel":
             self._save(lambda: self.complete.with_labels().export(path, verbose=False))
             write_warmup(path, self.name, self._warm_up_requests())

@@ -100,7 +100,8 @@ def write_batching(
     size = best_size(by_size, target_latency)
     with ThreadPoolExecutor(cores) as pool:
         by_threads = [
-            (threads, bench(_AtOnce(runtime, threads, pool), (size,))[0]) for threads in _thread_counts(cores)
+            (threads, bench(_ConcurrentRuntime(runtime, threads, pool), (size,))[0])
+            for threads in _thread_counts(cores)
         ]
     batching = choose(by_size, by_threads, size, target_latency)
     path.write_text(batching.to_text(_comments(name, by_size, by_threads, target_latency, cores)), "utf-8")
@@ -172,7 +173,7 @@ def choose(
     return Batching(size, math.floor(timeout * 1e6), max(threads, math.floor(queue)), threads, allowed)
 
 
-class _AtOnce:
+class _ConcurrentRuntime:
     """A runtime that computes a batch several times at once; see :class:`accel_engine.inference.runtime.Runtime`."""
 
     def __init__(self, runtime: Runtime, threads: int, pool: Executor) -> None:

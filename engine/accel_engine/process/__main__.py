@@ -1,6 +1,6 @@
 """The engine process: ``python -m accel_engine.process [--describe-data | --describe-model | --run DIRECTORY | ...]``.
 
-With ``--predict``, ``--evaluate``, ``--diagnose``, ``--export``, ``--bench``, ``--bench-metrics``, ``--revalidate``,
+With ``--predict``, ``--evaluate``, ``--diagnose``, ``--export``, ``--bench``, ``--held-out-metrics``, ``--revalidate``,
 ``--describe-data`` and ``--describe-model`` it answers one
 :class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
 engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--describe-data", action="store_true", help="load the data of a plan and describe it")
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
     parser.add_argument("--bench", action="store_true", help="measure the inference of models, as a query")
-    parser.add_argument("--bench-metrics", action="store_true", help="compute the metrics of models to be measured")
+    parser.add_argument("--held-out-metrics", action="store_true", help="compute the metrics of models to be measured")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
@@ -73,8 +73,8 @@ def main() -> int:
         return query_server.serve_query(query_server.describe_model, tensorflow)
     if arguments.bench:
         return query_server.serve_query(query_server.serve_bench, tensorflow)
-    if arguments.bench_metrics:
-        return query_server.serve_query(query_server.serve_bench_metrics, tensorflow)
+    if arguments.held_out_metrics:
+        return query_server.serve_query(query_server.serve_held_out_metrics, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

@@ -116,8 +116,8 @@ def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     )
 
 
-def serve_bench_metrics(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
+def serve_held_out_metrics(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Compute the metrics of models whose inference is to be measured."""
-    from accel_engine.model_export.bench_metrics import bench_metrics
+    from accel_engine.model_export.held_out_metrics import held_out_metrics
 
-    return bench_metrics(request, lambda done, of: send({"done": done, "of": of}))
+    return held_out_metrics(request, lambda done, of: send({"done": done, "of": of}))

@@ -132,7 +132,7 @@ def find(reference: str) -> Path:
             run that can be read and is no bench, or a run's directory.
 
     Raises:
-        UsageError: No run matches, or a prefix is ambiguous.
+        UsageError: No run matches, or a prefix is ambiguous; or there are only benches, and ``last`` is none.
     """
     if not reference.strip():
         raise UsageError("name a run: its id, a prefix of its id, its name, or last")
@@ -149,8 +149,11 @@ def find(reference: str) -> Path:
     if reference == "last":
         ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
         whole = [run for run in runs if run.membership is None or run.membership.run not in ids]
-        # The first that can be read, as in lists. A bench is named by its id: its model is in the run that it measured.
-        return min(whole, key=lambda run: (bool(run.problem), bool(run.info and run.info.bench))).directory
+        # A bench is named by its id: its model is in the run that it measured.
+        others = [run for run in whole if not (run.info and run.info.bench)]
+        if not others:
+            raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
+        return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
     named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
     for matches in (named[:1], prefixed):

@@ -34,7 +34,7 @@ SILENCE_SECONDS = 15.0
 START_SECONDS = 30.0
 """How long a new run may wait for its engine before it counts as lost."""
 
-THROUGHPUT = "throughput"
+BENCH_MONITOR = "throughput"
 """The series of a bench that counts: examples per second, or requests."""
 
 
@@ -127,7 +127,7 @@ class RunInfo:
     @property
     def monitor(self) -> str:
         """The metric that counts; empty if it is inferred from those that it has."""
-        return THROUGHPUT if self.bench else str(self.plan_values.get("monitor") or "")
+        return BENCH_MONITOR if self.bench else str(self.plan_values.get("monitor") or "")
 
     def now(self) -> float:
         """The time by the clock of its engine's events, in seconds since the Unix epoch."""

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from accel_engine import clock
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
@@ -82,6 +83,12 @@ def test_latencies_are_those_of_the_runtime_and_the_first_request_is_apart() -> 
     assert (first.first_seconds, second.first_seconds) == (0.205, 0.006)
     assert [first.percentiles[name].value for name in ("p50", "p99", "p999")] == [0.005] * 3
     assert second.percentiles["p50"].value == 0.006
+
+
+def test_candidates_have_the_times_at_which_they_began() -> None:
+    before = clock.now()
+    first, second, failed = benched(largest=8, batch_sizes=(1, 8, 16))
+    assert before <= first.began <= second.began <= failed.began <= clock.now()
 
 
 def test_the_end_of_memory_is_a_candidate_with_a_problem_and_the_last() -> None:

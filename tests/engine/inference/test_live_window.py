@@ -17,9 +17,9 @@ def window(*milliseconds: float, examples: int = 2) -> Window:
     return Window(latencies, len(latencies), examples * len(latencies), 10_000_000)
 
 
-def test_the_last_windows_are_counted_by_latency() -> None:
-    live = LiveWindow.of("m", 2, [window(900.0), window(1.0, 2.0), window(1.0, 1.01), window(8.0)])
-    assert (live.title, live.batch_size, live.throughput) == ("m", 2, pytest.approx(10 / 0.03))
+def test_the_requests_of_windows_are_counted_by_latency() -> None:
+    live = LiveWindow.of("m", 2, [window(1.0, 2.0), window(1.0, 1.01), window(8.0)], 300.0)
+    assert (live.title, live.batch_size, live.throughput, live.rate) == ("m", 2, pytest.approx(10 / 0.03), 300.0)
     assert sum(live.counts) == 5
     assert (live.counts[0], live.counts[PER_DOUBLING], live.counts[-1]) == (3, 1, 1)
     edges = live.edges()
@@ -40,6 +40,19 @@ def test_its_percentiles_are_those_of_the_results() -> None:
 def test_without_latencies_there_is_a_throughput() -> None:
     live = LiveWindow.of("m", 8, [Window(np.empty(0, np.int64), 5, 40, 1_000_000_000)])
     assert (live.throughput, live.counts, live.p50) == (40.0, (), 0.0)
+
+
+@pytest.mark.parametrize("scenario", ["multi-stream", "server"])
+def test_what_is_told_last_of_the_rate_that_counts_is_the_result(scenario: str) -> None:
+    timer, seen = FakeTimer(), []
+    changes = {"scenario": scenario, "batch_sizes": (8,), "target_latency": 0.05, "seconds": 2.0}
+    watched = settings(**changes, on_live=seen.append)
+    (found,) = RuntimeBench(SETUP, KnownRuntime(timer), EXAMPLES, watched, timer=timer).candidates()
+    rate = found.throughput if scenario == "server" else 0.0
+    last = [live for live in seen if live.rate == rate][-1]
+    assert sum(last.counts) == found.requests
+    assert (last.p50, last.p99) == (found.percentiles["p50"].value, found.percentiles["p99"].value)
+    assert len({live.rate for live in seen}) == (len(seen) if scenario == "server" else 1)
 
 
 @pytest.mark.parametrize("scenario", ["single-stream", "multi-stream", "offline", "server"])

@@ -5,6 +5,7 @@ import io
 import math
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,17 @@ def test_a_setup_is_a_run_by_rising_batch_size() -> None:
     assert "energy" not in series
     warned = [event.message for event in written.events(directory) if isinstance(event, Warned)]
     assert warned == ["batch 16: out of memory"]
+
+
+def test_its_duration_is_that_of_its_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = BenchRuns(BenchOptions())
+    for ended, each in ((1012.0, replace(SMALL, began=1010.0)), (1015.0, replace(LARGE, began=1012.5))):
+        monkeypatch.setattr("accel_engine.launch.bench_runs.clock.now", lambda ended=ended: ended)
+        runs.add(each)
+    (run,) = runs.save()
+    summary = summarize(runs_directory() / run)
+    assert summary.info is not None
+    assert (summary.info.created, summary.seconds) == (1010.0, 5.0)
 
 
 def test_its_results_are_those_of_the_best_batch_size_within_the_target() -> None:

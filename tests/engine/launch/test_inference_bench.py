@@ -48,7 +48,7 @@ class Query:
         pass
 
     def answer(self, on_progress, on_part=None):
-        if self._arguments[0] == ("--bench-metrics",):
+        if self._arguments[0] == ("--held-out-metrics",):
             if isinstance(self.metrics, Exception):
                 raise self.metrics
             return {"models": self.metrics, "notes": ["a note on metrics"]}
@@ -77,7 +77,10 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
     assert (found, notes, progress) == ([CANDIDATE] * 2, ("a note",), [(1, 2)] * 2)
     assert [arguments for arguments, *_ in query.asked] == [("--bench",)] * 2
     requests = [request for _, request, _ in query.asked]
-    assert [each["models"] for each in requests] == [[{"file": "/m.onnx"}], [{"plan": plan.to_mapping()}]]
+    assert [each["models"] for each in requests] == [
+        [{"file": "/m.onnx", "name": "m.onnx"}],
+        [{"plan": plan.to_mapping(), "name": "mlp"}],
+    ]
     request = requests[1]
     assert (request["scenario"], request["batch_sizes"], request["xla"]) == ("offline", None, (False, True))
 
@@ -137,10 +140,11 @@ def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: 
     query.metrics = [{}] * 3
     bench(list(map(ModelFile, files)), BenchOptions(), print)
     (_, request, _), *_ = query.asked
-    assert request["models"] == [{"file": str(file), "directory": str(run)} for file in files]
+    common = [{"file": str(file), "directory": str(run), "name": file.name} for file in files]
+    assert request["models"] == [{**common[0], "is_foreign": True}, {**common[1], "is_foreign": True}, common[2]]
 
 
-@pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", 3, None])
+@pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", "k" * 300, "k\0", 3, None])
 def test_without_any_data_nobody_is_asked_for_metrics(query, tmp_path: Path, name: object) -> None:
     bench([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions(), print)
     assert [arguments for arguments, *_ in query.asked] == [("--bench",)]
@@ -171,3 +175,21 @@ def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
     found = []
     measuring.measure(lambda candidate: (found.append(candidate), measuring.cancel()))
     assert (found, len(cancelled)) == ([CANDIDATE], 1)
+
+
+def test_files_of_the_same_name_are_told_apart(query) -> None:
+    bench([ModelFile(Path("/old/m.onnx")), ModelFile(Path("/new/m.onnx"))], BenchOptions(), print)
+    assert [request["models"][0]["name"] for _, request, _ in query.asked] == ["old/m.onnx", "new/m.onnx"]
+
+
+def test_notes_are_known_after_an_error(query, monkeypatch) -> None:
+    def fail(self, on_progress, on_part=None):
+        if self._arguments[1]["models"][0]["name"] == "bad.onnx":
+            raise RunError("the engine exited")
+        return {"notes": ["a note"]}
+
+    monkeypatch.setattr(Query, "answer", fail)
+    measuring = InferenceBench([ModelFile(Path("/m.onnx")), ModelFile(Path("/bad.onnx"))], BenchOptions())
+    with pytest.raises(RunError, match="exited"):
+        measuring.measure(print)
+    assert measuring.notes == ("a note",)

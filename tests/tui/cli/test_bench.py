@@ -145,7 +145,13 @@ def test_json_has_the_metrics_and_what_formats_cost(run_command, asked):
         ("accuracy", 0.9945),
         *[("accuracy", 0.9917)] * 2,
     ]
-    assert found[1]["held_out"] == {"split": "validation", "examples": 1360, "source": "k3fp", "fingerprint": "f"}
+    assert found[1]["held_out"] == {
+        "split": "validation",
+        "examples": 1360,
+        "source": "k3fp",
+        "fingerprint": "f",
+        "is_foreign": False,
+    }
     (other,) = last["compared"]
     assert other["metric_difference"] == pytest.approx(-0.0028)
     assert {name: other[name] for name in ("model", "batch_size", "metric", "throughput_ratio", "size_ratio")} == {
@@ -155,6 +161,17 @@ def test_json_has_the_metrics_and_what_formats_cost(run_command, asked):
         "throughput_ratio": 2.4,
         "size_ratio": 0.28,
     }
+
+
+def test_a_model_that_does_not_tell_its_run_may_have_seen_the_examples(run_command, asked):
+    foreign = accuracy(0.9917, 0.07, is_foreign=True)
+    asked[0].measured[:] = [EXPORTED[0], *(replace(each, metrics=foreign) for each in EXPORTED[1:])]
+    lines = run_command("bench last").lines
+    at = lines.index("Metrics on 1,360 validation examples of k3fp.")
+    assert lines[at + 1 : at + 3] == [
+        "q.tflite does not tell which run it is from: its own training may have seen these examples.",
+        "",
+    ]
 
 
 def test_metrics_can_be_left_out(run_command, asked):
@@ -174,9 +191,9 @@ def test_options_reach_the_engine(run_command, asked):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--scenario server", "give --target-latency"),
+        ("--scenario server", "give a target latency"),
         ("--scenario offline --target-latency 1ms", "offline has no latencies"),
-        ("--scenario single-stream --batch-sizes 1,2", "leave out --batch-sizes"),
+        ("--scenario single-stream --batch-sizes 1,2", "leave out batch sizes"),
         ("--scenario burst", "'burst' is not one of"),
         ("--target-latency 10", "give one with its unit"),
         ("--target-latency 0ms", "give one with its unit"),

@@ -1,6 +1,7 @@
 """The screen that measures inference, on what a stand-in for the engine measures."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar
@@ -44,9 +45,11 @@ class Bench:
     asked: ClassVar[list[tuple[Sequence[Path], BenchOptions]]]
     measured: ClassVar[tuple[Candidate, ...]] = MEASURED
     problem: ClassVar[str] = ""
+    window: ClassVar[LiveWindow] = WINDOW
 
     def __init__(self, directories: Sequence[Path], options: BenchOptions) -> None:
         self.asked.append((directories, options))
+        self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
     def measure(
@@ -58,11 +61,12 @@ class Bench:
         on_progress(256, 1024)
         for each in self.measured:
             on_candidate(each)
-        on_live(WINDOW)
+        on_live(self.window)
         self.may_end.wait()
+        self.notes = ("a note[/]\x1b[2J",)
         if self._is_cancelled or self.problem:
             raise RunError(self.problem or "the engine exited unexpectedly")
-        return ("a note",)
+        return self.notes
 
     def cancel(self) -> None:
         self._is_cancelled = True
@@ -83,7 +87,7 @@ async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen
     app = pilot.app
     assert isinstance(app, StubApp)
     await shows(pilot, "Start")
-    app._open_bench((Path("k3fp-a"),))
+    app.show_bench((Path("k3fp-a"),))
     await until(pilot, lambda: isinstance(app.screen, BenchScreen), "the screen")
     await shows(pilot, "scenario")
     if started:
@@ -105,7 +109,7 @@ async def test_what_is_measured_is_shown_at_once(home: Path, bench: type[Bench],
         assert bench.asked[0][1] == BenchOptions()
         bench.may_end.set()
         await shows(pilot, "Batch 8 of k3fp on cpu:0, float32 has the best throughput: 4.00k examples/s")
-        await shows(pilot, "a note")
+        await shows(pilot, "a note[/]\\x1b[2J")
 
 
 async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home: Path, bench: type[Bench]) -> None:
@@ -117,6 +121,23 @@ async def test_the_histogram_is_on_a_logarithmic_axis_with_both_percentiles(home
         assert (bars.kind, bars.y.tolist()[0], bars.y.sum()) == ("bars", 90, 91)
         assert bars.x[0] == pytest.approx(2**18 / 1e6)
         assert (p50.kind, p50.x.tolist(), p99.x.tolist()) == ("rule", [pytest.approx(0.3)], [pytest.approx(7.8)])
+
+
+async def test_in_the_scenario_server_the_rate_is_named(
+    home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = replace(WINDOW, rate=1000.0)
+    monkeypatch.setattr(bench, "window", tried)
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        screen = await open_bench(pilot, started=False)
+        await pilot.press("shift+tab", "enter", "end", "enter", "tab", *"20ms", "enter")
+        await shows(pilot, "batch 1, tried 1.00k requests/s", "950/s answered")
+        histogram = screen.query_one(LatencyHistogram)
+        histogram.plot(tried)
+        wide = histogram.plot(replace(tried, counts=(*tried.counts, *[0] * 80, 1)))
+        histogram.live = replace(tried, rate=500.0)
+        assert isinstance(wide.x, LogAxis)
+        assert histogram.plot(histogram.live).x.high < wide.x.high
 
 
 async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:
@@ -138,6 +159,8 @@ async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[
         ("\t\t0", "'50' "),
         ("\t\t\ttpu", "'tpu' is none of cpu, gpu"),
         ("\t\t\t\t\tint8", "'int8' is none of float32"),
+        ("[/]", "'[/]' is no latency"),
+        ("\t\t\t[@click=app.quit]cpu", "'[@click=app.quit]cpu' is none of cpu, gpu"),
     ],
 )
 async def test_a_wrong_choice_is_said_and_starts_nothing(
@@ -159,11 +182,11 @@ async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "end", "enter")  # server
-        await shows(pilot, "enter a target p99")
+        await shows(pilot, "give a target latency")
         await pilot.press("s")
         assert not screen.has_class("-measuring")
         await pilot.press("tab", *"20ms")
-        await hides(pilot, "enter a target p99")
+        await hides(pilot, "give a target latency")
         await pilot.press("shift+tab", "enter", "up", "enter")  # offline
         await shows(pilot, "offline has no latencies")
 
@@ -194,6 +217,34 @@ async def test_what_keeps_runs_from_being_measured_is_said(
         assert not list_runs()
 
 
+async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choices(
+    home: Path, bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "problem", "the engine exited: [/]")
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        screen = await open_bench(pilot)
+        await pilot.press("o")
+        assert screen.has_class("-measuring")
+        bench.may_end.set()
+        await shows(
+            pilot, "the engine exited: [/]", "Batch 8 of k3fp on cpu:0, float32 has the best throughput", "a note"
+        )
+        monkeypatch.setattr(bench, "problem", "")
+        monkeypatch.setattr(bench, "measured", MEASURED[:1])
+        bench.may_end.clear()
+        await pilot.press("o")
+        await shows(pilot, "scenario", "k3fp-a")
+        assert screen.focused is screen.query_one("#target_latency")
+        await pilot.press(*"10ms", "enter")
+        await shows(pilot, "measuring k3fp")
+        for word in ("Batch 8", "with XLA", "a note"):
+            await hides(pilot, word)
+        assert len(screen.query_one(ThroughputChart).series) == 1
+        bench.may_end.set()
+        await shows(pilot, "Batch 1 of k3fp on cpu:0, float32 has the best throughput within 10.0 ms")
+        assert [options.target_latency for _, options in bench.asked] == [None, 0.01]
+
+
 async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: type[Bench]) -> None:
     engine = FakeEngine().begin()
     async with StubApp(engine.directory).run_test(size=(120, 40), notifications=True) as pilot:
@@ -202,3 +253,21 @@ async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: typ
         await shows(pilot, "has no checkpoint yet")
         assert not isinstance(pilot.app.screen, BenchScreen)
     engine.close()
+
+
+async def test_a_double_press_opens_one_screen(home: Path, bench: type[Bench]) -> None:
+    engine = FakeEngine().begin().build().train(150)
+    engine.save()
+    engine.end()
+    engine.close()
+    async with StubApp(engine.directory).run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "finished")
+        before = pilot.app.screen_stack
+        for _ in range(2):
+            await before[-1].run_action("bench")
+            await pilot.pause()
+        await until(pilot, lambda: isinstance(pilot.app.screen, BenchScreen), "the screen")
+        await shows(pilot, "scenario")
+        assert pilot.app.screen_stack[:-1] == before
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen_stack == before, "the screen below")

@@ -22,10 +22,9 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench import line, sentences
-from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.bench import conclusions, line
 from accel_tui.formatting.devices_in_use import warnings
-from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA
+from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA, check_scenario
 
 EPILOG = """\b
 Examples:
@@ -123,7 +122,7 @@ def bench(
 
     The measurements are saved as runs, to be listed and compared like others.
     """
-    _check(scenario, batch_sizes, target_latency)
+    check_scenario(scenario, batch_sizes, target_latency)
     models = [_model(target, data) for target in targets]
     for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else devices):
         print_to_stderr(warning)
@@ -190,42 +189,22 @@ def _report(
     Raises:
         AccelError: Nothing could be measured.
     """
-    found = verdict(candidates, target_latency, target_rate)
-    compared = comparisons(candidates, target_latency)
-    said = [
-        *sentences(found, scenario, target_latency, target_rate),
-        *comparison_sentences(compared, target_latency),
-    ]
+    lines = conclusions(candidates, scenario, target_latency, target_rate)
     if as_json:
+        found = verdict(candidates, target_latency, target_rate)
         write_json(
             {
-                "verdict": " ".join(said),
+                "verdict": " ".join(lines),
                 "best": found.best and bench_report.values(found.best),
                 "machines": found.machines,
-                "compared": list(map(bench_report.compared, compared)),
+                "compared": list(map(bench_report.compared, comparisons(candidates, target_latency))),
                 "runs": runs,
             }
         )
     else:
-        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(said)] if said else []))))
+        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(lines)] if lines else []))))
     if candidates and all(each.problem for each in candidates):
         raise AccelError(f"nothing could be measured: {candidates[0].problem}")
-
-
-def _check(scenario: str, batch_sizes: tuple[int, ...] | None, target_latency: float | None) -> None:
-    """Raise if options contradict each other.
-
-    Raises:
-        UsageError: They do.
-    """
-    if scenario == "server" and target_latency is None:
-        raise UsageError("the scenario server searches the highest rate within a latency: give --target-latency")
-    if scenario == "offline" and target_latency is not None:
-        raise UsageError("the scenario offline has no latencies: leave out --target-latency, or use multi-stream")
-    if scenario == "single-stream" and batch_sizes not in (None, (1,)):
-        raise UsageError(
-            "the scenario single-stream sends single examples: leave out --batch-sizes, or use multi-stream"
-        )
 
 
 def _model(target: str, data: str) -> Path | Plan | ModelFile:

@@ -6,11 +6,12 @@ from itertools import groupby
 from operator import attrgetter
 
 from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.measurement.window import TOLERANCE
-from accel_engine.inference.verdict import Verdict
+from accel_engine.inference.verdict import Verdict, verdict
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench_metrics import metric_cells, metric_columns, metric_examples
+from accel_tui.formatting.bench_metrics import comparison_sentences, metric_cells, metric_columns, metric_examples
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
 
@@ -115,8 +116,28 @@ def _stability(candidate: Candidate) -> str:
     return f"no, ±{100 * candidate.disagreement:.0f}%" if candidate.disagreement > TOLERANCE else "no"
 
 
-def sentences(found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None) -> Iterator[str]:
-    """What the measurements mean."""
+def conclusions(
+    candidates: Sequence[Candidate], scenario: str, target_latency: float | None, target_rate: float | None
+) -> list[str]:
+    """Sentences on what the measurements mean: the best batch size, and what formats and precisions cost and gain.
+
+    Args:
+        candidates: What was measured.
+        scenario: How requests came.
+        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
+        target_rate: Examples per second that are to be served; ``None`` for none.
+    """
+    found = verdict(candidates, target_latency, target_rate)
+    compared = comparisons(candidates, target_latency)
+    return [
+        *_verdict_sentences(found, scenario, target_latency, target_rate),
+        *comparison_sentences(compared, target_latency),
+    ]
+
+
+def _verdict_sentences(
+    found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None
+) -> Iterator[str]:
     if found.best is None:
         if found.fastest and target_latency:
             p99 = numbers.latency(found.fastest.percentiles["p99"].value)

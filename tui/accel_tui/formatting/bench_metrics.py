@@ -24,7 +24,10 @@ def metric_cells(candidate: Candidate, names: Sequence[str]) -> list[str]:
 
 
 def metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
-    """A line about the examples that metrics are of, or one for each model where they differ."""
+    """A line about the examples that metrics are of, or one for each model where they differ.
+
+    Then a line about each model that may have seen them.
+    """
     texts: dict[str, str] = {}
     for each in candidates:
         if found := each.metrics:
@@ -34,6 +37,8 @@ def metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield next(iter(texts.values()))
     else:
         yield from (f"{model}: {text}" for model, text in texts.items())
+    for model in dict.fromkeys(each.model for each in candidates if each.metrics and each.metrics.is_foreign):
+        yield f"{model} does not tell which run it is from: its own training may have seen these examples."
 
 
 def comparison_sentences(found: Sequence[Comparison], target_latency: float | None) -> Iterator[str]:

@@ -49,10 +49,7 @@ class BenchChoices:
             UsageError: A text cannot be parsed, or choices contradict each other.
         """
         target = latency(self.target_latency) if self.target_latency.strip() else None
-        if self.scenario == "server" and target is None:
-            raise UsageError("server searches the highest rate within a latency: enter a target p99")
-        if self.scenario == "offline" and target is not None:
-            raise UsageError("offline has no latencies: leave out the target p99, or choose multi-stream")
+        check_scenario(self.scenario, None, target)
         return BenchOptions(
             scenario=self.scenario,
             seconds=_number(self.seconds, 0.1, 3600, "time limit: enter seconds from 0.1 to 3600"),
@@ -71,6 +68,25 @@ class BenchChoices:
         if not self.target_rate.strip():
             return None
         return _number(self.target_rate, 1e-9, 1e12, "rate: enter examples per second, such as 500")
+
+
+def check_scenario(scenario: str, batch_sizes: tuple[int, ...] | None, target_latency: float | None) -> None:
+    """Raise if choices contradict the scenario.
+
+    Args:
+        scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.
+        batch_sizes: What is measured; ``None`` for the program's choice.
+        target_latency: Seconds that p99 may be at most; ``None`` for any.
+
+    Raises:
+        UsageError: They do.
+    """
+    if scenario == "server" and target_latency is None:
+        raise UsageError("server searches the highest rate within a latency: give a target latency")
+    if scenario == "offline" and target_latency is not None:
+        raise UsageError("offline has no latencies: leave out the target latency, or use multi-stream")
+    if scenario == "single-stream" and batch_sizes not in (None, (1,)):
+        raise UsageError("single-stream sends single examples: leave out batch sizes, or use multi-stream")
 
 
 def _number(text: str, low: float, high: float, message: str) -> float:

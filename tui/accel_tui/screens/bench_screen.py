@@ -15,15 +15,12 @@ from textual.widgets import Static
 
 from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.verdict import verdict
 from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions, InferenceBench
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench import notes, sentences, tables
-from accel_tui.formatting.bench_metrics import comparison_sentences
+from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.widgets.bench.bench_form import BenchForm
 from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
@@ -49,6 +46,7 @@ class BenchScreen(Screen[None]):
     BINDING_GROUP_TITLE = "Bench"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Start", id="bench.start", tooltip="Start measuring; in a field, enter does"),
+        Binding("o", "options", "Options", id="bench.options", tooltip="Choose again what to measure"),
         Binding("escape", "back", "Back", id="bench.back", tooltip="Go back; ends the measurement at once"),
     ]
 
@@ -59,10 +57,11 @@ class BenchScreen(Screen[None]):
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__()
         self._directories = tuple(directories)
-        self._scenario = ""
+        self._options = BenchOptions()
         self._target_rate: float | None = None
         self._candidates: tuple[Candidate, ...] = ()
         self._bench: InferenceBench | None = None
+        self._is_running = False
         self._is_closed = False
 
     def compose(self) -> ComposeResult:
@@ -86,13 +85,23 @@ class BenchScreen(Screen[None]):
             self._bench.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Start once."""
+        """Start from the form; return to it after the end."""
         del parameters
-        return action != "start" or not self.has_class("-measuring")
+        is_form = not self.has_class("-measuring")
+        if action == "start":
+            return is_form
+        return not is_form and not self._is_running if action == "options" else True
 
     def action_back(self) -> None:
         """Go back to the screen below."""
         self.app.pop_screen()
+
+    def action_options(self) -> None:
+        """Go back to the form."""
+        self.remove_class("-measuring")
+        self._about.update(_names(self._directories))
+        self._form.focus_first()
+        self.refresh_bindings()
 
     def action_start(self) -> None:
         """Start measuring with the choices."""
@@ -101,18 +110,28 @@ class BenchScreen(Screen[None]):
     @on(BenchForm.Submitted)
     def _start(self, event: BenchForm.Submitted) -> None:
         event.stop()
-        options = event.choices.options()
-        self._scenario, self._target_rate = options.scenario, event.choices.rate()
+        self._options, self._target_rate = event.choices.options(), event.choices.rate()
+        self._is_running = True
+        self._clear()
         self.add_class("-measuring")
         results = self.query_one("#results")
         results.focus()
         results.anchor()  # shows the newest batch size
         self.refresh_bindings()
-        histogram = self.query_one(LatencyHistogram)
-        if options.scenario == "offline":
-            histogram.empty = "no latencies in the scenario offline"
         self._about.update(Content.styled("starting an engine", "$text-accent"))
-        self._measure(options)
+        self._measure(self._options)
+
+    def _clear(self) -> None:
+        """Forget what was measured before."""
+        self._bench = None
+        self._candidates = ()
+        histogram = self.query_one(LatencyHistogram)
+        histogram.live = None
+        is_offline = self._options.scenario == "offline"
+        histogram.empty = "no latencies in the scenario offline" if is_offline else LatencyHistogram.WAITING
+        self.query_one(ThroughputChart).show(())
+        for text in ("#verdict", "#tables"):
+            self.query_one(text, Static).update("")
 
     @work(thread=True, exit_on_error=False, group="bench")
     def _measure(self, options: BenchOptions) -> None:
@@ -126,14 +145,14 @@ class BenchScreen(Screen[None]):
             self._post(self._show_warnings, tuple(warnings(options.devices)))
             self._bench = InferenceBench(self._directories, options)
             if not self._is_closed:
-                notes = self._bench.measure(
+                self._bench.measure(
                     take, partial(self._post, self._show_progress), partial(self._post, self._show_live)
                 )
-                self._post(self._finish, options, notes)
+                self._post(self._finish)
         except AccelError as error:
-            self._post(self._show_problem, str(error))
+            self._post(self._finish, str(error))
         except Exception as error:
-            self._post(self._show_problem, f"{type(error).__name__}: {error}")
+            self._post(self._finish, f"{type(error).__name__}: {error}")
             raise  # to the log
         finally:
             try:
@@ -160,10 +179,12 @@ class BenchScreen(Screen[None]):
 
     def _show_live(self, window: LiveWindow) -> None:
         self.query_one(LatencyHistogram).live = window
-        unit = "requests/s" if self._scenario == "server" else "examples/s"
-        rate = f"{numbers.compact(window.throughput)} {unit}"
         measuring = f"measuring {window.title}: batch {window.batch_size}"
-        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {rate}"))
+        figures = f"{numbers.compact(window.throughput)} examples/s"
+        if self._options.scenario == "server":
+            measuring += f", tried {numbers.compact(window.rate)} requests/s"
+            figures = f"{numbers.compact(window.throughput)}/s answered"
+        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {figures}"))
 
     def _show_candidate(self, candidate: Candidate) -> None:
         self._candidates = (*self._candidates, candidate)
@@ -173,25 +194,28 @@ class BenchScreen(Screen[None]):
             sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
             parts += [sign + Content.styled(printable(table.title), "bold")]
             parts += [table_content(table.header, table.rows, _STYLES), Content("")]
-        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(Content, notes(self._candidates))]))
+        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(_plain, notes(self._candidates))]))
 
-    def _show_problem(self, problem: str) -> None:
-        self._about.update(Content.styled(printable(problem), "$text-error"))
-
-    def _finish(self, options: BenchOptions, notes: Sequence[str]) -> None:
-        """Show the verdict, and warnings."""
-        found = verdict(self._candidates, options.target_latency, self._target_rate)
-        said = [
-            *sentences(found, options.scenario, options.target_latency, self._target_rate),
-            *comparison_sentences(comparisons(self._candidates, options.target_latency), options.target_latency),
-        ]
-        lines = [*(Content.styled(printable(each), "$text-success") for each in said), *map(Content, notes)]
+    def _finish(self, problem: str = "") -> None:
+        """Show the conclusions from what was measured, if only before a problem, and warnings."""
+        self._is_running = False
+        options, found = self._options, list[str]()
+        if self._candidates:
+            found = conclusions(self._candidates, options.scenario, options.target_latency, self._target_rate)
+        warned = self._bench.notes if self._bench else ()
+        lines = [*(Content.styled(printable(each), "$text-success") for each in found), *map(_plain, warned)]
         self._verdict.update(Content("\n").join([*lines, Content("")]))
-        self._about.update(Content.styled("measured", "$text-success"))
+        style = "$text-error" if problem else "$text-success"
+        self._about.update(Content.styled(printable(problem) or "measured", style))
         results = self.query_one("#results")
         results.release_anchor()
         results.scroll_home(animate=False)
+        self.refresh_bindings()
 
 
 def _names(directories: Sequence[Path]) -> str:
     return ", ".join(printable(each.name) for each in directories)
+
+
+def _plain(text: str) -> Content:
+    return Content(printable(text))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from accel_engine.text import printable_fields
 from accel_tui.host import host_of
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.run_follower import RunFollower
+from accel_tui.screens.trained_run import open_trained
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.runs.compare_table import CompareTable
@@ -90,7 +92,7 @@ class CompareScreen(Screen[None]):
 
     def action_bench(self) -> None:
         """Measure the inference of the runs."""
-        host_of(self).show_bench(self._directories)
+        open_trained(self, self._directories, partial(host_of(self).show_bench, self._directories))
 
     def on_mount(self) -> None:
         """Start following the runs."""

@@ -359,7 +359,8 @@ class RunScreen(DirtyRegionScreen):
 
     def action_bench(self) -> None:
         """Measure the inference of the run's model."""
-        host_of(self).show_bench((self.directory,))
+        directories = (self.directory,)
+        open_trained(self, directories, partial(host_of(self).show_bench, directories))
 
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""
@@ -367,8 +368,8 @@ class RunScreen(DirtyRegionScreen):
 
     def action_export(self) -> None:
         """Open the Export screen."""
-        open_trained(self, self.directory, host_of(self).show_export)
+        open_trained(self, (self.directory,), partial(host_of(self).show_export, self.directory))
 
     def action_predict(self) -> None:
         """Open the Predict screen."""
-        open_trained(self, self.directory, host_of(self).show_predictions)
+        open_trained(self, (self.directory,), partial(host_of(self).show_predictions, self.directory))

@@ -180,17 +180,20 @@ class RunsScreen(Screen[None]):
 
     def action_bench(self) -> None:
         """Measure the inference of the selected runs, or else of the current one."""
-        host_of(self).show_bench([run.directory for run in self._target_runs])
+        directories = [run.directory for run in self._target_runs]
+        open_trained(self, directories, partial(host_of(self).show_bench, directories))
 
     def action_export(self) -> None:
         """Export the trained model of the current run."""
         if self.table.current:
-            open_trained(self, self.table.current.directory, host_of(self).show_export)
+            directory = self.table.current.directory
+            open_trained(self, (directory,), partial(host_of(self).show_export, directory))
 
     def action_predict(self) -> None:
         """Predict examples with the trained model of the current run."""
         if self.table.current:
-            open_trained(self, self.table.current.directory, host_of(self).show_predictions)
+            directory = self.table.current.directory
+            open_trained(self, (directory,), partial(host_of(self).show_predictions, directory))
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""

@@ -1,6 +1,6 @@
-"""Opens screens that need the trained model of a run."""
+"""Opens screens that need the trained models of runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from textual.screen import Screen
@@ -9,21 +9,28 @@ from accel_engine.errors import AccelError
 from accel_engine.launch.model_query import check_checkpoint
 
 
-def open_trained(screen: Screen[None], directory: Path, show: Callable[[Path], object]) -> None:
-    """Open a screen on a run, or notify of why it has no trained model.
+def open_trained(screen: Screen[None], directories: Sequence[Path], show: Callable[[], object]) -> None:
+    """Open a screen on some runs, or notify of why one has no trained model.
+
+    If the user has left the screen meanwhile, such as by a second press of the same key, nothing is opened.
 
     Args:
         screen: The screen that is left.
-        directory: The run's directory.
+        directories: The runs' directories.
         show: Opens the other screen.
     """
 
     def check() -> None:
         try:
-            check_checkpoint(directory)
+            for directory in directories:
+                check_checkpoint(directory)
         except AccelError as error:
             screen.app.notify(str(error), title="No trained model", severity="warning", markup=False)
         else:
-            screen.app.call_later(show, directory)
+            screen.app.call_later(open_once)
 
-    screen.run_worker(check, thread=True, exit_on_error=False, group="trained")
+    def open_once() -> None:
+        if screen.app.screen is screen:
+            show()
+
+    screen.run_worker(check, thread=True, exclusive=True, exit_on_error=False, group="trained")

@@ -108,8 +108,8 @@ def serve_at(
         seconds: The time limit.
         timer: The clock.
         seed: Of the arrivals.
-        on_window: Called with all windows at the end. Between windows it would make the requests late that arrive
-            meanwhile.
+        on_window: Called with the windows that count, at the end. Between windows it would make the requests late that
+            arrive meanwhile.
     """
     schedule = poisson_schedule(rate, seconds, seed)
     if not len(schedule):
@@ -122,8 +122,8 @@ def serve_at(
         while not loop.is_over and late <= may_be_late:
             windows.append(loop.window(seconds / WINDOWS))
             late += int(np.count_nonzero(windows[-1].latencies > bound * SECOND))
-    on_window(windows)
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
+    on_window(counted)
     difference = _change_of_median(counted)
     found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
     return replace(found, is_complete=loop.is_over)

@@ -69,7 +69,8 @@ def measure(
         seconds: The time limit; a window is a tenth of it. The last window may exceed it.
         timer: The clock.
         tolerance: The largest deviation from their mean with which windows agree.
-        on_window: Called with all windows when one has ended, before the next one begins.
+        on_window: Called with the last windows, which count if they agree, when one has ended and before the next one
+            begins.
     """
     clock = timer or SystemTimer()
     windows: list[Window] = []
@@ -77,8 +78,8 @@ def measure(
     with without_garbage_collection():
         while True:
             windows.append(loop.window(seconds / WINDOWS))
-            on_window(windows)
             last = windows[-LAST:]
+            on_window(last)
             agreed = len(last) == LAST and disagreement(last) <= tolerance
             if agreed or clock.now() >= deadline:
                 return summarize(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))

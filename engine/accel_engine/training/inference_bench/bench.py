@@ -31,7 +31,7 @@ from accel_engine.private_names.tensorflow_names import device_descriptions
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
-from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
+from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.trained_model import TrainedModel, load
 
@@ -56,8 +56,9 @@ def bench(
 
     Args:
         request: ``models``: for each the ``directory`` of its run, the ``plan`` with its file and data, or the ``file``
-            of a model; ``data``, of files; ``split``, ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions``
-            (empty for all that fit), ``xla`` (a list of booleans) and the fields of :class:`BenchSettings`.
+            of a model, and the ``name`` under which it is shown, its own by default; ``data``, of files; ``split``,
+            ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions`` (empty for all that fit), ``xla`` (a list
+            of booleans) and the fields of :class:`BenchSettings`.
         on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
         on_progress: Called now and then with the number of examples read, and of all.
         on_live: Called with what has been measured of a candidate so far, while nothing is measured.
@@ -74,7 +75,7 @@ def bench(
     chosen = devices(request["devices"])
     for model in request["models"]:
         if "file" in model:
-            measured = _measure_file(Path(model["file"]), chosen, request, settings, on_progress)
+            measured = _measure_file(model, chosen, request, settings, on_progress)
         else:
             measured = _measure_trained(model, chosen, request, settings, on_progress, notes)
         for candidate in measured:
@@ -114,7 +115,8 @@ def _measure_trained_on(
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
     for precision in request["precisions"] or precisions(device, own):
         for xla in request["xla"]:
-            setup = Setup(model=trained.name, format="keras", device=device.lower(), xla=xla, precision=precision)
+            name = model.get("name", trained.name)
+            setup = Setup(model=name, format="keras", device=device.lower(), xla=xla, precision=precision)
             yield from _measure_trained_as(setup, trained, examples, settings, host)
 
 
@@ -123,12 +125,13 @@ def _measure_trained_as(
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
-    runtime = TrainedRuntime(trained, xla=setup.xla, precision=setup.precision)
-    yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
+    with computing_in(trained.compiled.model, setup.precision):
+        runtime = TrainedRuntime(trained, xla=setup.xla)
+        yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 
 
 def _measure_file(
-    path: Path,
+    model: Mapping[str, Any],
     chosen: Sequence[str],
     request: Mapping[str, Any],
     settings: BenchSettings,
@@ -139,13 +142,14 @@ def _measure_file(
     Raises:
         AccelError: It cannot be loaded, or the data does not fit it.
     """
+    path = Path(model["file"])
     kind = format_of(path)
     by_tensorflow = kind in _OF_TENSORFLOW
     free_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if by_tensorflow else ("CPU:0",):
         for xla in request["xla"] if by_tensorflow else (False,):
-            setup = Setup(model=path.name, format=kind, device=device.lower(), xla=xla)
+            setup = Setup(model=model.get("name", path.name), format=kind, device=device.lower(), xla=xla)
             yield from _measure_file_as(setup, path, request, settings, host, on_progress)
 
 

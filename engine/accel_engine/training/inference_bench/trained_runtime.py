@@ -1,6 +1,7 @@
 """Runs the model of a run, from raw examples of its data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import keras
 import numpy as np
@@ -23,18 +24,17 @@ class TrainedRuntime:
     """A trained model as one compiled function; see :class:`accel_engine.inference.runtime.Runtime`.
 
     Args:
-        trained: The model. It runs on the current device, on which its weights should be.
+        trained: The model. It runs on the current device, on which its weights should be, in the precision that its
+            layers have when a batch size is run for the first time.
         xla: Whether XLA compiles it, for each batch size anew.
-        precision: Keras' dtype policy of the layers; the weights stay as they are.
     """
 
     name = "keras"
 
-    def __init__(self, trained: TrainedModel, *, xla: bool, precision: str) -> None:
+    def __init__(self, trained: TrainedModel, *, xla: bool) -> None:
         self._model = trained.compiled.model
         self._structure = trained.dataset.spec.inputs
         self._scale = scaler(trained.compiled.scaling.factor, trained.dataset)
-        set_precision(self._model, precision)
         self.inputs: Mapping[str, ArraySpec] = dict(named_leaves(self._structure, INPUT))
         self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.compiled.outputs, OUTPUT))
         self.size = sum(weight.numpy().nbytes for weight in self._model.weights)
@@ -56,17 +56,26 @@ class TrainedRuntime:
         return call_model(self._model, self._scale(inputs), training=False)
 
 
-def set_precision(model: keras.Model, precision: str) -> None:
-    """Let all layers compute in a precision, but for those that compute in float32 on purpose.
+@contextmanager
+def computing_in(model: keras.Model, precision: str) -> Iterator[None]:
+    """Let all layers compute in a precision until the end of the block, but for those with a policy of their own.
+
+    Those that compute in float32 on purpose, such as the last one of a model in half precision, still do so.
 
     Args:
         model: The model; its weights stay as they are.
         precision: Keras' dtype policy.
     """
-    before = model.dtype_policy.name
-    for layer in all_layers(model):
-        if layer.dtype_policy.name == before:
-            layer.dtype_policy = keras.DTypePolicy(precision)
+    own = [(layer, layer.dtype_policy) for layer in all_layers(model)]
+    of_model = model.dtype_policy.name
+    try:
+        for layer, policy in own:
+            if policy.name == of_model:
+                layer.dtype_policy = keras.DTypePolicy(precision)
+        yield
+    finally:
+        for layer, policy in own:
+            layer.dtype_policy = policy
 
 
 def examples_of(trained: TrainedModel, limit: int) -> dict[str, npt.NDArray[np.generic]]:

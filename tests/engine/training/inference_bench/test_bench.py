@@ -21,7 +21,7 @@ from accel_engine.run.run_paths import trained_model
 from accel_engine.training.inference_bench.bench import bench
 from accel_engine.training.inference_bench.device_choice import devices, has_bfloat16, precisions
 from accel_engine.training.inference_bench.memory_meters import HostMemory
-from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, examples_of
+from accel_engine.training.inference_bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.training.trained_model import of_run
 
 from ..conftest import Gym
@@ -87,17 +87,38 @@ def test_the_runtime_computes_what_the_model_computes_from_raw_examples(gym: Gym
     assert {name: array.shape for name, array in examples.items()} == {"inputs": (5, 8, 8, 1)}
     scaled = tf.cast(examples["inputs"], tf.float32) * trained.compiled.scaling.factor
     expected = call_model(trained.compiled.model, scaled, training=False).numpy()
-    found = TrainedRuntime(trained, xla=xla, precision="float32").run(examples)
+    found = TrainedRuntime(trained, xla=xla).run(examples)
     np.testing.assert_allclose(found["outputs"], expected, atol=1e-5)
 
 
 def test_a_precision_is_that_of_the_layers(gym: Gym) -> None:
     trained = of_run(gym.train_once(PLAN).directory, "", "validation", "auto", lambda *_: None)
     examples = examples_of(trained, 50)
-    exact = TrainedRuntime(trained, xla=False, precision="float32").run(examples)["outputs"]
-    rough = TrainedRuntime(trained, xla=False, precision="mixed_bfloat16").run(examples)["outputs"]
+    exact = TrainedRuntime(trained, xla=False).run(examples)["outputs"]
+    with computing_in(trained.compiled.model, "mixed_bfloat16"):
+        rough = TrainedRuntime(trained, xla=False).run(examples)["outputs"]
     difference = np.abs(exact - np.asarray(rough, np.float32)).max()
     assert 1e-6 < difference < 0.05
+
+
+def test_each_layer_has_its_own_precision_again_after_a_measurement() -> None:
+    half = keras.DTypePolicy("mixed_bfloat16")
+    model = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(2, dtype=half), keras.layers.Dense(1, dtype="float32")]
+    )
+    model.dtype_policy = half
+
+    def precisions_of_layers() -> list[str]:
+        return [layer.dtype_policy.name for layer in model.layers]
+
+    with computing_in(model, "float32"):
+        assert precisions_of_layers() == ["float32", "float32"]
+    with computing_in(model, "mixed_float16"):
+        assert precisions_of_layers() == ["mixed_float16", "float32"]
+    with pytest.raises(ValueError, match="no precision"), computing_in(model, "mixed_float16"):
+        raise ValueError("no precision")
+    assert precisions_of_layers() == ["mixed_bfloat16", "float32"]
+    assert model.dtype_policy.name == "mixed_bfloat16"
 
 
 def test_texts_do_not_compile_with_xla_and_the_rest_is_measured(gym: Gym, tmp_path: Path) -> None:
@@ -121,6 +142,13 @@ def test_exported_models_are_measured_in_their_runtimes(tmp_path: Path) -> None:
         ("savedmodel", 4, ""),
         ("tflite", 4, ""),
     ]
+
+
+def test_models_are_shown_under_the_names_of_the_request(gym: Gym, tmp_path: Path) -> None:
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
+    run = {"directory": str(gym.train_once(PLAN).directory), "name": "a run"}
+    found = benched({"file": str(tmp_path / "m.keras"), "name": "old/m.keras"}, run, batch_sizes=[1])
+    assert [(each.model, each.problem) for each in found] == [("old/m.keras", ""), ("a run", "")]
 
 
 def test_a_file_with_data_of_another_shape_is_an_error(tmp_path: Path) -> None:

@@ -7,18 +7,20 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static
 
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import SCENARIOS
+from accel_engine.text import printable_line
 from accel_tui.plan.bench_choices import XLA, BenchChoices
 from accel_tui.widgets.line_input import LineInput
 
 _LABELS = {
     "scenario": ("scenario", "how requests come, as in MLPerf"),
-    "target_latency": ("target p99", "such as 10ms: which batch size?"),
+    "target_latency": ("target latency", "of p99, such as 10ms"),
     "target_rate": ("target rate", "examples/s: how many machines?"),
     "seconds": ("time limit", "seconds for each batch size"),
     "devices": ("devices", "cpu,gpu:0; empty for all"),
@@ -35,7 +37,7 @@ class BenchForm(Vertical):
         height: auto;
         padding: 1 2;
         Horizontal { height: 1; }
-        .name { width: 13; color: $text-muted; }
+        .name { width: 15; color: $text-muted; }
         .help { width: 1fr; padding: 0 0 0 2; color: $text-muted; }
         Input, Select { width: 28; }
         #hint { height: auto; margin: 1 0 0 0; color: $text-muted; }
@@ -71,6 +73,10 @@ class BenchForm(Vertical):
         }
         return BenchChoices(**texts)
 
+    def focus_first(self) -> None:
+        """Focus the field in which the screen begins."""
+        self.query_one("#target_latency").focus()
+
     def submit(self) -> None:
         """Post the choices if they are valid, else say what is wrong."""
         choices = self.choices
@@ -89,7 +95,8 @@ class BenchForm(Vertical):
         problem = self._problem(self.choices)
         hint = self.query_one("#hint", Static)
         hint.set_class(bool(problem), "wrong")
-        hint.update(problem or self.HINT)
+        # What was typed is no markup.
+        hint.update(Content(printable_line(problem)) if problem else self.HINT)
 
     @staticmethod
     def _problem(choices: BenchChoices) -> str:

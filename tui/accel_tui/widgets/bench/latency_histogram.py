@@ -34,14 +34,16 @@ class LatencyHistogram(Widget):
     live: reactive[LiveWindow | None] = reactive(None)
     """What is shown."""
 
-    empty: reactive[str] = reactive("latencies: waiting for the first request")
+    WAITING: ClassVar[str] = "latencies: waiting for the first request"
+
+    empty: reactive[str] = reactive(WAITING)
     """The text without latencies."""
 
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
 
     def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
-        """Begin a new axis with a new candidate."""
-        if before is None or live is None or (before.title, before.batch_size) != (live.title, live.batch_size):
+        """Begin a new axis with a new candidate, or with a new rate in the scenario server."""
+        if before is None or live is None or _measured(before) != _measured(live):
             self._ends = None
 
     def render_line(self, y: int) -> Strip:
@@ -78,3 +80,8 @@ class LatencyHistogram(Widget):
         )
         title = "latency ms" if self.size.width >= _WIDE else "ms"
         return Plot(title, (bars, *rules), x=LogAxis(low, high), y_name="requests")
+
+
+def _measured(live: LiveWindow) -> tuple[str, int, float]:
+    """What the latencies are of."""
+    return live.title, live.batch_size, live.rate

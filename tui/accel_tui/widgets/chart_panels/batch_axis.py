@@ -118,11 +118,11 @@ def _writer(measured: Sequence[int]) -> Callable[[float, float], str]:
 @lru_cache(maxsize=256)
 def _by_ticks(curve: Curve, sizes: Curve, size: float) -> tuple[Curve, Points]:
     """A curve by row as one by ticks, and its points; cached, as ended runs are drawn again and again."""
-    rows = [
+    rows = sorted(  # by batch size, as rows of other programs need not be
         (_tick(batch), value / size)
         for batch, value in zip(sizes.means.tolist(), curve.means.tolist(), strict=False)
         if 1 <= batch < math.inf and math.isfinite(value)
-    ]
+    )
     if not rows:
         return NOTHING, ()
     ticks, values = (np.array(column) for column in zip(*rows, strict=True))

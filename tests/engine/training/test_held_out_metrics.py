@@ -14,7 +14,7 @@ from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
-from accel_engine.model_export.bench_metrics import bench_metrics
+from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
 from accel_engine.training.inference_bench.bench import bench
 
@@ -33,7 +33,7 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(*models: dict[str, Any], **changes: Any) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    found = bench_metrics({**REQUEST, "models": models, **changes})
+    found = held_out_metrics({**REQUEST, "models": models, **changes})
     return found["models"], found["notes"]
 
 
@@ -53,7 +53,7 @@ def test_a_run_and_its_exports_have_their_metrics_on_the_same_examples(gym: Gym,
         examples = {name: found[name] for name in ("split", "examples", "source")}
         assert examples == {"split": "validation", "examples": 360, "source": Path(directory).name}
         assert found["fingerprint"] == run["float32"]["fingerprint"]
-    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 2 + [""]
+    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 3
     assert origin_of(tmp_path / "m") == Path(directory).name
 
 
@@ -68,6 +68,13 @@ def test_what_is_no_export_of_the_run_has_a_note(gym: Gym, tmp_path: Path) -> No
     assert [bool(each) for each in found] == [False, False, True, False]
     assert [note.partition(":")[0] for note in notes] == ["no metrics of bad.onnx", "no metrics of m.onnx"]
     assert "takes examples of float32 3" in notes[1]
+
+
+def test_what_was_measured_before_a_precision_failed_counts(gym: Gym) -> None:
+    run = {"directory": str(gym.train_once(DIGITS).directory)}
+    (found,), (note,) = measured(run, precisions=["float32", "no_precision"])
+    assert list(found) == ["float32"]
+    assert note.startswith(f"no metrics of {Path(run['directory']).name}: ")
 
 
 def test_a_model_with_a_train_step_of_its_own_has_none(gym: Gym, tmp_path: Path) -> None:
@@ -142,4 +149,7 @@ def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", json.dumps({"name": "../k3fp"}), json.dumps({"name": 3})):
         beside.write_text(text)
         assert origin_of(tmp_path / "m.onnx") == ""
-    assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == ""
+    for content in (b"", b"no archive", b"PK\5\6" + bytes(18)):
+        (tmp_path / "m.keras").write_bytes(content)
+        assert origin_of(tmp_path / "m.keras") == ""
+    assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == origin_of(tmp_path / "missing.keras") == ""

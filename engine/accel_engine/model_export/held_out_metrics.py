@@ -17,26 +17,29 @@ from accel_engine.run.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.stored_values import json_number
 from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint
 from accel_engine.training.inference_bench.device_choice import devices, precisions
-from accel_engine.training.inference_bench.trained_runtime import set_precision
+from accel_engine.training.inference_bench.trained_runtime import computing_in
 from accel_engine.training.trained_model import SPLITS, TrainedModel, load, of_run
 
-Found = dict[str, dict[str, Any]]
+MetricsByPrecision = dict[str, dict[str, Any]]
 """The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
 empty text, those of a file."""
 
 
-def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+def held_out_metrics(
+    request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress
+) -> dict[str, Any]:
     """Compute the metrics of some models, each run's data being loaded once.
 
     Args:
         request: As of :func:`accel_engine.training.inference_bench.bench.bench`; each of the ``models`` that is a
-            ``file`` has the ``directory`` of a run too, whose data is used; or nothing, and then it has no metrics.
+            ``file`` has the ``directory`` of a run too, whose data is used, and ``is_foreign`` if it does not tell
+            that it is from this run; or nothing, and then it has no metrics.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        ``models``: :data:`Found` for each; ``notes``: why some have none.
+        ``models``: :data:`MetricsByPrecision` for each; ``notes``: why some have none.
     """
-    found: list[Found] = [{} for _ in request["models"]]
+    found: list[MetricsByPrecision] = [{} for _ in request["models"]]
     notes: list[str] = []
     for members in _by_data(request["models"]):
         models = [request["models"][index] for index in members]
@@ -47,7 +50,9 @@ def bench_metrics(request: Mapping[str, Any], on_progress: Callable[[int, int], 
             continue
         for index, model in zip(members, models, strict=True):
             try:
-                found[index] = dict(group.measured(model))
+                for precision, values in group.measured(model):
+                    # What was measured before an error counts.
+                    found[index][precision] = {**values, "is_foreign": model.get("is_foreign", False)}
             except Exception as error:  # noqa: BLE001 (runtimes raise anything)
                 notes.append(f"no metrics of {_name(model)}: {explained(error)}")
     return {"models": found, "notes": notes}
@@ -65,7 +70,7 @@ def _by_data(models: list[dict[str, Any]]) -> Iterable[list[int]]:
 
 
 def _name(model: Mapping[str, Any]) -> str:
-    return Path(model.get("file") or model.get("directory") or model["plan"]["model"]).name
+    return model.get("name") or Path(model.get("file") or model.get("directory") or model["plan"]["model"]).name
 
 
 class _Group:
@@ -94,9 +99,9 @@ class _Group:
             each for device in devices(self._request["devices"]) for each in precisions(device, own)
         ]
         for precision in dict.fromkeys(wanted):
-            set_precision(keras_model, precision)
-            yield precision, self._of_model()
-        set_precision(keras_model, own)
+            with computing_in(keras_model, precision):
+                values = self._of_model()
+            yield precision, values
 
     def _of_model(self) -> dict[str, Any]:
         run, sums = self._metrics.of_model(), MetricSums()
