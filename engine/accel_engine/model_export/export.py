@@ -199,6 +199,8 @@ def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
         OSError: The path cannot be read or written.
     """
     if not written.is_file():
+        if path.exists():
+            notes.append(f"{path} is of an older version of the model")
         return ""
     if path.exists() and not is_ours(path):
         notes.append(f"{path} was changed, and is not overwritten")

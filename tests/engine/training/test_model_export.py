@@ -338,6 +338,15 @@ def test_a_model_is_kept_where_its_batching_configuration_cannot_be_written(tmp_
     assert (tmp_path / "m" / "2").is_dir()
 
 
+def test_a_batching_configuration_of_an_older_version_has_a_note(tmp_path: Path) -> None:
+    path, notes = tmp_path / "m" / "batching.config", list[str]()
+    path.parent.mkdir()
+    path.write_text("old")
+    assert keep_savedmodel(tmp_path, notes) == ""
+    assert notes == [f"{path} is of an older version of the model"]
+    assert path.read_text() == "old"
+
+
 COPY = """
 import keras
 
