@@ -54,6 +54,7 @@ class _Question(nullcontext[Any]):
     def __init__(self, *request: Any) -> None:
         super().__init__(self)
         self.asked.append(request)
+        self.may_start.wait()
 
     def wait(self) -> None:
         self.may_answer.wait()
@@ -70,7 +71,7 @@ class _Question(nullcontext[Any]):
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     class Query(_Question):
-        may_answer, cancelled = Event(), Event()
+        may_start, may_answer, cancelled = Event(), Event(), Event()
         problem, found = "", FOUND
         asked: list[tuple[Any, ...]] = []  # noqa: RUF012 (of one test)
 
@@ -85,9 +86,11 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             on_text("ba")
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
+    Query.may_start.set()
     monkeypatch.setattr(predict_screen, "PredictionQuery", Query)
     monkeypatch.setattr(predict_screen, "WritingQuery", Query)
     yield Query
+    Query.may_start.set()
     Query.may_answer.set()
 
 
@@ -224,6 +227,22 @@ async def test_escape_ends_the_prediction_and_then_goes_back(run: FakeEngine, qu
         await shows(pilot, "ended", "esc Back")
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, PredictScreen), "the screen below")
+
+
+@pytest.mark.parametrize(("data", "text"), [(PETS, "photos"), (NOVEL, "b a")])
+async def test_escape_while_the_engine_starts_ends_the_prediction(
+    run: FakeEngine, query: Any, data: DataFormat, text: str
+) -> None:
+    query.may_start.clear()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, data)
+        await pilot.press(*text, "enter")
+        await until(pilot, lambda: query.asked, "the start")
+        await pilot.press("escape")
+        query.may_start.set()
+        await shows(pilot, "ended", "esc Back")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(query.asked) == 2, "another prediction")
 
 
 async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> None:

@@ -24,6 +24,7 @@ from accel_engine.user_paths import exists
 from accel_tui.formatting import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
@@ -154,42 +155,39 @@ class PredictScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="predict")
     def _predict(self, choice: ChosenExamples) -> None:
-        def ask() -> None:
+        def ask() -> Callable[[], object] | None:
             if choice.path and not exists(choice.path):
                 raise UsageError(f"no such file: {choice.path}")
             files = files_of(choice.path) if choice.path else []
             if self._form:
                 check_files(self._directory.name, self._form, files)
             with PredictionQuery(self._directory, files, choice.texts, choice.checkpoint) as self._query:
-                if not self._is_cancelled:
-                    found = self._query.predictions(partial(self.call_later, self._show_progress))
-                    self.call_later(self._show, found)
+                if self._is_cancelled:
+                    return None
+                found = self._query.predictions(partial(self.call_later, self._show_progress))
+            return partial(self._show, found)
 
         self._attempt(ask)
 
     @work(thread=True, exit_on_error=False, group="predict")
     def _write(self, options: WritingOptions) -> None:
-        def ask() -> None:
+        def ask() -> Callable[[], object] | None:
             with WritingQuery(self._directory, options) as self._query:
-                if not self._is_cancelled:
-                    written = self._query.written(self._take_text)
-                    self.call_later(self._show_written, written)
+                if self._is_cancelled:
+                    return None
+                written = self._query.written(self._take_text)
+            return partial(self._show_written, written)
 
         self._attempt(ask)
 
-    def _attempt(self, ask: Callable[[], object]) -> None:
-        """Ask the engine, and show why that failed."""
-        try:
-            ask()
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
+    def _attempt(self, ask: Callable[[], Callable[[], object] | None]) -> None:
+        """Ask the engine, then show the answer, why there is none, or that the user has ended it before."""
+        with reported(self._report):
+            self.call_later(ask() or self._show_end)
 
     def _report(self, problem: str) -> None:
         if self._is_cancelled:
-            self.call_later(self._finish, "ended", "$text-muted")
+            self.call_later(self._show_end)
         else:
             self.call_later(self._finish, problem, "$text-error")
 
@@ -233,6 +231,9 @@ class PredictScreen(Screen[None]):
         self._is_running = False
         self._tell(words, style)
         self.refresh_bindings()
+
+    def _show_end(self) -> None:
+        self._finish("ended", "$text-muted")
 
     def _show_problem(self, problem: str) -> None:
         self._tell(problem, "$text-error")
