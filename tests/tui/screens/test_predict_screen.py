@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -280,6 +281,39 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_second_enter(
         await until(pilot, lambda: Path("out.jsonl").read_text() != "before", "the file")
     first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
     assert (first["example"], first["label"]) == ("a.png", "cat")
+
+
+async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no room")
+
+    monkeypatch.setattr(predict_screen, "write_predictions", fail)
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "w Save")
+        await pilot.press("w")
+        await shows(pilot, "enter saves")
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app._notifications, "the reason")
+        (told,) = pilot.app._notifications
+        assert (told.title, told.message) == ("Not saved", "ValueError: no room")
+
+
+async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, query: Any) -> None:
+    query.found = replace(FOUND, names=(("b\udcff.png", "b\udcff.png"), *FOUND.names[1:]))
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "w Save")
+        await pilot.press("w")
+        await shows(pilot, "enter saves")
+        await pilot.press("enter")
+        path = Path(f"{run.directory.name}-predictions.csv")
+        await until(pilot, path.is_file, "the file")
+    assert path.read_text().splitlines()[1].startswith(r"b\udcff.png,cat,")
 
 
 async def _file_field(pilot: Any) -> Any:

@@ -243,12 +243,10 @@ class PredictScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="save")
     def _save(self, path: Path, found: ExamplePredictions) -> None:
-        try:
+        app = self.app
+        with reported(partial(app.notify, title="Not saved", severity="error", markup=False)):
             write_predictions(path, found, TOP)
-        except AccelError as error:
-            self.app.notify(str(error), title="Not saved", severity="error", markup=False)
-        else:
-            self.app.notify(str(path), title="Saved", markup=False)
+            app.notify(str(path), title="Saved", markup=False)
 
 
 def _summary(found: ExamplePredictions) -> str:
