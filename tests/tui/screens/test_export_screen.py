@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -196,6 +196,34 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
         await pilot.press("o")
         await shows(pilot, "writing keras")
     assert query.asked
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_a_key_that_is_pressed_twice_starts_one_export(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    checked = Barrier(2)  # neither check is done before both were begun
+
+    def existing_folder(folder: Path) -> Path:
+        checked.wait(60)
+        return Path.cwd()
+
+    monkeypatch.setattr(export_screen, "existing_folder", existing_folder)
+    if is_there:
+        folder = Path(f"{run.directory.name}-models")
+        folder.mkdir()
+        (folder / f"{run.directory.name}.onnx").touch()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s", "s")
+        if is_there:
+            await shows(pilot, "Overwrite 1 file?")
+            await pilot.press("o")
+        query.may_compare.set()
+        query.may_answer.set()
+        await shows(pilot, "verified on 360 test examples")
+        assert len(query.asked) == 1
+        assert isinstance(pilot.app.screen, ExportScreen)
 
 
 async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine, query: Any) -> None:

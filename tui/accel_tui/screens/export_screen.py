@@ -138,6 +138,8 @@ class ExportScreen(Screen[None]):
                 self._start(choice, targets, folder)
 
         self.query_one(ExportForm).problem = ""
+        if self._is_running or isinstance(self.app.screen, QuestionScreen):
+            return  # the key was pressed again while the choice was checked
         if not there:
             self._start(choice, targets, folder)
             return
