@@ -168,8 +168,8 @@ class ExportQuery(EngineQuery):
         target_latency: float | None = None,
     ) -> None:
         check_checkpoint(directory)
-        if all(map(missing, targets)):
-            raise ModelError(missing(targets[0]))
+        if all(missing(target.format, target.quantize) for target in targets):
+            raise ModelError(missing(targets[0].format, targets[0].quantize))
         try:  # of this process, so that nothing is left when the engine is killed
             self._place = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
         except OSError as error:
@@ -241,11 +241,11 @@ def export_model(
         return query.export()
 
 
-def missing(target: ExportTarget) -> str:
+def missing(file_format: str, quantize: str) -> str:
     """Which libraries of a format are missing, and how to install them; empty if none is."""
-    needs_quantizer = target.quantize == "int8-weights"
-    libraries = (*_LIBRARIES.get(target.format, ()), *(_QUANTIZER if needs_quantizer else ()))
-    extra = "quantizer" if needs_quantizer else target.format
+    needs_quantizer = quantize == "int8-weights"
+    libraries = (*_LIBRARIES.get(file_format, ()), *(_QUANTIZER if needs_quantizer else ()))
+    extra = "quantizer" if needs_quantizer else file_format
     absent = [name for name in libraries if importlib.util.find_spec(name) is None]
     return f"{', '.join(absent)} missing: pip install 'accel-tui[{extra}]'" if absent else ""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, UsageError
+from accel_engine.launch import export_targets
 from accel_engine.launch.export_targets import FORMATS
 from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel
 from accel_tui.screens import export_screen
@@ -171,13 +172,29 @@ async def test_a_format_whose_library_is_missing_says_how_to_install_it(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hint = "onnx missing: pip install 'accel-tui[onnx]'"
-    monkeypatch.setattr(export_form, "missing", lambda target: hint if target.format == "onnx" else "")
+    monkeypatch.setattr(export_form, "missing", lambda file_format, _: hint if file_format == "onnx" else "")
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await shows(pilot, f"[ ] {'onnx':{len('tflite-int8-weights')}}  {hint}")
         await pilot.press("s")
         await until(pilot, lambda: query.asked, "the request")
     assert "onnx" not in [target.name for target in query.asked[0][0]]
+
+
+async def test_the_form_reads_no_directory_and_the_choice_only_that_of_a_chosen_savedmodel(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names(directory: Path) -> list[str]:
+        raise UsageError(f"cannot read {directory.name}: Permission denied")
+
+    monkeypatch.setattr(export_targets, "_names", names)
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, f"cannot read {run.directory.name}-savedmodel: Permission denied")
+        await pilot.press("down", "space", "s")
+        await until(pilot, lambda: query.asked, "the request")
+    assert "savedmodel" not in [target.name for target in query.asked[0][0]]
 
 
 async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEngine, query: Any) -> None:

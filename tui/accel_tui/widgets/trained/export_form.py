@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import UsageError
-from accel_engine.launch.export_targets import FORMATS, all_targets, check_target, default_folder, target_at
+from accel_engine.launch.export_targets import FORMATS, all_targets, check_target, default_folder
 from accel_engine.launch.model_export import ExportTarget, missing, target_name
 from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
@@ -62,11 +62,11 @@ class ChosenExport:
         if not self.folder_text.strip():
             raise UsageError("give a folder to write to")
         checked_checkpoint(self.checkpoint_text, checkpoint_steps(self.directory))
-        targets = all_targets(self.directory.name, self.folder, _tolerance(self.tolerance))
-        chosen = [target for target in targets if target.name in self.formats]
-        for target in chosen:
+        chosen = [kind for kind in FORMATS if target_name(*kind) in self.formats]
+        targets = all_targets(self.directory.name, self.folder, _tolerance(self.tolerance), chosen)
+        for target in targets:
             check_target(target)
-        return chosen
+        return targets
 
 
 class ExportForm(VerticalScroll):
@@ -126,8 +126,7 @@ class ExportForm(VerticalScroll):
 
 
 def _item(kind: tuple[str, str]) -> ChecklistItem:
-    name = target_name(*kind)
-    return ChecklistItem(name, about_format(*kind), missing(target_at(Path(name), *kind)))
+    return ChecklistItem(target_name(*kind), about_format(*kind), missing(*kind))
 
 
 def _tolerance(text: str) -> float | None:
