@@ -255,6 +255,18 @@ async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine,
         assert not isinstance(pilot.app.screen, ExportScreen)
 
 
+async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any) -> None:
+    other = FakeEngine().begin()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, "writing keras")
+        (told,) = pilot.app._notifications
+        assert told.message.startswith(f"run {other.directory.name} is training on cpu:0: the measurements are not")
+        assert told.message.endswith("; stop the run before")
+    other.close()
+
+
 async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngine, query: Any) -> None:
     query.problem = "the model cannot be restored"
     async with StubApp().run_test(size=(80, 24)) as pilot:

@@ -16,6 +16,7 @@ from accel_engine.launch.export_targets import (
 from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel, export_model
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
     SIGNATURE,
@@ -67,6 +68,8 @@ def export_trained_model(
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
             )
     folder = existing_folder(Path(targets[0].path).parent)
+    for warning in warnings(("cpu",), can_choose=False):
+        print_to_stderr(warning)
     found = export_model(directory, targets, folder, checkpoint, target_latency)
     for note in found.notes:
         print_to_stderr(note)

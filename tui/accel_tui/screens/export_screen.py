@@ -19,6 +19,7 @@ from accel_engine.launch.export_targets import existing_folder, overwritten
 from accel_engine.launch.model_export import Export, ExportQuery, ExportTarget, MeasuredModel
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
     NOT_WRITTEN,
@@ -32,6 +33,7 @@ from accel_tui.formatting.model_export import (
     signature_rows,
     written_to,
 )
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
@@ -161,7 +163,10 @@ class ExportScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="export")
     def _export(self, targets: Sequence[ExportTarget], folder: Path, checkpoint: str) -> None:
-        try:
+        app = self.app
+        with reported(self._report):
+            for warning in warnings(("cpu",), can_choose=False):
+                app.notify(warning, severity="warning", markup=False)
             with ExportQuery(self._directory, targets, folder, checkpoint) as self._query:
                 if not self._is_closed:
                     found = self._query.export(
@@ -170,11 +175,6 @@ class ExportScreen(Screen[None]):
                         partial(self.call_later, self._take_model),
                     )
                     self.call_later(self._show, found)
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
 
     def _report(self, problem: str) -> None:
         if not self._is_closed:
