@@ -103,7 +103,7 @@ async def test_the_evaluated_examples_are_reported(
         await shows(pilot, "1,500 parameters")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
-    assert query.asked == [(runs[0].directory, EvaluationOptions())]
+    assert query.asked == [(runs[0].directory, EvaluationOptions(checkpoint="40"))]
     assert not polled
     assert read(runs[0].directory).validation is None
 
@@ -116,7 +116,7 @@ async def test_of_several_runs_one_is_asked_for(runs: list[FakeEngine], query: A
         await shows(pilot, "Diagnostics of which run?", runs[1].directory.name)
         await pilot.press("2")
         await shows(pilot, "256 of 1,000")
-    assert query.asked == [(runs[1].directory, EvaluationOptions())]
+    assert query.asked == [(runs[1].directory, EvaluationOptions(checkpoint="40"))]
 
 
 @pytest.mark.parametrize(("error", "lead"), [(RunError, ""), (KeyError, "KeyError: ")])

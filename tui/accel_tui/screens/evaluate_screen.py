@@ -1,6 +1,7 @@
 """Evaluate screen: metrics of runs on examples that training did not see, and whether one of them is better."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -13,12 +14,12 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from accel_engine.errors import AccelError
 from accel_engine.launch.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
 from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import host_of
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
@@ -103,7 +104,11 @@ class EvaluateScreen(Screen[None]):
         )
 
     def _diagnose(self, directory: Path) -> None:
-        host_of(self).show_evaluated(directory, self._options)
+        """Open the diagnostics of the weights that were evaluated: a live run may have saved others since."""
+        if self._found is None:
+            return
+        steps = {run: model.step for run, model in zip(self._directories, self._found.models, strict=True)}
+        host_of(self).show_evaluated(directory, replace(self._options, checkpoint=str(steps[directory])))
 
     def action_back(self) -> None:
         """Go back to the screen below."""
@@ -111,16 +116,10 @@ class EvaluateScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="evaluate")
     def _evaluate(self) -> None:
-        try:
-            with EvaluationQuery(self._directories, self._options) as self._query:
-                if not self._is_closed:
-                    found = self._query.evaluation(partial(self.call_later, self._show_progress))
-                    self.call_later(self._show, found)
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
+        with reported(self._report), EvaluationQuery(self._directories, self._options) as self._query:
+            if not self._is_closed:
+                found = self._query.evaluation(partial(self.call_later, self._show_progress))
+                self.call_later(self._show, found)
 
     def _report(self, problem: str) -> None:
         if not self._is_closed:
