@@ -92,7 +92,7 @@ async def test_the_evaluated_examples_are_reported(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("d")
-        await shows(pilot, "Predicting the evaluated examples on the CPU: 256 of 1,000")
+        await shows(pilot, "Predicting on the CPU: 256 of 1,000 examples")
         query.may_answer.set()
         await shows(pilot, "(890 of 1,000)")
         assert "evaluated examples" in text_of(pilot)

@@ -18,11 +18,10 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
-    FASTEST,
     SIGNATURE,
     headline,
     model_header,
-    model_row,
+    model_rows,
     problems,
     signature_rows,
 )
@@ -95,11 +94,7 @@ def _page(found: Export) -> Iterator[str]:
     yield headline(found)
     yield table(SIGNATURE, list(signature_rows(found.written[0])))
     metrics = list(found.original.metrics)
-    models = (
-        model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
-        for each in found.written
-    )
-    yield table(model_header(metrics), [model_row(found.original, metrics, is_original=True), *models])
+    yield table(model_header(metrics), model_rows(found, metrics))
     if reasons := list(problems(found)):
         yield "\n".join(("not written:", *(f"  {reason}" for reason in reasons)))
     yield "\n".join(found.paths)

@@ -17,6 +17,7 @@ from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import ModelQuery
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
+from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import fill, make_page
@@ -252,7 +253,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self.action_tab_at(self._early_tab)
 
     def _show_progress(self, done: int, total: int) -> None:
-        self.progress = f"Validating the last checkpoint on the CPU: {done:,} of {total:,} examples"
+        self.progress = f"Validating the last checkpoint on the CPU: {numbers.examples_done(done, total)}"
 
     def _finish_validation(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem

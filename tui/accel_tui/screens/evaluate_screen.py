@@ -126,8 +126,7 @@ class EvaluateScreen(Screen[None]):
             self.call_later(self._show_problem, problem)
 
     def _show_progress(self, done: int, of: int) -> None:
-        total = f" of {of:,}" if of else ""
-        self.query_one("#about", Static).update(Content.styled(f"{done:,}{total} examples", "$text-accent"))
+        self.query_one("#about", Static).update(Content.styled(numbers.examples_done(done, of), "$text-accent"))
 
     def _show_problem(self, problem: str) -> None:
         self.query_one("#about", Static).update(Content.styled(printable(problem), "$text-error"))

@@ -9,6 +9,7 @@ from textual import work
 from accel_engine.launch.diagnosis import Diagnosis, DiagnosisQuery
 from accel_engine.launch.evaluation import EvaluationOptions
 from accel_engine.run.diagnostics import Diagnostics
+from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.engine_errors import reported
@@ -77,5 +78,4 @@ class EvaluatedScreen(DiagnosticsScreen):
         self.progress, self.validation_problem = "", problem
 
     def _show_examples(self, done: int, of: int) -> None:
-        total = f" of {of:,}" if of else ""
-        self.progress = f"Predicting the evaluated examples on the CPU: {done:,}{total}"
+        self.progress = f"Predicting on the CPU: {numbers.examples_done(done, of)}"

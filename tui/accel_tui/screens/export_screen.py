@@ -28,7 +28,7 @@ from accel_tui.formatting.model_export import (
     ExportProgress,
     headline,
     model_header,
-    model_row,
+    model_rows,
     problems,
     signature_rows,
     written_to,
@@ -209,14 +209,9 @@ class ExportScreen(Screen[None]):
         notes = map(printable, found.notes)
         self.query_one("#about", Static).update(Content("\n").join(map(Content, (headline(found), *notes))))
         metrics = tuple(found.original.metrics)
-        rows = [
-            model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
-            for each in found.written
-        ]
-        models = [model_row(found.original, metrics, is_original=True), *rows]
         signature = list(signature_rows((found.written or (found.original,))[0]))
         self._fill(
-            table_content(model_header(metrics), models, _STYLES),
+            table_content(model_header(metrics), model_rows(found, metrics), _STYLES),
             _listed("Not written", list(problems(found)), "$text-error"),
             table_content(SIGNATURE, signature, {}),
             _listed(*written_to(found), "$text-muted"),

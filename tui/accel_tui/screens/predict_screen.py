@@ -197,7 +197,7 @@ class PredictScreen(Screen[None]):
             self._query.cancel()
 
     def _show_progress(self, done: int, of: int) -> None:
-        self._tell(f"{done:,}{f' of {of:,}' if of else ''} examples", "$text-accent")
+        self._tell(numbers.examples_done(done, of), "$text-accent")
 
     async def _show(self, found: ExamplePredictions) -> None:
         self._found = found
