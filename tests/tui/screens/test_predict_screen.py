@@ -165,6 +165,23 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
         await hides(pilot, "17.25")
 
 
+async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
+    steps = np.arange(60 * 24, dtype=np.float32).reshape(60, 24, 1)
+    names = tuple(("x.npz", str(row)) for row in range(60))
+    query.found = ExamplePredictions(
+        "k3fp", 40, "series", names, {}, (OutputPrediction("", "regression", (), ("load",), steps),)
+    )
+    Path("x.npz").touch()
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, None)
+        await pilot.press(*"x.npz", "enter")
+        await shows(pilot, "60 examples; the first 41 are shown, w saves all", "STEP", "load")
+        table = pilot.app.screen.query_one(DataTable)
+        await until(pilot, lambda: table.row_count == 41 * 24, "all rows")
+        assert [str(cell) for cell in table.get_row_at(40 * 24)] == ["40", "1", "960"]
+
+
 @pytest.mark.parametrize(
     ("data", "path", "message"),
     [

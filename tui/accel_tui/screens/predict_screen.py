@@ -1,6 +1,6 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -24,12 +24,13 @@ from accel_engine.user_paths import exists
 from accel_tui.formatting import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
+from accel_tui.predictions.rows import most_examples
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, writes_text
-from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables
+from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
 
 
 class PredictScreen(Screen[None]):
@@ -165,7 +166,7 @@ class PredictScreen(Screen[None]):
                 if self._is_cancelled:
                     return None
                 found = self._query.predictions(partial(self.call_later, self._show_progress))
-            return partial(self._show, found)
+            return partial(self._show, found, shown_tables(found))
 
         self._attempt(ask)
 
@@ -199,11 +200,11 @@ class PredictScreen(Screen[None]):
     def _show_progress(self, done: int, of: int) -> None:
         self._tell(numbers.examples_done(done, of), "$text-accent")
 
-    async def _show(self, found: ExamplePredictions) -> None:
+    async def _show(self, found: ExamplePredictions, shown: Sequence[ShownTable]) -> None:
         self._found = found
         tables = self.query_one("#tables", Container)
         await tables.remove_children()
-        await tables.mount(PredictionTables(found))
+        await tables.mount(PredictionTables(shown))
         self.add_class("-predicted")
         self._finish(_summary(found), "$text-muted")
         if table := next(iter(self.query(DataTable)), None):
@@ -254,5 +255,6 @@ def _summary(found: ExamplePredictions) -> str:
     total, shown = len(found.names), len(found.readable)
     step = f" at step {found.step:,}" if found.step else ""
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"
-    most = f"; the first {MOST_ROWS:,} are shown, w saves all" if shown > MOST_ROWS else ""
+    limit = most_examples(found, MOST_ROWS)
+    most = f"; the first {limit:,} are shown, w saves all" if shown > limit else ""
     return "\n".join((f"{found.name}{step}: {counts}{most}", *found.notes))
