@@ -1,5 +1,6 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, ScrollableContainer
+from textual.containers import Container
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
@@ -29,6 +30,7 @@ from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, writes_text
 from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
 
@@ -60,7 +62,7 @@ class PredictScreen(Screen[None]):
         self._is_running = False
         self._is_cancelled = False
         self._found: ExamplePredictions | None = None
-        self._text = ""
+        self._parts = deque[str]()  # of the text, which are not shown yet
         self._is_update_pending = False
 
     def compose(self) -> ComposeResult:
@@ -68,8 +70,7 @@ class PredictScreen(Screen[None]):
         yield TopBar(f"Predict {self._directory.name}")
         yield Static("enter predicts; tab completes a path", id="about")
         yield Container(id="tables")
-        with ScrollableContainer(id="text"):
-            yield Static(markup=False)
+        yield GrowingText(id="text")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -147,8 +148,8 @@ class PredictScreen(Screen[None]):
         self.remove_class("-predicted")
         self.set_class(isinstance(event.choice, WritingOptions), "-writing")
         if isinstance(event.choice, WritingOptions):
-            self._text = event.choice.prompt
-            self._show_text()
+            self._parts.clear()
+            self.query_one(GrowingText).begin(event.choice.prompt)
             self._write(event.choice)
         else:
             self._predict(event.choice)
@@ -212,19 +213,17 @@ class PredictScreen(Screen[None]):
 
     def _take_text(self, text: str) -> None:
         """Add a part of the text, in the thread that waits for it; one update at a time is on its way."""
-        self._text += text
+        self._parts.append(text)
         if not self._is_update_pending:
             self._is_update_pending = True
-            self.call_later(self._show_text)
+            self.call_later(self._show_parts)
 
-    def _show_text(self) -> None:
+    def _show_parts(self) -> None:
         self._is_update_pending = False
-        page = self.query_one("#text", ScrollableContainer)
-        page.query_one(Static).update(printable(self._text))
-        page.scroll_end(animate=False)
+        self.query_one(GrowingText).append("".join(self._parts.popleft() for _ in range(len(self._parts))))
 
     def _show_written(self, written: WrittenText) -> None:
-        self._show_text()
+        self._show_parts()
         tokens = numbers.counted(written.tokens, "token")
         self._finish("\n".join((f"{written.name} at step {written.step:,}, {tokens}", *written.notes)), "$text-muted")
 
