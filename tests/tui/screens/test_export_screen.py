@@ -45,11 +45,18 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
         may_answer = Event()
         cancelled = Event()
         problem = ""
-        asked: list[tuple[tuple[ExportTarget, ...], Path, str]] = []  # noqa: RUF012 (of one test)
+        asked: list[tuple[tuple[ExportTarget, ...], Path, str, float | None]] = []  # noqa: RUF012 (of one test)
 
-        def __init__(self, directory: Path, targets: tuple[ExportTarget, ...], folder: Path, checkpoint: str) -> None:
+        def __init__(
+            self,
+            directory: Path,
+            targets: tuple[ExportTarget, ...],
+            folder: Path,
+            checkpoint: str,
+            latency: float | None,
+        ) -> None:
             super().__init__(self)
-            self.asked.append((tuple(targets), folder, checkpoint))
+            self.asked.append((tuple(targets), folder, checkpoint, latency))
 
         def export(
             self,
@@ -119,12 +126,12 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         pilot.app.screen.query_one("#found").scroll_end(animate=False)
         await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")
         assert f"{run.directory.name}-int8.tflite" not in text_of(pilot)
-    targets, folder, checkpoint = query.asked[0]
+    targets, folder, checkpoint, latency = query.asked[0]
     assert len(targets) == len(FORMATS)
     assert {Path(target.path).parent for target in targets if target.format != "savedmodel"} == {
         Path.cwd() / f"{run.directory.name}-models"
     }
-    assert (folder, checkpoint) == (Path.cwd(), "auto")
+    assert (folder, checkpoint, latency) == (Path.cwd(), "auto", None)
 
 
 async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngine, query: Any) -> None:
@@ -132,18 +139,31 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
         await open_export(pilot, run)
         await pilot.press("space")
         assert "keras" not in pilot.app.screen.query_one(Checklist).chosen
-        for name, text in (("#checkpoint Input", "last"), ("#folder", "served"), ("#tolerance", "0.5")):
+        fields = {"#checkpoint Input": "last", "#folder": "served", "#tolerance": "0.5", "#latency": "20ms"}
+        for name, text in fields.items():
             field = pilot.app.screen.query_one(name)
             field.focus()
             field.value = text
         await pilot.pause()
         await pilot.press("enter")
         await until(pilot, lambda: query.asked, "the request")
-    targets, _, checkpoint = query.asked[0]
+    targets, _, checkpoint, latency = query.asked[0]
     assert [target.name for target in targets][:2] == ["savedmodel", "onnx"]
     assert {target.tolerance for target in targets} == {0.5}
     assert targets[1].path == str(Path.cwd() / "served" / f"{run.directory.name}.onnx")
-    assert checkpoint == "last"
+    assert (checkpoint, latency) == ("last", 0.02)
+
+
+async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_export(pilot, run)
+        await shows(pilot, "Latency", "of a request to TensorFlow Serving at most, such as 20ms")
+        pilot.app.screen.query_one("#latency").value = "20"
+        await pilot.press("down", "space")
+        await hides(pilot, "Latency")
+        await pilot.press("s")
+        await until(pilot, lambda: query.asked, "the request")
+    assert query.asked[0][3] is None
 
 
 @pytest.mark.parametrize(
@@ -152,6 +172,7 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
         ("#tolerance", "little", "'little' is no number from 0"),
         ("#tolerance", "-1", "'-1' is no number from 0"),
         ("#checkpoint Input", "7", "no checkpoint 7: give auto, best, last, or a step of 100"),
+        ("#latency", "20", "'20' is no latency: give one with its unit, such as 10ms"),
         ("#folder", "", "give a folder"),
         ("#folder", "taken", "taken is a file"),
     ],
