@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
 from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
@@ -20,6 +22,7 @@ from accel_engine.run.diagnostics import DataFormat
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
 from accel_tui.widgets.trained import prediction_tables
+from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.prediction_tables import bar
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, until
@@ -213,6 +216,24 @@ async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> 
         query.may_answer.set()
         await shows(pilot, "b aab ba", "k3fp-novel at step 40, 5 tokens", "step 50 is damaged")
     assert query.asked[0] == (run.directory, WritingOptions(prompt="b a"))
+
+
+async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, query: Any) -> None:
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, NOVEL)
+        prompt = " ".join(f"word-{number}" for number in range(1_000))
+        pilot.app.screen.query_one("#prompt").value = prompt
+        await pilot.press("enter")
+        await shows(pilot, "word-999ab ba")
+        await hides(pilot, "word-0 ")
+        text = pilot.app.screen.query_one(GrowingText)
+        await pilot.resize_terminal(100, 30)
+        await shows(pilot, "word-999ab ba")
+        text.scroll_home(animate=False)
+        await shows(pilot, "word-0 word-1 word-2")
+        chosen = text.get_selection(Selection(Offset(7, 0), Offset(13, 0)))
+        assert chosen == ("word-1", "\n")
 
 
 @pytest.mark.parametrize(

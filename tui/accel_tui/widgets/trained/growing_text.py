@@ -1,8 +1,9 @@
 """A text that grows at its end."""
 
-from rich.segment import Segment
+from rich.text import Text
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from accel_engine.text import printable
@@ -52,8 +53,22 @@ class GrowingText(ScrollView):
     def render_line(self, y: int) -> Strip:
         """A line of the text."""
         row = y + self.scroll_offset.y
-        text = self._lines[row] if row < len(self._lines) else ""
-        return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
+        line = Text(self._lines[row] if row < len(self._lines) else "", self.rich_style)
+        if self.text_selection and (span := self.text_selection.get_span(row)):
+            start, end = span
+            style = self.screen.get_component_rich_style("screen--selection")
+            line.stylize(style, start, len(line) if end == -1 else end)
+        strip = Strip(line.render(self.app.console)).adjust_cell_length(self.size.width, self.rich_style)
+        return strip.apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """The lines that are selected, as they are wrapped, and how they end."""
+        return selection.extract("\n".join(self._lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected."""
+        del selection
+        self.refresh()
 
     def _extend(self, part: str) -> None:
         self._lines[-1:] = wrapped(self._lines[-1] + part, self._width)
