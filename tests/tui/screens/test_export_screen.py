@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Event
 from typing import Any
 
 import pytest
@@ -240,10 +240,11 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
 async def test_a_key_that_is_pressed_twice_starts_one_export(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
-    checked = Barrier(2)  # neither check is done before both were begun
+    begun, may_end = list[Path](), Event()  # neither check is done before both were begun
 
     def existing_folder(folder: Path) -> Path:
-        checked.wait(60)
+        begun.append(folder)
+        may_end.wait()
         return Path.cwd()
 
     monkeypatch.setattr(export_screen, "existing_folder", existing_folder)
@@ -253,7 +254,10 @@ async def test_a_key_that_is_pressed_twice_starts_one_export(
         (folder / f"{run.directory.name}.onnx").touch()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
-        await pilot.press("s", "s")
+        for number in (1, 2):
+            await pilot.press("s")
+            await until(pilot, lambda number=number: len(begun) == number, "the check")  # type: ignore[misc]
+        may_end.set()
         if is_there:
             await shows(pilot, "Overwrite 1 file?")
             await pilot.press("o")
@@ -277,7 +281,7 @@ async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine,
 
 
 async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any) -> None:
-    other = FakeEngine().begin()
+    other = FakeEngine().begin().build()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")

@@ -226,12 +226,12 @@ async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, qu
         pilot.app.screen.query_one("#prompt").value = prompt
         await pilot.press("enter")
         await shows(pilot, "word-999ab ba")
-        await hides(pilot, "word-0 ")
+        await hides(pilot, "word-100 ")
         text = pilot.app.screen.query_one(GrowingText)
         await pilot.resize_terminal(100, 30)
         await shows(pilot, "word-999ab ba")
         text.scroll_home(animate=False)
-        await shows(pilot, "word-0 word-1 word-2")
+        await shows(pilot, "word-20 word-21 word-22")  # not in the field
         chosen = text.get_selection(Selection(Offset(7, 0), Offset(13, 0)))
         assert chosen == ("word-1", "\n")
 
