@@ -25,7 +25,7 @@ from accel_tui.widgets.trained import prediction_tables
 from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.prediction_tables import bar
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, until
+from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 CLASSES = OutputPrediction(
     "", "classification", ("cat", "dog"), (), np.array([[0.975, 0.025], [0.25, 0.75]], np.float32)
@@ -230,8 +230,12 @@ async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, qu
         text = pilot.app.screen.query_one(GrowingText)
         await pilot.resize_terminal(100, 30)
         await shows(pilot, "word-999ab ba")
-        text.scroll_home(animate=False)
-        await shows(pilot, "word-20 word-21 word-22")  # not in the field
+
+        def shows_begin() -> bool:
+            text.scroll_home(animate=False)  # again, as a resize scrolls to the end
+            return "word-20 word-21 word-22" in text_of(pilot)  # not in the field
+
+        await until(pilot, shows_begin, "the beginning")
         chosen = text.get_selection(Selection(Offset(7, 0), Offset(13, 0)))
         assert chosen == ("word-1", "\n")
 
