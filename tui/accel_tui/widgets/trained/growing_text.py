@@ -27,19 +27,19 @@ class GrowingText(ScrollView):
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
         super().__init__(id=id)
-        self._text = ""
+        self._pieces = list[str]()
         self._lines = [""]
         self._width = 0  # that the lines are wrapped to
 
     def begin(self, text: str) -> None:
         """Show another text."""
-        self._text, self._lines = "", [""]
+        self._pieces, self._lines = [], [""]
         self.append(text)
 
     def append(self, text: str) -> None:
         """Add a text at the end."""
         part = printable(text)
-        self._text += part
+        self._pieces.append(part)
         if self._width:
             self._extend(part)
 
@@ -48,7 +48,7 @@ class GrowingText(ScrollView):
         width = self.scrollable_content_region.width
         if width and width != self._width:
             self._width, self._lines = width, [""]
-            self._extend(self._text)
+            self._extend("".join(self._pieces))
 
     def render_line(self, y: int) -> Strip:
         """A line of the text."""
