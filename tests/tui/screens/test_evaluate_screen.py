@@ -111,6 +111,7 @@ async def open_form(pilot: Any, query: Any) -> EvaluateForm:
     await until(pilot, query.cancelled.is_set, "the end of the engine")
     await shows(pilot, "Data", "Split", "Checkpoint", "s Evaluate")
     form: EvaluateForm = pilot.app.screen.query_one(EvaluateForm)
+    await until(pilot, lambda: pilot.app.focused is form.query_one("#data"), "the first field")
     return form
 
 

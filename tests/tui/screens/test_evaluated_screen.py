@@ -98,6 +98,7 @@ async def test_the_evaluated_examples_are_reported(
         assert "evaluated examples" in text_of(pilot)
         assert "Predicting" not in text_of(pilot)
         assert "V Validate" not in text_of(pilot)
+        await until(pilot, lambda: pilot.app._notifications, "the note")
         assert [each.message for each in pilot.app._notifications] == ["the checkpoint of step 50 is damaged"]
         await pilot.press("5")
         await shows(pilot, "1,500 parameters")
