@@ -21,6 +21,7 @@ from accel_tui.screens import evaluate_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.trained.evaluate_form import EvaluateForm
+from accel_tui.widgets.trained.path_input import PathInput
 from tui.stand_ins import StubApp, shows, text_of, until
 
 FOUND = Evaluation(
@@ -126,7 +127,8 @@ async def test_data_split_and_checkpoint_are_chosen(
         form.query_one("#split", Picker).value = "validation"
         form.query_one("#checkpoint", Picker).value = "best"
         await pilot.press(*"tes")
-        await shows(pilot, "tested.csv")
+        data = form.query_one("#data", PathInput)
+        await until(pilot, lambda: data.value == "tes" and data.check_action("complete", ()), "the suggestion")
         await pilot.press("tab", "enter")
         await shows(pilot, "2,000 test examples; 95% confidence", "may be chance", "o Options")
         assert text_of(pilot).count("may be chance") == 1
