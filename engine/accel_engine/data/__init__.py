@@ -66,6 +66,9 @@ _FILE_READERS = {
 }
 """The module that reads a file, by its suffix."""
 
+FILE_SUFFIXES = tuple(_FILE_READERS)
+"""The suffixes of files with data."""
+
 _SURVEYS = {
     "npz": "npz",
     "python_source.source": "python_source.source_survey",

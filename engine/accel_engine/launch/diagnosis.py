@@ -1,18 +1,18 @@
 """Reports on the examples that a run was evaluated on, in a separate engine process."""
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.errors import RunError
-from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.evaluation import EvaluationOptions
+from accel_engine.launch.folder_query import FolderQuery
 from accel_engine.launch.model_query import check_checkpoint
 from accel_engine.run.diagnostics import ValidationReport
 from accel_engine.run.diagnostics.packing import unpack
+
+_RESULTS = "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Diagnosis:
     notes: tuple[str, ...]
 
 
-class DiagnosisQuery(EngineQuery):
+class DiagnosisQuery(FolderQuery):
     """A request to report on examples, on the CPU.
 
     Args:
@@ -46,26 +46,13 @@ class DiagnosisQuery(EngineQuery):
 
     def __init__(self, directory: Path, options: EvaluationOptions) -> None:
         check_checkpoint(directory)
-        self._folder = tempfile.TemporaryDirectory(prefix="accel-tui-")
-        self._results = Path(self._folder.name) / "report"
         request = {
             "directory": str(directory),
             "data": options.data,
             "split": options.split,
             "checkpoint": options.checkpoint,
-            "results": str(self._results),
         }
-        try:
-            super().__init__(("--diagnose",), request)
-        except BaseException:
-            self._folder.cleanup()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        self._folder.cleanup()
+        super().__init__(("--diagnose",), lambda folder: {**request, "results": str(folder / _RESULTS)})
 
     def diagnosis(self, on_progress: Callable[[int, int], object] = no_progress) -> Diagnosis:
         """Wait for the report, at least as long as TensorFlow takes to import.
@@ -78,7 +65,7 @@ class DiagnosisQuery(EngineQuery):
         """
         reply = self.answer(on_progress)
         try:
-            report = unpack(reply["head"], self._results.read_bytes())
+            report = unpack(reply["head"], (self.folder / _RESULTS).read_bytes())
         except (OSError, ValueError) as error:
             raise RunError(f"the report cannot be read: {error}") from error
         return Diagnosis(reply["split"], reply["step"], report, tuple(reply["notes"]))

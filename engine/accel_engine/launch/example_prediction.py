@@ -1,10 +1,8 @@
 """Predicts rows, arrays, texts, sounds and windows with a trained model, in a separate engine process."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,10 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.errors import RunError
-from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.launch.folder_query import FolderQuery
 from accel_engine.launch.model_query import check_checkpoint
+
+_RESULTS = "results.npz"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class ExamplePredictions:
         return [place for place in range(len(self.names)) if place not in self.problems]
 
 
-class PredictionQuery(EngineQuery):
+class PredictionQuery(FolderQuery):
     """A request to predict examples with a trained model, on the CPU.
 
     Args:
@@ -87,26 +87,10 @@ class PredictionQuery(EngineQuery):
     ) -> None:
         if target.is_dir():
             check_checkpoint(target)
-        self._folder = tempfile.TemporaryDirectory(prefix="accel-tui-")
-        self._results = Path(self._folder.name) / "results.npz"
         self._given = {str(path.absolute()): str(path) for path in files}
-        request = {
-            "files": list(self._given),
-            "texts": list(texts),
-            "checkpoint": checkpoint,
-            "results": str(self._results),
-        }
-        try:
-            super().__init__(("--predict", str(target.absolute())), request)
-        except BaseException:
-            self._folder.cleanup()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        self._folder.cleanup()
+        request = {"files": list(self._given), "texts": list(texts), "checkpoint": checkpoint}
+        arguments = ("--predict", str(target.absolute()))
+        super().__init__(arguments, lambda folder: {**request, "results": str(folder / _RESULTS)})
 
     def predictions(self, on_progress: Callable[[int, int], object] = no_progress) -> ExamplePredictions:
         """Wait for the predictions, at least as long as TensorFlow takes to import.
@@ -119,7 +103,7 @@ class PredictionQuery(EngineQuery):
         """
         reply = self.answer(on_progress)
         try:
-            with np.load(self._results) as arrays:
+            with np.load(self.folder / _RESULTS) as arrays:
                 outputs = tuple(_output(index, each, arrays) for index, each in enumerate(reply["outputs"]))
         except (OSError, ValueError, KeyError) as error:
             raise RunError(f"the predictions cannot be read: {error}") from error

@@ -1,6 +1,7 @@
 """Where the formats of an exported model are written, and whether they can be."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from accel_engine.errors import UsageError
@@ -18,18 +19,21 @@ FORMATS = (
 _SUFFIXES = {"keras": ".keras", "tflite": ".tflite", "onnx": ".onnx"}
 
 
-def all_targets(run: str, folder: Path, tolerance: float | None = None) -> list[ExportTarget]:
-    """A target in a folder for each of :data:`FORMATS`.
+def all_targets(
+    run: str, folder: Path, tolerance: float | None = None, formats: Sequence[tuple[str, str]] = FORMATS
+) -> list[ExportTarget]:
+    """A target in a folder for each format.
 
     Args:
         run: The run's id, which files are named after.
         folder: The folder; it may not exist yet.
         tolerance: Instead of those of :data:`accel_engine.launch.model_export.TOLERANCES`.
+        formats: Of :data:`FORMATS`.
 
     Raises:
-        UsageError: The folder cannot be read.
+        UsageError: The directory of a SavedModel cannot be read.
     """
-    return [target_at(folder / default_name(run, *each), *each, tolerance) for each in FORMATS]
+    return [target_at(folder / default_name(run, *each), *each, tolerance) for each in formats]
 
 
 def target_at(path: Path, file_format: str, quantize: str, tolerance: float | None = None) -> ExportTarget:

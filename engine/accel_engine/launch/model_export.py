@@ -2,16 +2,14 @@
 
 import importlib.util
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from accel_engine.data.data_options import no_progress
-from accel_engine.errors import ModelError, RunError
-from accel_engine.launch.engine_query import EngineQuery
+from accel_engine.errors import ModelError
+from accel_engine.launch.folder_query import FolderQuery
 from accel_engine.launch.model_query import check_checkpoint
 
 QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
@@ -143,7 +141,7 @@ class Export:
         return min(self.written, key=lambda each: each.latency or float("inf"), default=None)
 
 
-class ExportQuery(EngineQuery):
+class ExportQuery(FolderQuery):
     """A request to export a run's trained model, on the CPU.
 
     Args:
@@ -168,32 +166,17 @@ class ExportQuery(EngineQuery):
         target_latency: float | None = None,
     ) -> None:
         check_checkpoint(directory)
-        if all(map(missing, targets)):
-            raise ModelError(missing(targets[0]))
-        try:  # of this process, so that nothing is left when the engine is killed
-            self._place = tempfile.TemporaryDirectory(prefix=".accel-tui-", dir=folder, ignore_cleanup_errors=True)
-        except OSError as error:
-            raise RunError(f"cannot write to {folder}: {error.strerror or error}") from error
+        if all(missing(target.format, target.quantize) for target in targets):
+            raise ModelError(missing(targets[0].format, targets[0].quantize))
         request = {
             "directory": str(directory),
             "split": "auto",
             "checkpoint": checkpoint,
             "targets": [asdict(target) for target in targets],
-            "folder": self._place.name,
             "umask": _umask(),
             "target_latency": target_latency,
         }
-        try:
-            super().__init__(("--export",), request)
-        except BaseException:
-            self._place.cleanup()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        self._place.cleanup()
+        super().__init__(("--export",), lambda place: {**request, "folder": str(place)}, folder)
 
     def export(
         self,
@@ -241,11 +224,11 @@ def export_model(
         return query.export()
 
 
-def missing(target: ExportTarget) -> str:
+def missing(file_format: str, quantize: str) -> str:
     """Which libraries of a format are missing, and how to install them; empty if none is."""
-    needs_quantizer = target.quantize == "int8-weights"
-    libraries = (*_LIBRARIES.get(target.format, ()), *(_QUANTIZER if needs_quantizer else ()))
-    extra = "quantizer" if needs_quantizer else target.format
+    needs_quantizer = quantize == "int8-weights"
+    libraries = (*_LIBRARIES.get(file_format, ()), *(_QUANTIZER if needs_quantizer else ()))
+    extra = "quantizer" if needs_quantizer else file_format
     absent = [name for name in libraries if importlib.util.find_spec(name) is None]
     return f"{', '.join(absent)} missing: pip install 'accel-tui[{extra}]'" if absent else ""
 

@@ -149,11 +149,18 @@ def _keep_all(target: _Target, folder: Path, umask: int, notes: list[str]) -> st
     """Move a model, and the configuration of batching if there is one, to where they are kept; the path of the latter.
 
     Raises:
-        OSError: They cannot be written there.
+        OSError: The model cannot be written there.
     """
     written = target.written(folder)
     _keep(written, target.path, umask)
-    return _keep_batching(written.with_name(BATCHING_FILE), target.path.with_name(BATCHING_FILE), notes)
+    if target.format != "savedmodel":
+        return ""
+    path = target.path.with_name(BATCHING_FILE)
+    try:
+        return _keep_batching(written.with_name(BATCHING_FILE), path, notes)
+    except OSError as error:  # the model is kept, and right without
+        notes.append(f"cannot write {path}: {error.strerror or error}")
+        return ""
 
 
 def _keep(written: Path, path: Path, umask: int) -> None:
@@ -186,8 +193,14 @@ def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, r
 
 
 def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
-    """Move the file to where it is kept, unless the user has changed the one there; returns its path, or nothing."""
+    """Move the file to where it is kept, unless the user has changed the one there; returns its path, or nothing.
+
+    Raises:
+        OSError: The path cannot be read or written.
+    """
     if not written.is_file():
+        if path.exists():
+            notes.append(f"{path} is of an older version of the model")
         return ""
     if path.exists() and not is_ours(path):
         notes.append(f"{path} was changed, and is not overwritten")

@@ -14,7 +14,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportQuery, ExportTarget, target_name
-from accel_engine.model_export.export import _keep, export
+from accel_engine.model_export.export import _keep, _keep_all, _Target, export
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.evaluation.evaluate import evaluate
@@ -318,6 +318,33 @@ def test_a_model_never_has_the_vocabulary_of_another(
     with pytest.raises(OSError, match="No space"):
         _keep(written, tmp_path / "m.onnx", 0o022)
     assert not (tmp_path / "m.onnx.json").exists()
+
+
+def keep_savedmodel(folder: Path, notes: list[str], batching: str = "") -> str:
+    """Keep version 2 of a SavedModel, with a batching configuration or without; returns the path of the latter."""
+    target = _Target("savedmodel", "savedmodel", "none", folder / "m" / "2", 1e-4)
+    written = target.written(folder / "new")
+    written.mkdir(parents=True)
+    if batching:
+        written.with_name("batching.config").write_text(batching)
+    return _keep_all(target, folder / "new", 0o022, notes)
+
+
+def test_a_model_is_kept_where_its_batching_configuration_cannot_be_written(tmp_path: Path) -> None:
+    path, notes = tmp_path / "m" / "batching.config", list[str]()
+    path.mkdir(parents=True)
+    assert keep_savedmodel(tmp_path, notes, "new") == ""
+    assert notes == [f"cannot write {path}: Is a directory"]
+    assert (tmp_path / "m" / "2").is_dir()
+
+
+def test_a_batching_configuration_of_an_older_version_has_a_note(tmp_path: Path) -> None:
+    path, notes = tmp_path / "m" / "batching.config", list[str]()
+    path.parent.mkdir()
+    path.write_text("old")
+    assert keep_savedmodel(tmp_path, notes) == ""
+    assert notes == [f"{path} is of an older version of the model"]
+    assert path.read_text() == "old"
 
 
 COPY = """

@@ -78,6 +78,14 @@ def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_com
     assert result.status == 0
 
 
+def test_a_run_that_trains_meanwhile_is_named(run_command, run, asked, new_run):
+    other = new_run(name="other").begin()
+    result = run_command(f"export {run} --to onnx")
+    assert result.err.startswith(f"accel-tui: run {other.directory.name} is training on cpu:0: the measurements are")
+    assert result.status == 0
+    other.end()
+
+
 def test_json_has_an_object_for_each_model(run_command, run, asked):
     first, *others = map(json.loads, run_command("export last --to all --json").lines)
     assert (first["model"], first["path"], first["metrics"]) == ("trained model", "", {"loss": 0.25, "accuracy": 0.9})

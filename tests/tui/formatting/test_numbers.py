@@ -94,3 +94,8 @@ def test_a_speed_says_no_more_than_is_known() -> None:
     assert numbers.speed(12.34e9, 0.41) == "12.3 GFLOP/s, MFU 41%"
     assert numbers.speed(12.34e9, None) == "12.3 GFLOP/s"
     assert numbers.speed(None, None) == ""
+
+
+@pytest.mark.parametrize(("of", "text"), [(2_000, "1,256 of 2,000 examples"), (0, "1,256 examples")])
+def test_examples_are_counted_of_all_if_their_number_is_known(of: int, text: str) -> None:
+    assert numbers.examples_done(1_256, of) == text

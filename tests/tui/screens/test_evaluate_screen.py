@@ -13,12 +13,16 @@ from accel_engine.launch.evaluation import (
     Difference,
     EvaluatedModel,
     Evaluation,
+    EvaluationOptions,
     Measurement,
     MetricDifference,
 )
 from accel_tui.screens import evaluate_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
-from tui.stand_ins import StubApp, shows, until
+from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.trained.evaluate_form import EvaluateForm
+from accel_tui.widgets.trained.path_input import PathInput
+from tui.stand_ins import StubApp, shows, text_of, until
 
 FOUND = Evaluation(
     "test",
@@ -45,9 +49,11 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
         may_answer = Event()
         cancelled = Event()
         problem = ""
+        asked: list[EvaluationOptions] = []  # noqa: RUF012 (of one test)
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, _: object, options: EvaluationOptions) -> None:
             super().__init__(self)
+            self.asked.append(options)
 
         def evaluation(self, on_progress: Callable[[int, int], object]) -> Evaluation:
             on_progress(256, 2_000)
@@ -60,6 +66,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.cancelled.set()
             self.may_answer.set()
 
+    Query.asked = []
     monkeypatch.setattr(evaluate_screen, "EvaluationQuery", Query)
     yield Query
     Query.may_answer.set()
@@ -97,3 +104,61 @@ async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
         await pilot.press("escape")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
         assert not isinstance(pilot.app.screen, EvaluateScreen)
+
+
+async def open_form(pilot: Any, query: Any) -> EvaluateForm:
+    await open_evaluation(pilot)
+    await pilot.press("o")
+    await until(pilot, query.cancelled.is_set, "the end of the engine")
+    await shows(pilot, "Data", "Split", "Checkpoint", "s Evaluate")
+    form: EvaluateForm = pilot.app.screen.query_one(EvaluateForm)
+    await until(pilot, lambda: pilot.app.focused is form.query_one("#data"), "the first field")
+    return form
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_data_split_and_checkpoint_are_chosen(
+    home: Path, query: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tested.csv").write_text("a,b\n1,2\n")
+    async with StubApp().run_test(size=size) as pilot:
+        form = await open_form(pilot, query)
+        form.query_one("#split", Picker).value = "validation"
+        form.query_one("#checkpoint", Picker).value = "best"
+        await pilot.press(*"tes")
+        data = form.query_one("#data", PathInput)
+        await until(pilot, lambda: data.value == "tes" and data.check_action("complete", ()), "the suggestion")
+        await pilot.press("tab", "enter")
+        await shows(pilot, "2,000 test examples; 95% confidence", "may be chance", "o Options")
+        assert text_of(pilot).count("may be chance") == 1
+    assert query.asked == [
+        EvaluationOptions(),
+        EvaluationOptions(data="tested.csv", split="validation", checkpoint="best"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("split", "some", "no split some: give auto, test, validation, training"),
+        ("checkpoint", "7", "no checkpoint 7: give auto, best, last"),
+    ],
+)
+async def test_a_choice_that_is_wrong_is_told_in_the_form(
+    home: Path, query: Any, field: str, text: str, message: str
+) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        form = await open_form(pilot, query)
+        form.query_one(f"#{field}", Picker).value = text
+        await pilot.press("enter")
+        await shows(pilot, message)
+    assert len(query.asked) == 1
+
+
+async def test_data_that_is_not_there_is_told_before_the_engine_starts(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_form(pilot, query)
+        await pilot.press(*"gone.csv", "enter")
+        await shows(pilot, "no such file", "o Options")
+    assert len(query.asked) == 1

@@ -18,7 +18,7 @@ from accel_tui.screens.evaluated_screen import EvaluatedScreen
 from accel_tui.screens.question_screen import QuestionScreen
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     class Query(nullcontext[Any]):
         may_answer, cancelled = Event(), Event()
-        problem = ""
+        problem, error = "", RunError
         asked: list[tuple[Path, EvaluationOptions]] = []  # noqa: RUF012 (of one test)
 
         def __init__(self, directory: Path, options: EvaluationOptions) -> None:
@@ -38,7 +38,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             on_progress(256, 1_000)
             self.may_answer.wait()
             if self.problem:
-                raise RunError(self.problem)
+                raise self.error(self.problem)
             return Diagnosis("test", 40, ValidationReport((binary(),)), ("the checkpoint of step 50 is damaged",))
 
         def cancel(self) -> None:
@@ -92,18 +92,19 @@ async def test_the_evaluated_examples_are_reported(
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("d")
-        await shows(pilot, "Predicting the evaluated examples on the CPU: 256 of 1,000")
+        await shows(pilot, "Predicting on the CPU: 256 of 1,000 examples")
         query.may_answer.set()
         await shows(pilot, "(890 of 1,000)")
         assert "evaluated examples" in text_of(pilot)
         assert "Predicting" not in text_of(pilot)
         assert "V Validate" not in text_of(pilot)
+        await until(pilot, lambda: pilot.app._notifications, "the note")
         assert [each.message for each in pilot.app._notifications] == ["the checkpoint of step 50 is damaged"]
         await pilot.press("5")
         await shows(pilot, "1,500 parameters")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
-    assert query.asked == [(runs[0].directory, EvaluationOptions())]
+    assert query.asked == [(runs[0].directory, EvaluationOptions(checkpoint="40"))]
     assert not polled
     assert read(runs[0].directory).validation is None
 
@@ -116,16 +117,20 @@ async def test_of_several_runs_one_is_asked_for(runs: list[FakeEngine], query: A
         await shows(pilot, "Diagnostics of which run?", runs[1].directory.name)
         await pilot.press("2")
         await shows(pilot, "256 of 1,000")
-    assert query.asked == [(runs[1].directory, EvaluationOptions())]
+    assert query.asked == [(runs[1].directory, EvaluationOptions(checkpoint="40"))]
 
 
-async def test_why_there_is_no_report_is_shown(runs: list[FakeEngine], query: Any) -> None:
-    query.problem = "the examples have changed"
+@pytest.mark.parametrize(("error", "lead"), [(RunError, ""), (KeyError, "KeyError: ")])
+async def test_why_there_is_no_report_is_shown(
+    runs: list[FakeEngine], query: Any, error: type[Exception], lead: str
+) -> None:
+    query.problem, query.error = "the examples have changed", error
     query.may_answer.set()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
         await pilot.press("d")
-        await shows(pilot, query.problem)
+        await until(pilot, lambda: query.problem in text_of(pilot) and lead in text_of(pilot), "the reason")
+        await hides(pilot, "Predicting")
 
 
 async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:

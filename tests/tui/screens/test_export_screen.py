@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, UsageError
+from accel_engine.launch import export_targets
 from accel_engine.launch.export_targets import FORMATS
 from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel
 from accel_tui.screens import export_screen
@@ -44,11 +45,18 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
         may_answer = Event()
         cancelled = Event()
         problem = ""
-        asked: list[tuple[tuple[ExportTarget, ...], Path, str]] = []  # noqa: RUF012 (of one test)
+        asked: list[tuple[tuple[ExportTarget, ...], Path, str, float | None]] = []  # noqa: RUF012 (of one test)
 
-        def __init__(self, directory: Path, targets: tuple[ExportTarget, ...], folder: Path, checkpoint: str) -> None:
+        def __init__(
+            self,
+            directory: Path,
+            targets: tuple[ExportTarget, ...],
+            folder: Path,
+            checkpoint: str,
+            latency: float | None,
+        ) -> None:
             super().__init__(self)
-            self.asked.append((tuple(targets), folder, checkpoint))
+            self.asked.append((tuple(targets), folder, checkpoint, latency))
 
         def export(
             self,
@@ -118,12 +126,12 @@ async def test_each_format_appears_when_it_was_compared_and_the_fastest_is_marke
         pilot.app.screen.query_one("#found").scroll_end(animate=False)
         await shows(pilot, "Written to", f"{run.directory.name}-float16.tflite")
         assert f"{run.directory.name}-int8.tflite" not in text_of(pilot)
-    targets, folder, checkpoint = query.asked[0]
+    targets, folder, checkpoint, latency = query.asked[0]
     assert len(targets) == len(FORMATS)
     assert {Path(target.path).parent for target in targets if target.format != "savedmodel"} == {
         Path.cwd() / f"{run.directory.name}-models"
     }
-    assert (folder, checkpoint) == (Path.cwd(), "auto")
+    assert (folder, checkpoint, latency) == (Path.cwd(), "auto", None)
 
 
 async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngine, query: Any) -> None:
@@ -131,18 +139,31 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
         await open_export(pilot, run)
         await pilot.press("space")
         assert "keras" not in pilot.app.screen.query_one(Checklist).chosen
-        for name, text in (("#checkpoint Input", "last"), ("#folder", "served"), ("#tolerance", "0.5")):
+        fields = {"#checkpoint Input": "last", "#folder": "served", "#tolerance": "0.5", "#latency": "20ms"}
+        for name, text in fields.items():
             field = pilot.app.screen.query_one(name)
             field.focus()
             field.value = text
         await pilot.pause()
         await pilot.press("enter")
         await until(pilot, lambda: query.asked, "the request")
-    targets, _, checkpoint = query.asked[0]
+    targets, _, checkpoint, latency = query.asked[0]
     assert [target.name for target in targets][:2] == ["savedmodel", "onnx"]
     assert {target.tolerance for target in targets} == {0.5}
     assert targets[1].path == str(Path.cwd() / "served" / f"{run.directory.name}.onnx")
-    assert checkpoint == "last"
+    assert (checkpoint, latency) == ("last", 0.02)
+
+
+async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, query: Any) -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_export(pilot, run)
+        await shows(pilot, "Latency", "of a request to TensorFlow Serving at most, such as 20ms")
+        pilot.app.screen.query_one("#latency").value = "20"
+        await pilot.press("down", "space")
+        await hides(pilot, "Latency")
+        await pilot.press("s")
+        await until(pilot, lambda: query.asked, "the request")
+    assert query.asked[0][3] is None
 
 
 @pytest.mark.parametrize(
@@ -151,6 +172,7 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
         ("#tolerance", "little", "'little' is no number from 0"),
         ("#tolerance", "-1", "'-1' is no number from 0"),
         ("#checkpoint Input", "7", "no checkpoint 7: give auto, best, last, or a step of 100"),
+        ("#latency", "20", "'20' is no latency: give one with its unit, such as 10ms"),
         ("#folder", "", "give a folder"),
         ("#folder", "taken", "taken is a file"),
     ],
@@ -171,13 +193,29 @@ async def test_a_format_whose_library_is_missing_says_how_to_install_it(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hint = "onnx missing: pip install 'accel-tui[onnx]'"
-    monkeypatch.setattr(export_form, "missing", lambda target: hint if target.format == "onnx" else "")
+    monkeypatch.setattr(export_form, "missing", lambda file_format, _: hint if file_format == "onnx" else "")
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await shows(pilot, f"[ ] {'onnx':{len('tflite-int8-weights')}}  {hint}")
         await pilot.press("s")
         await until(pilot, lambda: query.asked, "the request")
     assert "onnx" not in [target.name for target in query.asked[0][0]]
+
+
+async def test_the_form_reads_no_directory_and_the_choice_only_that_of_a_chosen_savedmodel(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names(directory: Path) -> list[str]:
+        raise UsageError(f"cannot read {directory.name}: Permission denied")
+
+    monkeypatch.setattr(export_targets, "_names", names)
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, f"cannot read {run.directory.name}-savedmodel: Permission denied")
+        await pilot.press("down", "space", "s")
+        await until(pilot, lambda: query.asked, "the request")
+    assert "savedmodel" not in [target.name for target in query.asked[0][0]]
 
 
 async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEngine, query: Any) -> None:
@@ -198,6 +236,38 @@ async def test_files_that_are_there_are_overwritten_after_a_question(run: FakeEn
     assert query.asked
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_a_key_that_is_pressed_twice_starts_one_export(
+    run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    begun, may_end = list[Path](), Event()  # neither check is done before both were begun
+
+    def existing_folder(folder: Path) -> Path:
+        begun.append(folder)
+        may_end.wait()
+        return Path.cwd()
+
+    monkeypatch.setattr(export_screen, "existing_folder", existing_folder)
+    if is_there:
+        folder = Path(f"{run.directory.name}-models")
+        folder.mkdir()
+        (folder / f"{run.directory.name}.onnx").touch()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        for number in (1, 2):
+            await pilot.press("s")
+            await until(pilot, lambda number=number: len(begun) == number, "the check")  # type: ignore[misc]
+        may_end.set()
+        if is_there:
+            await shows(pilot, "Overwrite 1 file?")
+            await pilot.press("o")
+        query.may_compare.set()
+        query.may_answer.set()
+        await shows(pilot, "verified on 360 test examples")
+        assert len(query.asked) == 1
+        assert isinstance(pilot.app.screen, ExportScreen)
+
+
 async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine, query: Any) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
@@ -208,6 +278,18 @@ async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine,
         await until(pilot, query.cancelled.is_set, "the end of the engine")
         assert [each.message for each in pilot.app._notifications] == ["written before: keras"]
         assert not isinstance(pilot.app.screen, ExportScreen)
+
+
+async def test_a_run_that_trains_meanwhile_is_named(run: FakeEngine, query: Any) -> None:
+    other = FakeEngine().begin().build()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_export(pilot, run)
+        await pilot.press("s")
+        await shows(pilot, "writing keras")
+        (told,) = pilot.app._notifications
+        assert told.message.startswith(f"run {other.directory.name} is training on cpu:0: the measurements are not")
+        assert told.message.endswith("; stop the run before")
+    other.close()
 
 
 async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngine, query: Any) -> None:

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
 from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
@@ -19,9 +22,10 @@ from accel_engine.run.diagnostics import DataFormat
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
 from accel_tui.widgets.trained import prediction_tables
+from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.prediction_tables import bar
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, hides, shows, until
+from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 CLASSES = OutputPrediction(
     "", "classification", ("cat", "dog"), (), np.array([[0.975, 0.025], [0.25, 0.75]], np.float32)
@@ -54,6 +58,7 @@ class _Question(nullcontext[Any]):
     def __init__(self, *request: Any) -> None:
         super().__init__(self)
         self.asked.append(request)
+        self.may_start.wait()
 
     def wait(self) -> None:
         self.may_answer.wait()
@@ -70,7 +75,7 @@ class _Question(nullcontext[Any]):
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     class Query(_Question):
-        may_answer, cancelled = Event(), Event()
+        may_start, may_answer, cancelled = Event(), Event(), Event()
         problem, found = "", FOUND
         asked: list[tuple[Any, ...]] = []  # noqa: RUF012 (of one test)
 
@@ -85,9 +90,11 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             on_text("ba")
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
+    Query.may_start.set()
     monkeypatch.setattr(predict_screen, "PredictionQuery", Query)
     monkeypatch.setattr(predict_screen, "WritingQuery", Query)
     yield Query
+    Query.may_start.set()
     Query.may_answer.set()
 
 
@@ -161,6 +168,23 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
         await hides(pilot, "17.25")
 
 
+async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
+    steps = np.arange(60 * 24, dtype=np.float32).reshape(60, 24, 1)
+    names = tuple(("x.npz", str(row)) for row in range(60))
+    query.found = ExamplePredictions(
+        "k3fp", 40, "series", names, {}, (OutputPrediction("", "regression", (), ("load",), steps),)
+    )
+    Path("x.npz").touch()
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, None)
+        await pilot.press(*"x.npz", "enter")
+        await shows(pilot, "60 examples; the first 41 are shown, w saves all", "STEP", "load")
+        table = pilot.app.screen.query_one(DataTable)
+        await until(pilot, lambda: table.row_count == 41 * 24, "all rows")
+        assert [str(cell) for cell in table.get_row_at(40 * 24)] == ["40", "1", "960"]
+
+
 @pytest.mark.parametrize(
     ("data", "path", "message"),
     [
@@ -194,6 +218,28 @@ async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> 
     assert query.asked[0] == (run.directory, WritingOptions(prompt="b a"))
 
 
+async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, query: Any) -> None:
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, NOVEL)
+        prompt = " ".join(f"word-{number}" for number in range(1_000))
+        pilot.app.screen.query_one("#prompt").value = prompt
+        await pilot.press("enter")
+        await shows(pilot, "word-999ab ba")
+        await hides(pilot, "word-100 ")
+        text = pilot.app.screen.query_one(GrowingText)
+        await pilot.resize_terminal(100, 30)
+        await shows(pilot, "word-999ab ba")
+
+        def shows_begin() -> bool:
+            text.scroll_home(animate=False)  # again, as a resize scrolls to the end
+            return "word-20 word-21 word-22" in text_of(pilot)  # not in the field
+
+        await until(pilot, shows_begin, "the beginning")
+        chosen = text.get_selection(Selection(Offset(7, 0), Offset(13, 0)))
+        assert chosen == ("word-1", "\n")
+
+
 @pytest.mark.parametrize(
     ("field", "text", "message"),
     [
@@ -224,6 +270,22 @@ async def test_escape_ends_the_prediction_and_then_goes_back(run: FakeEngine, qu
         await shows(pilot, "ended", "esc Back")
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, PredictScreen), "the screen below")
+
+
+@pytest.mark.parametrize(("data", "text"), [(PETS, "photos"), (NOVEL, "b a")])
+async def test_escape_while_the_engine_starts_ends_the_prediction(
+    run: FakeEngine, query: Any, data: DataFormat, text: str
+) -> None:
+    query.may_start.clear()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, data)
+        await pilot.press(*text, "enter")
+        await until(pilot, lambda: query.asked, "the start")
+        await pilot.press("escape")
+        query.may_start.set()
+        await shows(pilot, "ended", "esc Back")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(query.asked) == 2, "another prediction")
 
 
 async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> None:
@@ -261,6 +323,39 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_second_enter(
         await until(pilot, lambda: Path("out.jsonl").read_text() != "before", "the file")
     first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
     assert (first["example"], first["label"]) == ("a.png", "cat")
+
+
+async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no room")
+
+    monkeypatch.setattr(predict_screen, "write_predictions", fail)
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "w Save")
+        await pilot.press("w")
+        await shows(pilot, "enter saves")
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app._notifications, "the reason")
+        (told,) = pilot.app._notifications
+        assert (told.title, told.message) == ("Not saved", "ValueError: no room")
+
+
+async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, query: Any) -> None:
+    query.found = replace(FOUND, names=(("b\udcff.png", "b\udcff.png"), *FOUND.names[1:]))
+    query.may_answer.set()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_prediction(pilot, run, PETS)
+        await pilot.press(*"photos", "enter")
+        await shows(pilot, "w Save")
+        await pilot.press("w")
+        await shows(pilot, "enter saves")
+        await pilot.press("enter")
+        path = Path(f"{run.directory.name}-predictions.csv")
+        await until(pilot, path.is_file, "the file")
+    assert path.read_text().splitlines()[1].startswith(r"b\udcff.png,cat,")
 
 
 async def _file_field(pilot: Any) -> Any:

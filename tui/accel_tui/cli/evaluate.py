@@ -24,6 +24,7 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
 from accel_tui.formatting.evaluation import headline, tables
+from accel_tui.plan.evaluation_choice import SPLITS
 
 EPILOG = """\b
 Examples:
@@ -44,7 +45,7 @@ MIN_BEYOND = 5
     "--split",
     default="auto",
     show_default=True,
-    type=click.Choice(("auto", "test", "validation", "training")),
+    type=click.Choice(tuple(SPLITS)),
     help="Examples to evaluate; auto: test, or validation where there is no test split.",
 )
 @checkpoint_option

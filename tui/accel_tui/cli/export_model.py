@@ -16,12 +16,12 @@ from accel_engine.launch.export_targets import (
 from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel, export_model
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
-    FASTEST,
     SIGNATURE,
     headline,
     model_header,
-    model_row,
+    model_rows,
     problems,
     signature_rows,
 )
@@ -67,6 +67,8 @@ def export_trained_model(
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
             )
     folder = existing_folder(Path(targets[0].path).parent)
+    for warning in warnings(("cpu",), can_choose=False):
+        print_to_stderr(warning)
     found = export_model(directory, targets, folder, checkpoint, target_latency)
     for note in found.notes:
         print_to_stderr(note)
@@ -92,11 +94,7 @@ def _page(found: Export) -> Iterator[str]:
     yield headline(found)
     yield table(SIGNATURE, list(signature_rows(found.written[0])))
     metrics = list(found.original.metrics)
-    models = (
-        model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
-        for each in found.written
-    )
-    yield table(model_header(metrics), [model_row(found.original, metrics, is_original=True), *models])
+    yield table(model_header(metrics), model_rows(found, metrics))
     if reasons := list(problems(found)):
         yield "\n".join(("not written:", *(f"  {reason}" for reason in reasons)))
     yield "\n".join(found.paths)

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from accel_engine.run.devices_in_use import devices_in_use
 
 
-def warnings(measured: Sequence[str]) -> Iterator[str]:
+def warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iterator[str]:
     """A warning for each run that trains on one of the devices, or on unknown ones.
 
     Args:
         measured: Such as ``cpu``, ``gpu`` or ``gpu:1``; empty for all devices.
+        can_choose: Whether the user can choose other devices.
     """
     for each in devices_in_use():
         shared = [device for device in each.devices if not measured or _names(device) & set(measured)]
@@ -17,7 +18,7 @@ def warnings(measured: Sequence[str]) -> Iterator[str]:
             where = f" on {', '.join(shared)}" if shared else ""
             yield (
                 f"run {each.run} is training{where}: the measurements are not those of an idle machine, and either may "
-                "run out of memory; stop the run, or choose other devices"
+                f"run out of memory; stop the run{', or choose other devices' if can_choose else ' before'}"
             )
 
 

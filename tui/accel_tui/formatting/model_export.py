@@ -68,6 +68,15 @@ def model_row(model: MeasuredModel, metrics: Sequence[str], *, is_original: bool
     return (model.name, *map(_number, values), difference, numbers.long_size(model.size), latency, mark)
 
 
+def model_rows(found: Export, metrics: Sequence[str]) -> list[tuple[str, ...]]:
+    """A row for the trained model, and for each that was written; the fastest is marked."""
+    rows = (
+        model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
+        for each in found.written
+    )
+    return [model_row(found.original, metrics, is_original=True), *rows]
+
+
 def problems(found: Export) -> Iterator[str]:
     """Why formats were not written."""
     for each in found.exported:
@@ -107,8 +116,7 @@ class ExportProgress:
         if self.models:
             left = self.names[len(self.models) - 1 :]
             return f"measuring the latency of {left[0]}" if left else "done"
-        done, of = self.examples or (0, 0)
-        examples = f": {done:,}{f' of {of:,}' if of else ''} examples" if self.examples else ""
+        examples = f": {numbers.examples_done(*self.examples)}" if self.examples else ""
         if not self.writing:
             return f"reading the data{examples}" if examples else "starting an engine"
         return f"comparing with the trained model{examples}" if examples else f"writing {self.writing}"

@@ -91,6 +91,11 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{suffix}"
 
 
+def examples_done(done: int, of: int) -> str:
+    """How many examples are done: ``256 of 2,000 examples``; ``256 examples`` if it is unknown of how many."""
+    return f"{done:,} of {of:,} examples" if of else f"{done:,} examples"
+
+
 def flops(number: float) -> str:
     """Floating-point operations in decimal multiples: ``7.76 GFLOP``, ``989 TFLOP``."""
     text = compact(float(number))

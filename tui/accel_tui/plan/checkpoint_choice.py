@@ -28,5 +28,5 @@ def checked_checkpoint(text: str, steps: Sequence[int]) -> str:
     name = text.strip() or "auto"
     if name in CHOICES or (name.isdecimal() and int(name) in steps):
         return name
-    listed = ", ".join(map(str, steps))
-    raise UsageError(f"no checkpoint {name}: give {', '.join(CHOICES)}, or a step of {listed}")
+    listed = f", or a step of {', '.join(map(str, steps))}" if steps else ""
+    raise UsageError(f"no checkpoint {name}: give {', '.join(CHOICES)}{listed}")

@@ -80,7 +80,7 @@ def _write_csv(path: Path, found: ExamplePredictions) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row if name != "problem"))
     if found.problems:
         names.append("problem")
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:  # for names that are no text
         writer = csv.DictWriter(file, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.text import format_metric, printable_line
 from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
@@ -48,6 +49,17 @@ def prediction_tables(found: ExamplePredictions, top: int, most: int | None = No
         yield PredictionTable(output.name, (_title(found), *header), rows, tuple(map(float, best)))
 
 
+def is_forecast(output: OutputPrediction, kind: str) -> bool:
+    """Whether an example of an output has a row for each step."""
+    return kind == "series" and output.task not in (*OF_CLASSES, "segmentation") and output.chances is None
+
+
+def most_examples(found: ExamplePredictions, most_rows: int) -> int:
+    """The most examples that have so many rows in each table; one at least."""
+    forecasts = (output for output in found.outputs if is_forecast(output, found.kind) and len(output.values))
+    return max(1, most_rows // max((len(steps(output, 0)) for output in forecasts), default=1))
+
+
 def problem_rows(found: ExamplePredictions, most: int | None = None) -> list[tuple[str, str]]:
     """The examples without a prediction, each with its reason."""
     places = list(found.problems)[:most]
@@ -88,7 +100,7 @@ def _rows(
     if output.task == "sequence" and output.chances is not None:
         tokens = [" ".join(output.classes[each] for each in values[row].ravel().tolist()) for row in range(len(names))]
         return ("LABELS",), list(zip(names, tokens, strict=True))
-    if kind == "series":
+    if is_forecast(output, kind):
         rows = [
             (name if not step else "", str(step + 1), *map(_number, each))
             for row, name in enumerate(names)

@@ -12,12 +12,14 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.launch.engine_query import EngineQuery
 from accel_engine.launch.model_query import ModelQuery
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
+from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
+from accel_tui.screens.engine_errors import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import fill, make_page
 from accel_tui.widgets.diagnostics.status_text import status_text
@@ -252,7 +254,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             self.action_tab_at(self._early_tab)
 
     def _show_progress(self, done: int, total: int) -> None:
-        self.progress = f"Validating the last checkpoint on the CPU: {done:,} of {total:,} examples"
+        self.progress = f"Validating the last checkpoint on the CPU: {numbers.examples_done(done, total)}"
 
     def _finish_validation(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
@@ -289,14 +291,11 @@ class DiagnosticsScreen(DirtyRegionScreen):
 
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
-        problem = ""
-        try:
+        with reported(partial(self.call_later, self._finish_validation)):
             with ModelQuery("--revalidate", self.directory, {}) as query:
                 self._query = query
                 if not self._is_closed:
                     answer = query.answer(partial(self.call_later, self._show_progress))
                     for note in answer.get("notes", ()):
                         self.call_later(self.notify, note, severity="warning", markup=False)
-        except AccelError as error:
-            problem = str(error)
-        self.call_later(self._finish_validation, problem)
+            self.call_later(self._finish_validation, "")

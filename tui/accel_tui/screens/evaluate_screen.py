@@ -1,11 +1,12 @@
 """Evaluate screen: metrics of runs on examples that training did not see, and whether one of them is better."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
@@ -13,16 +14,18 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from accel_engine.errors import AccelError
+from accel_engine import data
 from accel_engine.launch.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
 from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import host_of
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.trained.evaluate_form import EvaluateForm
 
 _VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
 """Colours of verdicts on differences."""
@@ -52,6 +55,10 @@ class EvaluateScreen(Screen[None]):
             id="evaluate.diagnostics",
             tooltip="Show the confusion matrix, scores and samples of the evaluated examples",
         ),
+        Binding("s,ctrl+s", "start", "Evaluate", id="evaluate.start", tooltip="Evaluate what is chosen"),
+        Binding("o", "options", "Options", id="evaluate.options", tooltip="Choose data, split and checkpoint"),
+        Binding("down", "app.focus_next", id="evaluate.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="evaluate.previous", tooltip="Previous field"),
         Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; ends a running evaluation"),
     ]
 
@@ -59,31 +66,49 @@ class EvaluateScreen(Screen[None]):
         super().__init__()
         self._directories = tuple(directories)
         self._options = EvaluationOptions()
-        self._query: EvaluationQuery | None = None
-        self._is_closed = False
+        self._queries: list[EvaluationQuery] = []
+        self._number = 0  # of the evaluation; nothing of earlier ones is shown
         self._found: Evaluation | None = None
 
     def compose(self) -> ComposeResult:
-        """Compose the progress, and the room for the tables."""
+        """Compose the form, which is hidden at first, the progress, and the room for the tables."""
         yield TopBar(f"Evaluate {numbers.counted(len(self._directories), 'run')}")
-        yield Static("starting an engine", id="about")
+        yield EvaluateForm(self._directories)
+        yield Static(id="about")
         yield ScrollableContainer(id="tables")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Start the evaluation."""
-        self._evaluate()
+        self._start(self._options)
 
     def on_unmount(self) -> None:
         """End the engine."""
-        self._is_closed = True
-        if self._query:
-            self._query.cancel()
+        self._cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Diagnostics are of evaluated runs."""
+        """Diagnostics are of evaluated runs; the form starts an evaluation."""
         del parameters
-        return self._found is not None if action == "diagnostics" else True
+        is_form = self.has_class("-choosing")
+        match action:
+            case "diagnostics":
+                return self._found is not None and not is_form
+            case "start":
+                return is_form
+            case "options":
+                return not is_form
+        return True
+
+    def action_start(self) -> None:
+        """Evaluate what is chosen in the form."""
+        self.query_one(EvaluateForm).submit()
+
+    def action_options(self) -> None:
+        """End the evaluation, and show the form."""
+        self._cancel()
+        self.add_class("-choosing")
+        self.query_one(EvaluateForm).focus_first()
+        self.refresh_bindings()
 
     def action_diagnostics(self) -> None:
         """Open the diagnostics of the evaluated examples; of several runs, ask of which."""
@@ -103,32 +128,54 @@ class EvaluateScreen(Screen[None]):
         )
 
     def _diagnose(self, directory: Path) -> None:
-        host_of(self).show_evaluated(directory, self._options)
+        """Open the diagnostics of the weights that were evaluated: a live run may have saved others since."""
+        if self._found is None:
+            return
+        steps = {run: model.step for run, model in zip(self._directories, self._found.models, strict=True)}
+        host_of(self).show_evaluated(directory, replace(self._options, checkpoint=str(steps[directory])))
 
     def action_back(self) -> None:
         """Go back to the screen below."""
         self.app.pop_screen()
 
-    @work(thread=True, exit_on_error=False, group="evaluate")
-    def _evaluate(self) -> None:
-        try:
-            with EvaluationQuery(self._directories, self._options) as self._query:
-                if not self._is_closed:
-                    found = self._query.evaluation(partial(self.call_later, self._show_progress))
-                    self.call_later(self._show, found)
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
+    @on(EvaluateForm.Submitted)
+    def _take_options(self, event: EvaluateForm.Submitted) -> None:
+        event.stop()
+        self._start(event.options)
 
-    def _report(self, problem: str) -> None:
-        if not self._is_closed:
-            self.call_later(self._show_problem, problem)
+    def _start(self, options: EvaluationOptions) -> None:
+        self._cancel()
+        self._options, self._found = options, None
+        self.remove_class("-choosing")
+        tables = self.query_one("#tables")
+        tables.remove_children()
+        tables.focus()
+        self.query_one("#about", Static).update(Content.styled("starting an engine", "$text-accent"))
+        self._evaluate(options, self._number)
+        self.refresh_bindings()
+
+    def _cancel(self) -> None:
+        """End the engine, of which nothing more is shown."""
+        self._number += 1
+        for query in self._queries:
+            query.cancel()
+
+    @work(thread=True, exit_on_error=False, group="evaluate")
+    def _evaluate(self, options: EvaluationOptions, number: int) -> None:
+        def post(show: Callable[..., object], *arguments: object) -> None:
+            if number == self._number:
+                self.call_later(show, *arguments)
+
+        with reported(partial(post, self._show_problem)):
+            if options.data:
+                data.find(options.data)  # before TensorFlow starts
+            with EvaluationQuery(self._directories, options) as query:
+                self._queries.append(query)
+                if number == self._number:
+                    post(self._show, query.evaluation(partial(post, self._show_progress)))
 
     def _show_progress(self, done: int, of: int) -> None:
-        total = f" of {of:,}" if of else ""
-        self.query_one("#about", Static).update(Content.styled(f"{done:,}{total} examples", "$text-accent"))
+        self.query_one("#about", Static).update(Content.styled(numbers.examples_done(done, of), "$text-accent"))
 
     def _show_problem(self, problem: str) -> None:
         self.query_one("#about", Static).update(Content.styled(printable(problem), "$text-error"))

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from textual import work
 
-from accel_engine.errors import AccelError
 from accel_engine.launch.diagnosis import Diagnosis, DiagnosisQuery
 from accel_engine.launch.evaluation import EvaluationOptions
 from accel_engine.run.diagnostics import Diagnostics
+from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.engine_errors import reported
 
 
 class EvaluatedScreen(DiagnosticsScreen):
@@ -47,16 +48,17 @@ class EvaluatedScreen(DiagnosticsScreen):
 
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:
-        try:
+        with reported(self._report):
             with DiagnosisQuery(self.directory, self._options) as query:
                 self._query = query
                 if self._is_closed:
                     return
                 found = query.diagnosis(partial(self.call_later, self._show_examples))
             self.call_later(self._show, self._reading_with(found), found.notes)
-        except AccelError as error:
-            if not self._is_closed:
-                self.call_later(self._show_failure, str(error))
+
+    def _report(self, problem: str) -> None:
+        if not self._is_closed:
+            self.call_later(self._show_failure, problem)
 
     def _reading_with(self, found: Diagnosis) -> DiagnosticsReading:
         """The layers that the run has stored, with the report on the evaluated examples."""
@@ -76,5 +78,4 @@ class EvaluatedScreen(DiagnosticsScreen):
         self.progress, self.validation_problem = "", problem
 
     def _show_examples(self, done: int, of: int) -> None:
-        total = f" of {of:,}" if of else ""
-        self.progress = f"Predicting the evaluated examples on the CPU: {done:,}{total}"
+        self.progress = f"Predicting on the CPU: {numbers.examples_done(done, of)}"

@@ -1,6 +1,6 @@
 """Export screen: writes the trained model of a run in other formats, and shows what each of them costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from accel_engine.launch.export_targets import existing_folder, overwritten
 from accel_engine.launch.model_export import Export, ExportQuery, ExportTarget, MeasuredModel
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
     NOT_WRITTEN,
@@ -27,11 +28,12 @@ from accel_tui.formatting.model_export import (
     ExportProgress,
     headline,
     model_header,
-    model_row,
+    model_rows,
     problems,
     signature_rows,
     written_to,
 )
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
@@ -121,46 +123,50 @@ class ExportScreen(Screen[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="check")
     def _check(self, choice: ChosenExport) -> None:
         try:
-            targets = choice.targets()
+            targets, latency = choice.targets(), choice.target_latency
             folder = existing_folder(choice.folder)
         except AccelError as error:
             self.call_later(self._show_mistake, str(error))
             return
         there = [path for target in targets for path in overwritten(target)]
-        self.call_later(self._ask, choice, targets, folder, there)
+        start = partial(self._start, targets, folder, choice.checkpoint, latency)
+        self.call_later(self._ask, start, choice.folder, there)
 
     def _show_mistake(self, problem: str) -> None:
         self.query_one(ExportForm).problem = printable(problem)
 
-    def _ask(self, choice: ChosenExport, targets: Sequence[ExportTarget], folder: Path, there: Sequence[Path]) -> None:
+    def _ask(self, start: Callable[[], object], folder: Path, there: Sequence[Path]) -> None:
         def answer(chosen: str | None) -> None:
             if chosen == "overwrite":
-                self._start(choice, targets, folder)
+                start()
 
         self.query_one(ExportForm).problem = ""
+        if self.has_class("-started") or isinstance(self.app.screen, QuestionScreen):
+            return  # the key was pressed again while the choice was checked
         if not there:
-            self._start(choice, targets, folder)
+            start()
             return
         names = printable(", ".join(path.name for path in there))
-        detail = (
-            f"In {printable(str(choice.folder))}: {names}. A file is replaced only by a model within the tolerance."
-        )
+        detail = f"In {printable(str(folder))}: {names}. A file is replaced only by a model within the tolerance."
         question = f"Overwrite {numbers.counted(len(there), 'file')}?"
         self.app.push_screen(QuestionScreen(question, detail, (CANCEL, OVERWRITE)), answer)
 
-    def _start(self, choice: ChosenExport, targets: Sequence[ExportTarget], folder: Path) -> None:
+    def _start(self, targets: Sequence[ExportTarget], folder: Path, checkpoint: str, latency: float | None) -> None:
         self._is_running = True
         self._progress = ExportProgress(tuple(target.name for target in targets))
         self.add_class("-started")
         self.query_one("#found").focus()
         self._show_progress()
-        self._export(targets, folder, choice.checkpoint)
+        self._export(targets, folder, checkpoint, latency)
         self.refresh_bindings()
 
     @work(thread=True, exit_on_error=False, group="export")
-    def _export(self, targets: Sequence[ExportTarget], folder: Path, checkpoint: str) -> None:
-        try:
-            with ExportQuery(self._directory, targets, folder, checkpoint) as self._query:
+    def _export(self, targets: Sequence[ExportTarget], folder: Path, checkpoint: str, latency: float | None) -> None:
+        app = self.app
+        with reported(self._report):
+            for warning in warnings(("cpu",), can_choose=False):
+                app.notify(warning, severity="warning", markup=False)
+            with ExportQuery(self._directory, targets, folder, checkpoint, latency) as self._query:
                 if not self._is_closed:
                     found = self._query.export(
                         partial(self.call_later, self._take_examples),
@@ -168,11 +174,6 @@ class ExportScreen(Screen[None]):
                         partial(self.call_later, self._take_model),
                     )
                     self.call_later(self._show, found)
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
 
     def _report(self, problem: str) -> None:
         if not self._is_closed:
@@ -207,14 +208,9 @@ class ExportScreen(Screen[None]):
         notes = map(printable, found.notes)
         self.query_one("#about", Static).update(Content("\n").join(map(Content, (headline(found), *notes))))
         metrics = tuple(found.original.metrics)
-        rows = [
-            model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
-            for each in found.written
-        ]
-        models = [model_row(found.original, metrics, is_original=True), *rows]
         signature = list(signature_rows((found.written or (found.original,))[0]))
         self._fill(
-            table_content(model_header(metrics), models, _STYLES),
+            table_content(model_header(metrics), model_rows(found, metrics), _STYLES),
             _listed("Not written", list(problems(found)), "$text-error"),
             table_content(SIGNATURE, signature, {}),
             _listed(*written_to(found), "$text-muted"),

@@ -1,6 +1,7 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -8,7 +9,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, ScrollableContainer
+from textual.containers import Container
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
@@ -24,11 +25,14 @@ from accel_engine.user_paths import exists
 from accel_tui.formatting import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
+from accel_tui.predictions.rows import most_examples
+from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, writes_text
-from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables
+from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
 
 
 class PredictScreen(Screen[None]):
@@ -58,7 +62,7 @@ class PredictScreen(Screen[None]):
         self._is_running = False
         self._is_cancelled = False
         self._found: ExamplePredictions | None = None
-        self._text = ""
+        self._parts = deque[str]()  # of the text, which are not shown yet
         self._is_update_pending = False
 
     def compose(self) -> ComposeResult:
@@ -66,8 +70,7 @@ class PredictScreen(Screen[None]):
         yield TopBar(f"Predict {self._directory.name}")
         yield Static("enter predicts; tab completes a path", id="about")
         yield Container(id="tables")
-        with ScrollableContainer(id="text"):
-            yield Static(markup=False)
+        yield GrowingText(id="text")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -145,8 +148,8 @@ class PredictScreen(Screen[None]):
         self.remove_class("-predicted")
         self.set_class(isinstance(event.choice, WritingOptions), "-writing")
         if isinstance(event.choice, WritingOptions):
-            self._text = event.choice.prompt
-            self._show_text()
+            self._parts.clear()
+            self.query_one(GrowingText).begin(event.choice.prompt)
             self._write(event.choice)
         else:
             self._predict(event.choice)
@@ -154,42 +157,39 @@ class PredictScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="predict")
     def _predict(self, choice: ChosenExamples) -> None:
-        def ask() -> None:
+        def ask() -> Callable[[], object] | None:
             if choice.path and not exists(choice.path):
                 raise UsageError(f"no such file: {choice.path}")
             files = files_of(choice.path) if choice.path else []
             if self._form:
                 check_files(self._directory.name, self._form, files)
             with PredictionQuery(self._directory, files, choice.texts, choice.checkpoint) as self._query:
-                if not self._is_cancelled:
-                    found = self._query.predictions(partial(self.call_later, self._show_progress))
-                    self.call_later(self._show, found)
+                if self._is_cancelled:
+                    return None
+                found = self._query.predictions(partial(self.call_later, self._show_progress))
+            return partial(self._show, found, shown_tables(found))
 
         self._attempt(ask)
 
     @work(thread=True, exit_on_error=False, group="predict")
     def _write(self, options: WritingOptions) -> None:
-        def ask() -> None:
+        def ask() -> Callable[[], object] | None:
             with WritingQuery(self._directory, options) as self._query:
-                if not self._is_cancelled:
-                    written = self._query.written(self._take_text)
-                    self.call_later(self._show_written, written)
+                if self._is_cancelled:
+                    return None
+                written = self._query.written(self._take_text)
+            return partial(self._show_written, written)
 
         self._attempt(ask)
 
-    def _attempt(self, ask: Callable[[], object]) -> None:
-        """Ask the engine, and show why that failed."""
-        try:
-            ask()
-        except AccelError as error:
-            self._report(str(error))
-        except Exception as error:
-            self._report(f"{type(error).__name__}: {error}")
-            raise  # to the log
+    def _attempt(self, ask: Callable[[], Callable[[], object] | None]) -> None:
+        """Ask the engine, then show the answer, why there is none, or that the user has ended it before."""
+        with reported(self._report):
+            self.call_later(ask() or self._show_end)
 
     def _report(self, problem: str) -> None:
         if self._is_cancelled:
-            self.call_later(self._finish, "ended", "$text-muted")
+            self.call_later(self._show_end)
         else:
             self.call_later(self._finish, problem, "$text-error")
 
@@ -199,13 +199,13 @@ class PredictScreen(Screen[None]):
             self._query.cancel()
 
     def _show_progress(self, done: int, of: int) -> None:
-        self._tell(f"{done:,}{f' of {of:,}' if of else ''} examples", "$text-accent")
+        self._tell(numbers.examples_done(done, of), "$text-accent")
 
-    async def _show(self, found: ExamplePredictions) -> None:
+    async def _show(self, found: ExamplePredictions, shown: Sequence[ShownTable]) -> None:
         self._found = found
         tables = self.query_one("#tables", Container)
         await tables.remove_children()
-        await tables.mount(PredictionTables(found))
+        await tables.mount(PredictionTables(shown))
         self.add_class("-predicted")
         self._finish(_summary(found), "$text-muted")
         if table := next(iter(self.query(DataTable)), None):
@@ -213,19 +213,17 @@ class PredictScreen(Screen[None]):
 
     def _take_text(self, text: str) -> None:
         """Add a part of the text, in the thread that waits for it; one update at a time is on its way."""
-        self._text += text
+        self._parts.append(text)
         if not self._is_update_pending:
             self._is_update_pending = True
-            self.call_later(self._show_text)
+            self.call_later(self._show_parts)
 
-    def _show_text(self) -> None:
+    def _show_parts(self) -> None:
         self._is_update_pending = False
-        page = self.query_one("#text", ScrollableContainer)
-        page.query_one(Static).update(printable(self._text))
-        page.scroll_end(animate=False)
+        self.query_one(GrowingText).append("".join(self._parts.popleft() for _ in range(len(self._parts))))
 
     def _show_written(self, written: WrittenText) -> None:
-        self._show_text()
+        self._show_parts()
         tokens = numbers.counted(written.tokens, "token")
         self._finish("\n".join((f"{written.name} at step {written.step:,}, {tokens}", *written.notes)), "$text-muted")
 
@@ -233,6 +231,9 @@ class PredictScreen(Screen[None]):
         self._is_running = False
         self._tell(words, style)
         self.refresh_bindings()
+
+    def _show_end(self) -> None:
+        self._finish("ended", "$text-muted")
 
     def _show_problem(self, problem: str) -> None:
         self._tell(problem, "$text-error")
@@ -242,12 +243,10 @@ class PredictScreen(Screen[None]):
 
     @work(thread=True, exit_on_error=False, group="save")
     def _save(self, path: Path, found: ExamplePredictions) -> None:
-        try:
+        app = self.app
+        with reported(partial(app.notify, title="Not saved", severity="error", markup=False)):
             write_predictions(path, found, TOP)
-        except AccelError as error:
-            self.app.notify(str(error), title="Not saved", severity="error", markup=False)
-        else:
-            self.app.notify(str(path), title="Saved", markup=False)
+            app.notify(str(path), title="Saved", markup=False)
 
 
 def _summary(found: ExamplePredictions) -> str:
@@ -255,5 +254,6 @@ def _summary(found: ExamplePredictions) -> str:
     total, shown = len(found.names), len(found.readable)
     step = f" at step {found.step:,}" if found.step else ""
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"
-    most = f"; the first {MOST_ROWS:,} are shown, w saves all" if shown > MOST_ROWS else ""
+    limit = most_examples(found, MOST_ROWS)
+    most = f"; the first {limit:,} are shown, w saves all" if shown > limit else ""
     return "\n".join((f"{found.name}{step}: {counts}{most}", *found.notes))

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from rich.segment import Segment
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -40,11 +41,15 @@ class LatencyHistogram(Widget):
     """The text without latencies."""
 
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
+    _drawn: tuple[Size, Frame] | None = None
 
     def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
-        """Begin a new axis with a new candidate, or with a new rate in the scenario server."""
+        """Draw it at the next repaint; a new candidate, or a new rate in the scenario server, has a new axis."""
+        self._drawn = None
         if before is None or live is None or _measured(before) != _measured(live):
             self._ends = None
+        if live is not None and live.counts:
+            self._ends = self._widened(live)
 
     def render_line(self, y: int) -> Strip:
         """A line of the plot."""
@@ -58,15 +63,20 @@ class LatencyHistogram(Widget):
         return Strip([Segment(text, style(f"histogram--{name}")) for text, name in frame.runs(y)])
 
     def _frame(self, live: LiveWindow) -> Frame:
-        return draw_plot(self.plot(live), *self.size)
+        """The plot at this size, which is drawn once for all its lines."""
+        if self._drawn is None or self._drawn[0] != self.size:
+            self._drawn = self.size, draw_plot(self.plot(live), *self.size)
+        return self._drawn[1]
+
+    def _widened(self, live: LiveWindow) -> tuple[float, float]:
+        """The ends of the axis with some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
+        return (min(low, self._ends[0]), max(high, self._ends[1])) if self._ends else (low, high)
 
     def plot(self, live: LiveWindow) -> Plot:
         """The plot of some windows, in milliseconds."""
         edges = live.edges() / _MILLISECOND
-        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
-        if self._ends:
-            low, high = min(low, self._ends[0]), max(high, self._ends[1])
-        self._ends = low, high
         bars = PlotSeries(edges, np.array(live.counts, np.float64), "bars")
         rules = (
             PlotSeries(
@@ -79,7 +89,7 @@ class LatencyHistogram(Widget):
             for name, value, style in (("p50", live.p50, "success"), ("p99", live.p99, "warning"))
         )
         title = "latency ms" if self.size.width >= _WIDE else "ms"
-        return Plot(title, (bars, *rules), x=LogAxis(low, high), y_name="requests")
+        return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
 
 
 def _measured(live: LiveWindow) -> tuple[str, int, float]:

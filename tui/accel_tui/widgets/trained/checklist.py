@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -45,6 +46,17 @@ class Checklist(OptionList):
         Binding("space,enter", "select", "Choose", id="checklist.choose", tooltip="Choose this item, or not")
     ]
 
+    @dataclass
+    class Changed(Message):
+        """Other items are chosen than before."""
+
+        checklist: "Checklist"
+
+        @property
+        def control(self) -> "Checklist":
+            """The sender, for :func:`textual.on`."""
+            return self.checklist
+
     def __init__(
         self,
         items: Sequence[ChecklistItem],
@@ -73,3 +85,4 @@ class Checklist(OptionList):
         item = self._items[event.option_index]
         self._chosen ^= {item.id}
         self.replace_option_prompt_at_index(event.option_index, self._content(item))
+        self.post_message(self.Changed(self))

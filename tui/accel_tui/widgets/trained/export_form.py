@@ -1,26 +1,29 @@
-"""The form of an export: formats, checkpoint, folder, tolerance."""
+"""The form of an export: formats, checkpoint, folder, tolerance, latency of a SavedModel."""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.reactive import reactive
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import UsageError
-from accel_engine.launch.export_targets import FORMATS, all_targets, check_target, default_folder, target_at
+from accel_engine.launch.export_targets import FORMATS, all_targets, check_target, default_folder
 from accel_engine.launch.model_export import ExportTarget, missing, target_name
 from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
 from accel_tui.formatting.model_export import about_format
+from accel_tui.plan.bench_choices import latency
 from accel_tui.plan.checkpoint_choice import checked_checkpoint, checkpoint_choices
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.trained.checklist import Checklist, ChecklistItem
 from accel_tui.widgets.trained.path_input import PathInput
+
+_LATENCY = "of a request to TensorFlow Serving at most, such as 20ms; empty for any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class ChosenExport:
         checkpoint_text: The checkpoint.
         folder_text: Where to.
         tolerance: The tolerance; empty for one by format.
+        latency: How long a request to TensorFlow Serving may take; empty for any.
     """
 
     directory: Path
@@ -40,6 +44,7 @@ class ChosenExport:
     checkpoint_text: str
     folder_text: str
     tolerance: str
+    latency: str
 
     @property
     def folder(self) -> Path:
@@ -50,6 +55,16 @@ class ChosenExport:
     def checkpoint(self) -> str:
         """``auto``, ``best``, ``last`` or a step, if :meth:`targets` raises no error."""
         return self.checkpoint_text.strip() or "auto"
+
+    @property
+    def target_latency(self) -> float | None:
+        """Seconds that a request to TensorFlow Serving may take; ``None`` for any, and without a SavedModel.
+
+        Raises:
+            UsageError: It is no latency.
+        """
+        is_given = "savedmodel" in self.formats and self.latency.strip()
+        return latency(self.latency) if is_given else None
 
     def targets(self) -> list[ExportTarget]:
         """What is to be written.
@@ -62,11 +77,11 @@ class ChosenExport:
         if not self.folder_text.strip():
             raise UsageError("give a folder to write to")
         checked_checkpoint(self.checkpoint_text, checkpoint_steps(self.directory))
-        targets = all_targets(self.directory.name, self.folder, _tolerance(self.tolerance))
-        chosen = [target for target in targets if target.name in self.formats]
-        for target in chosen:
+        chosen = [kind for kind in FORMATS if target_name(*kind) in self.formats]
+        targets = all_targets(self.directory.name, self.folder, _tolerance(self.tolerance), chosen)
+        for target in targets:
             check_target(target)
-        return chosen
+        return targets
 
 
 class ExportForm(VerticalScroll):
@@ -96,11 +111,20 @@ class ExportForm(VerticalScroll):
         with Horizontal(classes="field"):
             yield Label("Tolerance")
             yield LineInput(placeholder="by format", id="tolerance", compact=True)
+        with Horizontal(classes="field of-savedmodel"):
+            yield Label("Latency")
+            yield LineInput(placeholder=_LATENCY, id="latency", compact=True)
         yield Static(id="problem", markup=False)
 
     def on_mount(self) -> None:
         """Read which checkpoints there are."""
         self._read_steps()
+        self._show_fields()
+
+    @on(Checklist.Changed)
+    def _show_fields(self) -> None:
+        """Show the fields that the formats have."""
+        self.query_one(".of-savedmodel").display = "savedmodel" in self.query_one(Checklist).chosen
 
     def watch_problem(self) -> None:
         """Show what is wrong."""
@@ -109,9 +133,9 @@ class ExportForm(VerticalScroll):
     @property
     def choice(self) -> ChosenExport:
         """What is chosen now."""
-        folder, tolerance = (self.query_one(name, Input).value for name in ("#folder", "#tolerance"))
+        texts = (self.query_one(name, Input).value for name in ("#folder", "#tolerance", "#latency"))
         chosen, checkpoint = self.query_one(Checklist).chosen, self.query_one(Picker).value
-        return ChosenExport(self._directory, chosen, checkpoint, folder, tolerance)
+        return ChosenExport(self._directory, chosen, checkpoint, *texts)
 
     def focus_first(self) -> None:
         """Focus the list of formats."""
@@ -119,15 +143,14 @@ class ExportForm(VerticalScroll):
 
     @work(thread=True, exit_on_error=False, group="steps")
     def _read_steps(self) -> None:
-        self.app.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
+        self.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
 
     def _offer(self, steps: tuple[int, ...]) -> None:
         self.query_one(Picker).choices = checkpoint_choices(steps)
 
 
 def _item(kind: tuple[str, str]) -> ChecklistItem:
-    name = target_name(*kind)
-    return ChecklistItem(name, about_format(*kind), missing(target_at(Path(name), *kind)))
+    return ChecklistItem(target_name(*kind), about_format(*kind), missing(*kind))
 
 
 def _tolerance(text: str) -> float | None:

@@ -110,7 +110,7 @@ class PredictForm(VerticalScroll):
 
     @work(thread=True, exit_on_error=False, group="steps")
     def _read_steps(self) -> None:
-        self.app.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
+        self.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
 
     def _offer(self, steps: tuple[int, ...]) -> None:
         self._steps = steps

@@ -1,6 +1,7 @@
 """Predictions as tables, with a bar for each probability."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -9,10 +10,13 @@ from textual.widgets import DataTable, Label
 
 from accel_engine.launch.example_prediction import ExamplePredictions
 from accel_engine.text import printable_line
-from accel_tui.predictions.rows import PredictionTable, prediction_tables, problem_rows
+from accel_tui.predictions.rows import PredictionTable, most_examples, prediction_tables, problem_rows
 
 MOST_ROWS = 1000
-"""The most examples that are shown; all are saved."""
+"""The most rows of a table; all are saved."""
+
+ROWS_AT_ONCE = 50
+"""Rows that are added in one go, between which keys are handled."""
 
 TOP = 3
 """Number of the most probable classes that are shown."""
@@ -21,8 +25,38 @@ BAR_WIDTH = 10
 """Cells of the bar of a probability of 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table as it is shown.
+
+    Attributes:
+        title: What is above it; empty for nothing.
+        header: The titles of the columns.
+        rows: The cells of each row, one per column.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[list[Text]]
+
+
+def shown_tables(found: ExamplePredictions) -> list[ShownTable]:
+    """A table for each output, and one for the examples without a prediction; may take long."""
+    most = most_examples(found, MOST_ROWS)
+    predicted = prediction_tables(found, TOP, most) if found.readable else ()
+    tables = [ShownTable(each.output, each.header, _rows(each)) for each in predicted]
+    if problems := problem_rows(found, MOST_ROWS):
+        rows = [[Text(name), Text(why, style="red")] for name, why in problems]
+        tables.append(ShownTable("Not predicted", ("EXAMPLE", "REASON"), rows))
+    return tables
+
+
 class PredictionTables(VerticalScroll):
-    """A table for each output, and one for the examples without a prediction."""
+    """Tables one below the other.
+
+    Args:
+        tables: The tables.
+    """
 
     DEFAULT_CSS = """
     PredictionTables {
@@ -32,26 +66,38 @@ class PredictionTables(VerticalScroll):
     }
     """
 
-    def __init__(self, found: ExamplePredictions) -> None:
+    def __init__(self, tables: Sequence[ShownTable]) -> None:
         super().__init__(can_focus=False)
-        self._found = found
+        self._tables = tuple(tables)
 
     def compose(self) -> ComposeResult:
         """Compose the tables."""
-        for each in prediction_tables(self._found, TOP, MOST_ROWS) if self._found.readable else ():
-            if each.output:
-                yield Label(printable_line(each.output), markup=False)
-            yield _table(each.header, _rows(each))
-        if problems := problem_rows(self._found, MOST_ROWS):
-            yield Label("Not predicted")
-            yield _table(("EXAMPLE", "REASON"), [[Text(name), Text(why, style="red")] for name, why in problems])
+        for each in self._tables:
+            if each.title:
+                yield Label(printable_line(each.title), markup=False)
+            yield GrowingTable(each)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[Text]]) -> DataTable[Text]:
-    table = DataTable[Text](cursor_type="row")
-    table.add_columns(*(Text(printable_line(title)) for title in header))
-    table.add_rows(rows)
-    return table
+class GrowingTable(DataTable[Text]):
+    """A table whose rows are added in parts, as Textual measures each cell.
+
+    Args:
+        table: The table.
+    """
+
+    def __init__(self, table: ShownTable) -> None:
+        super().__init__(cursor_type="row")
+        self._table = table
+
+    def on_mount(self) -> None:
+        """Add the columns and the first rows."""
+        self.add_columns(*(Text(printable_line(title)) for title in self._table.header))
+        self._add_rows()
+
+    def _add_rows(self) -> None:
+        self.add_rows(self._table.rows[self.row_count : self.row_count + ROWS_AT_ONCE])
+        if self.row_count < len(self._table.rows):
+            self.call_after_refresh(self._add_rows)
 
 
 def _rows(table: PredictionTable) -> list[list[Text]]:

@@ -1,0 +1,39 @@
+"""The examples and the weights of an evaluation, as fields of a form."""
+
+from collections.abc import Sequence
+
+from accel_engine.errors import UsageError
+from accel_engine.launch.evaluation import EvaluationOptions
+from accel_tui.plan.checkpoint_choice import checked_checkpoint
+from accel_tui.plan.form import FieldChoice
+
+SPLITS = {
+    "auto": "test, or validation where there is no test split",
+    "test": "the test split",
+    "validation": "the validation split",
+    "training": "the examples that the run was trained on",
+}
+"""The splits that can be evaluated, and what they are."""
+
+
+def split_choices() -> tuple[FieldChoice, ...]:
+    """The splits, with what they are."""
+    return tuple(FieldChoice(name, note) for name, note in SPLITS.items())
+
+
+def evaluation_options(data: str, split: str, checkpoint: str, steps: Sequence[int]) -> EvaluationOptions:
+    """What the texts of the fields choose; those that are empty are for the program.
+
+    Args:
+        data: Other data than that of the runs.
+        split: One of :data:`SPLITS`.
+        checkpoint: See :func:`accel_tui.plan.checkpoint_choice.checked_checkpoint`.
+        steps: Those of the checkpoints that all runs have.
+
+    Raises:
+        UsageError: There is no such split or checkpoint.
+    """
+    chosen = split.strip() or "auto"
+    if chosen not in SPLITS:
+        raise UsageError(f"no split {chosen}: give {', '.join(SPLITS)}")
+    return EvaluationOptions(data=data.strip(), split=chosen, checkpoint=checked_checkpoint(checkpoint, steps))
