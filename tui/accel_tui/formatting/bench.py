@@ -11,7 +11,7 @@ from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.measurement.window import TOLERANCE
 from accel_engine.inference.verdict import Verdict, verdict
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench_metrics import comparison_sentences, metric_cells, metric_columns, metric_examples
+from accel_tui.formatting.bench_metrics import comparison_sentences, metric_examples, metric_values
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
 
@@ -31,7 +31,7 @@ class BenchTable:
     """What was measured of a setup, a line for each batch size.
 
     Attributes:
-        title: The setup and the scenario.
+        title: The setup, the scenario and the main metrics.
         header: The headings.
         rows: The cells.
     """
@@ -60,7 +60,6 @@ def notes(candidates: Sequence[Candidate]) -> Iterator[str]:
 def _table(title: str, candidates: Sequence[Candidate]) -> BenchTable:
     has_latencies = any(each.percentiles for each in candidates)
     has_energy = any(each.energy is not None for each in candidates)
-    metrics = metric_columns(candidates)
     header = (
         "BATCH",
         *(_HEADINGS.values() if has_latencies else ()),
@@ -68,14 +67,14 @@ def _table(title: str, candidates: Sequence[Candidate]) -> BenchTable:
         "FIRST CALL",
         "MEMORY",
         *(("J/EXAMPLE",) if has_energy else ()),
-        *(name.upper() for name in metrics),
         "STABLE",
     )
-    rows = (_row(each, metrics, has_latencies=has_latencies, has_energy=has_energy) for each in candidates)
-    return BenchTable(f"{title}, {candidates[0].scenario}", header, tuple(map(tuple, rows)))
+    rows = tuple(tuple(_row(each, has_latencies=has_latencies, has_energy=has_energy)) for each in candidates)
+    about = ", ".join(filter(None, (title, candidates[0].scenario, metric_values(candidates))))
+    return BenchTable(about, header, rows)
 
 
-def _row(candidate: Candidate, metrics: Sequence[str], *, has_latencies: bool, has_energy: bool) -> list[str]:
+def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list[str]:
     known = not candidate.problem
     latencies = [_percentile(name, candidate.percentiles.get(name)) for name in RANKS] if has_latencies else []
     energy = [f"{candidate.energy:.3g}" if candidate.energy is not None else ""] if has_energy else []
@@ -86,7 +85,6 @@ def _row(candidate: Candidate, metrics: Sequence[str], *, has_latencies: bool, h
         numbers.latency(candidate.first_seconds) if known else "",
         numbers.long_size(candidate.memory) if candidate.memory is not None else "",
         *energy,
-        *metric_cells(candidate, metrics),
         _stability(candidate),
     ]
 

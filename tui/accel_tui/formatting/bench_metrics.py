@@ -7,20 +7,15 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import Comparison
 from accel_tui.formatting import numbers
 
-_COLUMNS = 2
-"""Metrics in a table: the one that counts, and the loss."""
+_SHOWN = 2
+"""Metrics in the title of a table: the one that counts, and the loss."""
 
 
-def metric_columns(candidates: Sequence[Candidate]) -> list[str]:
-    """The names of the metrics that a table of some candidates of a model shows."""
+def metric_values(candidates: Sequence[Candidate]) -> str:
+    """The main metrics of a model, which do not depend on the batch size: ``accuracy 0.9944, loss 0.0365``."""
     found = next((each.metrics for each in candidates if each.metrics), None)
-    return list(islice(found.values, _COLUMNS)) if found else []
-
-
-def metric_cells(candidate: Candidate, names: Sequence[str]) -> list[str]:
-    """Their values."""
-    values = candidate.metrics.values if candidate.metrics else {}
-    return ["none" if (value := values.get(name)) is None else numbers.metric(value) for name in names]
+    shown = islice(found.values.items(), _SHOWN) if found else ()
+    return ", ".join(f"{name} {'none' if value is None else numbers.metric(value)}" for name, value in shown)
 
 
 def metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
