@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import getters, on, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.launch.bench_runs import BenchRuns
@@ -22,6 +22,7 @@ from accel_engine.text import printable
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.screens.engine_errors import reported
 from accel_tui.widgets.bench.bench_form import BenchForm
 from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
 from accel_tui.widgets.bench.throughput_chart import ThroughputChart
@@ -142,27 +143,16 @@ class BenchScreen(Screen[None]):
             self._post(self._show_candidate, candidate)
 
         try:
-            self._post(self._show_warnings, tuple(warnings(options.devices)))
-            self._bench = InferenceBench(self._directories, options)
-            if not self._is_closed:
-                self._bench.measure(
-                    take, partial(self._post, self._show_progress), partial(self._post, self._show_live)
-                )
-                self._post(self._finish)
-        except AccelError as error:
-            self._post(self._finish, str(error))
-        except Exception as error:
-            self._post(self._finish, f"{type(error).__name__}: {error}")
-            raise  # to the log
+            with reported(partial(self._post, self._finish)):
+                self._post(self._show_warnings, tuple(warnings(options.devices)))
+                self._bench = InferenceBench(self._directories, options)
+                if not self._is_closed:
+                    self._bench.measure(
+                        take, partial(self._post, self._show_progress), partial(self._post, self._show_live)
+                    )
+                    self._post(self._finish)
         finally:
-            try:
-                runs = saved.save()
-            except RunError as error:
-                app.notify(str(error), title="Bench not saved", severity="error", markup=False)
-            else:
-                if runs:
-                    title = f"Saved as {numbers.counted(len(runs), 'run')}"
-                    app.notify("\n".join(runs), title=title, markup=False)
+            _save(saved, app)
 
     def _post(self, show: Callable[..., object], *arguments: Any) -> None:
         """Show something from another thread, unless the screen is closed."""
@@ -170,8 +160,7 @@ class BenchScreen(Screen[None]):
             self.call_later(show, *arguments)
 
     def _show_progress(self, done: int, of: int) -> None:
-        total = f" of {of:,}" if of else ""
-        self._about.update(Content.styled(f"reading {done:,}{total} examples", "$text-accent"))
+        self._about.update(Content.styled(f"reading {numbers.examples_done(done, of)}", "$text-accent"))
 
     def _show_warnings(self, found: Sequence[str]) -> None:
         for each in found:
@@ -219,3 +208,15 @@ def _names(directories: Sequence[Path]) -> str:
 
 def _plain(text: str) -> Content:
     return Content(printable(text))
+
+
+def _save(saved: BenchRuns, app: App[Any]) -> None:
+    """Save what was measured, and tell the user, also after the screen was closed."""
+    try:
+        runs = saved.save()
+    except RunError as error:
+        app.notify(str(error), title="Bench not saved", severity="error", markup=False)
+    else:
+        if runs:
+            title = f"Saved as {numbers.counted(len(runs), 'run')}"
+            app.notify("\n".join(runs), title=title, markup=False)
