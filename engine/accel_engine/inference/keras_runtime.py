@@ -50,14 +50,16 @@ class KerasRuntime:
         tensors = dict(zip(flatten(self._structure), flatten(structure), strict=True))
         self.inputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in tensors.items()}
         signature = {name: tf.TensorSpec(tensor.shape, tensor.dtype, name) for name, tensor in tensors.items()}
-        self._function = tf.function(
+        function = tf.function(
             self._call, input_signature=[signature], autograph=False, jit_compile=jit_compile or None
         )
         try:
-            # Not those of the model, which are wrong for lookups of texts.
-            outputs = self._function.get_concrete_function().structured_outputs
+            # Called without the search for a trace that fits, which takes as long as a small model.
+            self._trace = function.get_concrete_function()
         except (tf.errors.OpError, TypeError, ValueError) as error:
             raise ModelError(f"model {model.name} cannot be traced: {reason(error)}") from error
+        # Not those of the model, which are wrong for lookups of texts.
+        outputs = self._trace.structured_outputs
         self.outputs: Mapping[str, ArraySpec] = {name: _spec(tensor) for name, tensor in outputs.items()}
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
@@ -65,7 +67,7 @@ class KerasRuntime:
         check_inputs(inputs, self.inputs)
         try:
             tensors = {name: tf.constant(inputs[name], spec.dtype) for name, spec in self.inputs.items()}
-            return {name: output.numpy() for name, output in self._function(tensors).items()}
+            return {name: output.numpy() for name, output in self._trace(tensors).items()}
         except (tf.errors.OpError, TypeError, ValueError) as error:
             raise ModelError(f"Keras cannot run the model: {reason(error)}") from error
 
