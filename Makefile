@@ -14,7 +14,7 @@ static:
 tests:
 	$(BIN)pytest
 
-# Trains all of docs/what-trains.md; `tests` trains a quarter of it.
+# Trains all of docs/what-trains.md; `tests` trains a sixth of it.
 gallery:
 	GALLERY=all $(BIN)pytest tests/engine/training/test_gallery.py
 

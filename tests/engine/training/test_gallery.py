@@ -19,7 +19,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("row", ROWS if os.environ.get("GALLERY") == "all" else ROWS[::4], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", ROWS if os.environ.get("GALLERY") == "all" else ROWS[::6], ids=lambda row: row.name)
 def test_a_row_reaches_what_the_document_says(
     gym: Gym, gallery: Path, row: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:

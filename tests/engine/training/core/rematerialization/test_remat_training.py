@@ -187,6 +187,9 @@ def state_of(trained: Trained) -> dict[str, np.ndarray]:
 
 MORE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("nested", {}),
+    ("attention", {}),
+    ("recurrent", {}),
+    ("dense", {"precision": "mixed_float16", "force": "on"}),
     ("subclassed", {"strategy": "mirrored", "virtual_cpus": 2}),
     ("dense", {"strategy": "mirrored", "virtual_cpus": 2, "precision": "mixed_float16", "force": "on"}),
     ("subclassed", {"xla": "on"}),
@@ -227,11 +230,8 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("dense", {}),
         ("dense", {"last_batch": "keep"}),
         ("unseeded", {}),
-        ("attention", {}),
-        ("recurrent", {}),
         ("subclassed", {}),
         ("subclassed", {"precision": "mixed_bfloat16"}),
-        ("dense", {"precision": "mixed_float16", "force": "on"}),
         ("dense", {"strategy": "mirrored", "virtual_cpus": 2}),
         ("dense", {"xla": "on"}),
         ("dense", {"micro_batches": 2}),
