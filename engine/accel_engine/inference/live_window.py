@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.inference.measurement.percentiles import nearest_rank
 from accel_engine.inference.measurement.timer import SECOND
 from accel_engine.inference.measurement.window import Window
 
@@ -59,7 +60,7 @@ class LiveWindow:
         bins = np.floor(PER_DOUBLING * np.log2(np.maximum(latencies, 1))).astype(np.int64)
         first = int(bins.min())
         counts: list[int] = np.bincount(bins - first).tolist()
-        p50, p99 = (_nearest_rank(latencies, share) for share in (0.5, 0.99))
+        p50, p99 = (_percentile(latencies, share) for share in (0.5, 0.99))
         return cls(title, batch_size, throughput, first, tuple(counts), p50, p99, rate)
 
     def to_values(self) -> dict[str, Any]:
@@ -78,6 +79,7 @@ class LiveWindow:
         return edges
 
 
-def _nearest_rank(latencies: npt.NDArray[np.int64], share: float) -> float:
-    rank = max(int(np.ceil(share * len(latencies))) - 1, 0)
-    return float(np.partition(latencies, rank)[rank]) / SECOND
+def _percentile(latencies: npt.NDArray[np.int64], share: float) -> float:
+    """A percentile in seconds, without sorting all latencies."""
+    place = nearest_rank(len(latencies), share) - 1
+    return float(np.partition(latencies, place)[place]) / SECOND
