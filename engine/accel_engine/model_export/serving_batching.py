@@ -120,15 +120,13 @@ def is_ours(path: Path) -> bool:
 def best_size(by_size: Sequence[Candidate], target_latency: float | None) -> int:
     """The smallest batch size whose throughput is within 5% of the best.
 
-    With a target, half of it may be the 99th percentile of a batch: a request may wait for the batch before its own.
-
     Raises:
         ModelError: None fits, or it is 1.
     """
     measured = [each for each in by_size if not each.problem]
     if not measured:
         raise ModelError(by_size[0].problem)
-    fits = [each for each in measured if target_latency is None or each.percentiles["p99"].value <= target_latency / 2]
+    fits = [each for each in measured if _is_in_time(each, target_latency)]
     if not fits:
         p99 = measured[0].percentiles["p99"].value
         raise ModelError(f"a single example takes {p99 * 1000:.3g} ms at p99, more than half of the target latency")
@@ -137,6 +135,11 @@ def best_size(by_size: Sequence[Candidate], target_latency: float | None) -> int
     if size == 1:
         raise ModelError("batches are not faster than single examples: serve it without --enable_batching")
     return size
+
+
+def _is_in_time(candidate: Candidate, target_latency: float | None) -> bool:
+    """Whether p99 is at most half of the target: a request may wait for the batch before its own."""
+    return target_latency is None or candidate.percentiles["p99"].value <= target_latency / 2
 
 
 def choose(
@@ -156,11 +159,7 @@ def choose(
     measured = [(threads, found) for threads, found in by_threads if not found.problem]
     if not measured:
         raise ModelError(by_threads[0][1].problem)
-    fits = [
-        (threads, found)
-        for threads, found in measured
-        if target_latency is None or found.percentiles["p99"].value <= target_latency / 2
-    ] or measured[:1]
+    fits = [each for each in measured if _is_in_time(each[1], target_latency)] or measured[:1]
     best = max(threads * found.throughput for threads, found in fits)
     threads, found = next(each for each in fits if each[0] * each[1].throughput * GROWTH >= best)
     lone, batch = by_size[0].percentiles["p50"].value, found.percentiles["p99"].value
