@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,11 +72,10 @@ def create_recorded(values: Mapping[str, object], script: str, *, launched: bool
     return directory
 
 
-@contextmanager
 def create_imported(
     values: Mapping[str, object], source: ImportSource, created: float, host: str = ""
-) -> Iterator[Path]:
-    """Create the directory of a run that another tool recorded, and yield it under another name to be written.
+) -> AbstractContextManager[Path]:
+    """Create the directory of a run that another tool recorded, and give it under another name to be written.
 
     It becomes a run at the end of the block, once its writer is closed; after an exception, nothing is left.
 
@@ -89,15 +88,11 @@ def create_imported(
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    with new_run(str(values["name"]), ".import-") as unfinished:
-        meta = {"created": created, "pending": None, "machine": None, "host": host}
-        _initialize_run(unfinished, json.dumps(values), source=json.dumps(asdict(source)), **meta)
-        yield unfinished
+    return _ended_run(str(values["name"]), values, created, host, source=json.dumps(asdict(source)))
 
 
-@contextmanager
-def create_bench(values: Mapping[str, object], scenario: str, created: float) -> Iterator[Path]:
-    """Create the directory of an inference bench, and yield it under another name to be written.
+def create_bench(values: Mapping[str, object], scenario: str, created: float) -> AbstractContextManager[Path]:
+    """Create the directory of an inference bench, and give it under another name to be written.
 
     It becomes a run at the end of the block, once its writer is closed; after an exception, nothing is left.
 
@@ -109,9 +104,15 @@ def create_bench(values: Mapping[str, object], scenario: str, created: float) ->
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    with new_run(f"bench {values['name']}", ".import-") as unfinished:
-        meta = {"created": created, "pending": None, "machine": None, "host": socket.gethostname()}
-        _initialize_run(unfinished, json.dumps(values), bench=scenario, **meta)
+    return _ended_run(f"bench {values['name']}", values, created, socket.gethostname(), bench=scenario)
+
+
+@contextmanager
+def _ended_run(title: str, values: Mapping[str, object], created: float, host: str, **made: str) -> Iterator[Path]:
+    """Yield the directory of a run that no process of this machine trains, with what made it."""
+    with new_run(title, ".import-") as unfinished:
+        meta = {"created": created, "pending": None, "machine": None, "host": host}
+        _initialize_run(unfinished, json.dumps(values), **made, **meta)
         yield unfinished
 
 
