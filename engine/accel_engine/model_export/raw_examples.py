@@ -13,7 +13,7 @@ from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
-from accel_engine.training.evaluation.split_batches import batches, known_count
+from accel_engine.training.evaluation.split_batches import batches, number_of_examples
 
 
 def input_name(path: str) -> str:
@@ -48,7 +48,7 @@ class RawExamples:
     @property
     def count(self) -> int:
         """Number of examples; 0 if unknown."""
-        return known_count(self._examples)
+        return number_of_examples(self._examples)
 
     def batches(self) -> Iterator[tuple[Arrays, Batch]]:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""

@@ -32,7 +32,7 @@ _ABOUT = {
 
 def about_format(file_format: str, quantize: str) -> str:
     """What takes a format, and its precision."""
-    return _ABOUT.get(target_name(file_format, quantize), f"LiteRT, {quantize}")
+    return _ABOUT[target_name(file_format, quantize)]
 
 
 def headline(found: Export) -> str:

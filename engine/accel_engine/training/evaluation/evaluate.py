@@ -30,7 +30,7 @@ from accel_engine.training.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint, known_count
+from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint, number_of_examples
 from accel_engine.training.trained_model import TrainedModel, load
 
 MAX_BYTES = 1 << 28
@@ -99,7 +99,7 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     compiled, examples = source.compiled, source.examples
     if compiled.has_custom_train_step:
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
-    count = known_count(examples)
+    count = number_of_examples(examples)
     names = SeriesNames(*STEP_SERIES)
     limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)

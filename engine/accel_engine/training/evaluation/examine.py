@@ -14,7 +14,7 @@ from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.checkpoints.restored_model import RestoredModel
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, known_count
+from accel_engine.training.evaluation.split_batches import ProgressReports, batches, number_of_examples
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 
 
@@ -52,7 +52,7 @@ def examine(
 
     measure_batch = tf.function(measure, reduce_retracing=True)
     worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=True))
-    totals, reports = np.zeros(report.totals), ProgressReports(on_progress, known_count(examples))
+    totals, reports = np.zeros(report.totals), ProgressReports(on_progress, number_of_examples(examples))
     for rows, raw in batches(examples):
         values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         totals += sums.numpy()

@@ -29,7 +29,7 @@ def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]
         first += count
 
 
-def known_count(examples: Examples) -> int:
+def number_of_examples(examples: Examples) -> int:
     """The number of examples; 0 of a stream, where it is unknown."""
     return len(examples) if isinstance(examples, Split) else 0
 
