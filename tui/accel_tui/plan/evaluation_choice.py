@@ -1,10 +1,7 @@
 """The examples and the weights of an evaluation, as fields of a form."""
 
-from collections.abc import Sequence
-
 from accel_engine.errors import UsageError
 from accel_engine.launch.evaluation import EvaluationOptions
-from accel_tui.plan.checkpoint_choice import checked_checkpoint
 from accel_tui.plan.form import FieldChoice
 
 SPLITS = {
@@ -21,19 +18,18 @@ def split_choices() -> tuple[FieldChoice, ...]:
     return tuple(FieldChoice(name, note) for name, note in SPLITS.items())
 
 
-def evaluation_options(data: str, split: str, checkpoint: str, steps: Sequence[int]) -> EvaluationOptions:
+def evaluation_options(data: str, split: str, checkpoint: str) -> EvaluationOptions:
     """What the texts of the fields choose; those that are empty are for the program.
 
     Args:
         data: Other data than that of the runs.
         split: One of :data:`SPLITS`.
-        checkpoint: See :func:`accel_tui.plan.checkpoint_choice.checked_checkpoint`.
-        steps: Those of the checkpoints that all runs have.
+        checkpoint: The checkpoint, which the runs have.
 
     Raises:
-        UsageError: There is no such split or checkpoint.
+        UsageError: There is no such split.
     """
     chosen = split.strip() or "auto"
     if chosen not in SPLITS:
         raise UsageError(f"no split {chosen}: give {', '.join(SPLITS)}")
-    return EvaluationOptions(data=data.strip(), split=chosen, checkpoint=checked_checkpoint(checkpoint, steps))
+    return EvaluationOptions(data=data.strip(), split=chosen, checkpoint=checkpoint)

@@ -44,7 +44,7 @@ class EvaluateScreen(Screen[None]):
         directories: The runs' directories; the others are compared with the first.
     """
 
-    CSS_PATH = "evaluate_screen.tcss"
+    CSS_PATH: ClassVar = ["trained_form.tcss", "evaluate_screen.tcss"]
     AUTO_FOCUS = "ScrollableContainer"
     BINDING_GROUP_TITLE = "Evaluate"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -58,7 +58,7 @@ class ExportScreen(Screen[None]):
         directory: The run's directory.
     """
 
-    CSS_PATH = "export_screen.tcss"
+    CSS_PATH: ClassVar = ["trained_form.tcss", "export_screen.tcss"]
     AUTO_FOCUS = "Checklist"
     BINDING_GROUP_TITLE = "Export"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -42,7 +42,7 @@ class PredictScreen(Screen[None]):
         directory: The run's directory.
     """
 
-    CSS_PATH = "predict_screen.tcss"
+    CSS_PATH: ClassVar = ["trained_form.tcss", "predict_screen.tcss"]
     AUTO_FOCUS = ""
     BINDING_GROUP_TITLE = "Predict"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.getters import query_one
@@ -14,11 +14,10 @@ from textual.widgets import Input, Label, Static
 from accel_engine.data import FILE_SUFFIXES
 from accel_engine.errors import UsageError
 from accel_engine.launch.evaluation import EvaluationOptions
-from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.text import printable
-from accel_tui.plan.checkpoint_choice import checkpoint_choices
 from accel_tui.plan.evaluation_choice import evaluation_options, split_choices
 from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.trained.checkpoint_picker import CheckpointPicker
 from accel_tui.widgets.trained.path_input import PathInput
 
 
@@ -41,13 +40,12 @@ class EvaluateForm(VerticalScroll):
 
     _data = query_one("#data", PathInput)
     _split = query_one("#split", Picker)
-    _checkpoint = query_one("#checkpoint", Picker)
+    _checkpoint = query_one(CheckpointPicker)
     _problem = query_one("#problem", Static)
 
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__(id="form", can_focus=False)
         self._directories = tuple(directories)
-        self._steps: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Compose a line for each field."""
@@ -61,13 +59,12 @@ class EvaluateForm(VerticalScroll):
             yield Picker("auto", has_choices=True, id="split")
         with Horizontal(classes="field"):
             yield Label("Checkpoint")
-            yield Picker("auto", has_choices=True, id="checkpoint")
+            yield CheckpointPicker(self._directories)
         yield Static(id="problem", markup=False)
 
     def on_mount(self) -> None:
-        """Offer the splits, and read which checkpoints there are."""
+        """Offer the splits."""
         self._split.choices = split_choices()
-        self._read_steps()
 
     def focus_first(self) -> None:
         """Focus the first field."""
@@ -77,7 +74,7 @@ class EvaluateForm(VerticalScroll):
         """Post what is chosen, or say what is wrong."""
         problem = ""
         try:
-            options = evaluation_options(self._data.value, self._split.value, self._checkpoint.value, self._steps)
+            options = evaluation_options(self._data.value, self._split.value, self._checkpoint.checkpoint)
         except UsageError as error:
             problem = printable(str(error))
         else:
@@ -89,12 +86,3 @@ class EvaluateForm(VerticalScroll):
     def _submitted(self, event: Message) -> None:
         event.stop()
         self.submit()
-
-    @work(thread=True, exit_on_error=False, group="steps")
-    def _read_steps(self) -> None:
-        steps = [set(checkpoint_steps(directory)) for directory in self._directories]
-        self.call_later(self._offer, tuple(sorted(set.intersection(*steps))))
-
-    def _offer(self, steps: tuple[int, ...]) -> None:
-        self._steps = steps
-        self._checkpoint.choices = checkpoint_choices(steps)

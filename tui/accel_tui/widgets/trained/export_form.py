@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.reactive import reactive
@@ -17,10 +17,10 @@ from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
 from accel_tui.formatting.model_export import about_format
 from accel_tui.plan.bench_choices import latency
-from accel_tui.plan.checkpoint_choice import checked_checkpoint, checkpoint_choices
+from accel_tui.plan.checkpoint_choice import checked_checkpoint
 from accel_tui.widgets.line_input import LineInput
-from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.trained.checklist import Checklist, ChecklistItem
+from accel_tui.widgets.trained.checkpoint_picker import CheckpointPicker
 from accel_tui.widgets.trained.path_input import PathInput
 
 _LATENCY = "of a request to TensorFlow Serving at most, such as 20ms; empty for any"
@@ -104,7 +104,7 @@ class ExportForm(VerticalScroll):
         yield Checklist(list(map(_item, FORMATS)), id="formats")
         with Horizontal(classes="field"):
             yield Label("Checkpoint")
-            yield Picker("auto", has_choices=True, id="checkpoint")
+            yield CheckpointPicker((self._directory,))
         with Horizontal(classes="field"):
             yield Label("Folder")
             yield PathInput(default_folder(self._directory.name), id="folder")
@@ -117,8 +117,7 @@ class ExportForm(VerticalScroll):
         yield Static(id="problem", markup=False)
 
     def on_mount(self) -> None:
-        """Read which checkpoints there are."""
-        self._read_steps()
+        """Show the fields that the formats have."""
         self._show_fields()
 
     @on(Checklist.Changed)
@@ -134,19 +133,12 @@ class ExportForm(VerticalScroll):
     def choice(self) -> ChosenExport:
         """What is chosen now."""
         texts = (self.query_one(name, Input).value for name in ("#folder", "#tolerance", "#latency"))
-        chosen, checkpoint = self.query_one(Checklist).chosen, self.query_one(Picker).value
+        chosen, checkpoint = self.query_one(Checklist).chosen, self.query_one(CheckpointPicker).value
         return ChosenExport(self._directory, chosen, checkpoint, *texts)
 
     def focus_first(self) -> None:
         """Focus the list of formats."""
         self.query_one(Checklist).focus()
-
-    @work(thread=True, exit_on_error=False, group="steps")
-    def _read_steps(self) -> None:
-        self.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
-
-    def _offer(self, steps: tuple[int, ...]) -> None:
-        self.query_one(Picker).choices = checkpoint_choices(steps)
 
 
 def _item(kind: tuple[str, str]) -> ChecklistItem:

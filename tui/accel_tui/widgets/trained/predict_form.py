@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
@@ -13,11 +13,10 @@ from accel_engine.errors import UsageError
 from accel_engine.launch.prediction_files import ARRAYS, SUFFIXES
 from accel_engine.launch.text_writing import WritingOptions
 from accel_engine.run.diagnostics import DataFormat
-from accel_engine.run.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
-from accel_tui.plan.checkpoint_choice import checked_checkpoint, checkpoint_choices
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
+from accel_tui.widgets.trained.checkpoint_picker import CheckpointPicker
 from accel_tui.widgets.trained.path_input import PathInput
 
 _DEFAULTS = WritingOptions(prompt="")
@@ -81,7 +80,6 @@ class PredictForm(VerticalScroll):
         super().__init__(id="form", can_focus=False)
         self._directory = directory
         self._form = form
-        self._steps: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Compose a line for each field that the run's data has."""
@@ -97,24 +95,15 @@ class PredictForm(VerticalScroll):
             suffixes = SUFFIXES.get(kind, ARRAYS)
             yield from _field("Examples", PathInput(id="path", suffixes=suffixes, placeholder="a path"))
             yield Static(f"{_ROOM_FOR_KINDS.get(kind, 'a file')}: {' '.join(suffixes)}", id="takes", markup=False)
-        yield from _field("Checkpoint", Picker("auto", has_choices=True, id="checkpoint"))
+        yield from _field("Checkpoint", CheckpointPicker((self._directory,)))
 
     def on_mount(self) -> None:
-        """Read which checkpoints there are, and focus the first field."""
-        self._read_steps()
+        """Focus the first field."""
         self.focus_first()
 
     def focus_first(self) -> None:
         """Focus the first field."""
         self.query(Input).first().focus()
-
-    @work(thread=True, exit_on_error=False, group="steps")
-    def _read_steps(self) -> None:
-        self.call_later(self._offer, tuple(checkpoint_steps(self._directory)))
-
-    def _offer(self, steps: tuple[int, ...]) -> None:
-        self._steps = steps
-        self.query_one(Picker).choices = checkpoint_choices(steps)
 
     def ask(self) -> None:
         """Ask for a prediction of what is in the fields."""
@@ -135,15 +124,13 @@ class PredictForm(VerticalScroll):
         found = self.query(f"#{name}").results(Input)
         return next((field.value for field in found), "")
 
-    @property
-    def _checkpoint(self) -> str:
-        return checked_checkpoint(self.query_one(Picker).value, self._steps)
-
     def _chosen(self) -> ChosenExamples:
         path, text = self._value("path").strip(), self._value("one-text")
         if not path and not text:
             raise UsageError("nothing to predict: give a path" + (" or a text" if self.query("#one-text") else ""))
-        return ChosenExamples(user_path(path) if path else None, (text,) if text else (), self._checkpoint)
+        return ChosenExamples(
+            user_path(path) if path else None, (text,) if text else (), self.query_one(CheckpointPicker).checkpoint
+        )
 
     def _written(self) -> WritingOptions:
         return WritingOptions(
@@ -151,7 +138,7 @@ class PredictForm(VerticalScroll):
             tokens=_whole("tokens", self._value("tokens"), 1, 1_000_000),
             temperature=_number("temperature", self._value("temperature"), 100),
             seed=_whole("seed", self._value("seed"), 0, 2**31 - 1),
-            checkpoint=self._checkpoint,
+            checkpoint=self.query_one(CheckpointPicker).checkpoint,
         )
 
 
