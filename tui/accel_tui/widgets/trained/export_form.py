@@ -23,7 +23,7 @@ from accel_tui.widgets.trained.checklist import Checklist, ChecklistItem
 from accel_tui.widgets.trained.checkpoint_picker import CheckpointPicker
 from accel_tui.widgets.trained.path_input import PathInput
 
-_LATENCY = "of a request to TensorFlow Serving at most, such as 20ms; empty for any"
+_LATENCY = "of a request to TensorFlow Serving at most, such as 20ms; or empty"
 
 
 @dataclass(frozen=True, slots=True)
