@@ -200,6 +200,9 @@ def _events() -> list[events.Event]:
             )
         ),
         events.CommandAnswered(time=at + 600, command="pause", who="ann", obeyed=True, answer="paused", step=500),
+        events.Recovered(
+            time=at + 600, trouble="not a number", step=500, failed_step=510, reason="r", action="a", changes={"b": 2}
+        ),
         events.Warned(time=at + 600, message="a warning"),
         events.ThreadsChosen(time=at + 600, threads=1, default=2, source="earlier runs", rate=128.0, default_rate=99.0),
         events.PartEnded(time=at + 700, part=1, name="fit", outcome=Outcome.FINISHED, step=500, epoch=5, seconds=700.0),

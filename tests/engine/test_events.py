@@ -21,6 +21,7 @@ from accel_engine.events import (
     PartStarted,
     Phase,
     PhaseChanged,
+    Recovered,
     RunEnded,
     RunStarted,
     TensorFlowDevice,
@@ -69,6 +70,15 @@ EXAMPLES: tuple[Event, ...] = (
     XlaTried(time=7.5, step=23, xla=True, plain=650.0, compiled=1430.0, remembered=False),
     WorkCounted(time=7.6, flops=1.2e9, peak=None, reason="the peak is not known"),
     CommandAnswered(time=8.0, command="pause", who="me@here", obeyed=True, answer="paused", step=23),
+    Recovered(
+        time=8.5,
+        trouble="out of memory",
+        step=22,
+        failed_step=23,
+        reason="no memory",
+        action="2 micro-batches",
+        changes={"micro_batches": 2},
+    ),
     Warned(time=9.0, message="29 examples are left out"),
     PartEnded(
         time=9.5,

@@ -1,6 +1,7 @@
 """Events of a run's progress: phases, epochs, validations, checkpoints, commands, warnings, its end."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from accel_engine.events.event import Event, Outcome, Phase
 
@@ -155,6 +156,27 @@ class CommandAnswered(Event):
     obeyed: bool
     answer: str
     step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered(Event):
+    """Training met trouble and continues by itself.
+
+    Attributes:
+        trouble: ``out of memory``, ``not a number`` or ``engine lost``.
+        step: The step from which it continues: the steps after it are trained again.
+        failed_step: Steps taken when the trouble was met.
+        reason: What happened.
+        action: What was done about it.
+        changes: Fields of the plan that changed, with their new values.
+    """
+
+    trouble: str
+    step: int
+    failed_step: int
+    reason: str
+    action: str
+    changes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

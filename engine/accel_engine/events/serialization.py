@@ -15,6 +15,7 @@ from accel_engine.events.progress_events import (
     PartEnded,
     PartStarted,
     PhaseChanged,
+    Recovered,
     RunEnded,
     Validated,
     Warned,
@@ -50,6 +51,7 @@ KINDS: dict[str, type[Event]] = {
         MicroBatchesTried,
         WorkCounted,
         CommandAnswered,
+        Recovered,
         Warned,
         RunEnded,
     )

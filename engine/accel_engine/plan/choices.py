@@ -3,6 +3,8 @@
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 XLA_MODES = ("auto", "on", "off")
 REMAT_MODES = ("auto", "on", "off")
+OUT_OF_MEMORY_ACTIONS = ("adapt", "fail")
+NOT_A_NUMBER_ACTIONS = ("rollback", "skip", "stop", "continue")
 OPTIMIZERS = (
     "auto",
     "adam",

@@ -8,7 +8,9 @@ from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.plan.choices import (
     AUGMENTATIONS,
     LAST_BATCHES,
+    NOT_A_NUMBER_ACTIONS,
     OPTIMIZERS,
+    OUT_OF_MEMORY_ACTIONS,
     PRECISIONS,
     RATE_SCALINGS,
     REDUCTIONS,
@@ -291,6 +293,21 @@ class PlanFields:
         example="1000 steps",
     )
     keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1)
+    on_oom: str = _field(
+        "adapt",
+        "Out of memory: adapt splits the batch or recomputes layers and goes on; fail ends the run",
+        str,
+        choices=OUT_OF_MEMORY_ACTIONS,
+    )
+    on_nan: str = _field(
+        "rollback",
+        "NaN or exploding loss: return to a checkpoint, skip the batch, stop or continue",
+        str,
+        choices=NOT_A_NUMBER_ACTIONS,
+    )
+    keep_alive: str = _field(
+        "off", "Start a lost or failed engine again from its last checkpoint", str, choices=("on", "off")
+    )
     tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
     strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
     devices: tuple[str, ...] = _field(

@@ -44,6 +44,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Validation": ("validation", "validation_every", "validation_steps"),
     "Early stopping": ("patience", "min_delta", "restore_best", "time_limit"),
     "Checkpoints": ("checkpoint_every", "keep_checkpoints", "tensorboard"),
+    "Recovery": ("on_oom", "on_nan", "keep_alive"),
     "Devices": (
         "strategy",
         "devices",
@@ -126,6 +127,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "time_limit": ("timeout", "budget", "max_time"),
     "checkpoint_every": ("save_freq", "ModelCheckpoint", "BackupAndRestore", "callbacks"),
     "keep_checkpoints": ("max_to_keep", "ModelCheckpoint"),
+    "on_oom": ("oom", "out of memory", "ResourceExhaustedError", "micro-batches"),
+    "on_nan": ("nan", "TerminateOnNaN", "infinite", "diverged", "exploding", "callbacks"),
+    "keep_alive": ("restart", "preemption", "spot", "BackupAndRestore", "PreemptionCheckpointHandler", "callbacks"),
     "tensorboard": ("logs", "event files", "callbacks"),
     "strategy": ("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
     "devices": ("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),

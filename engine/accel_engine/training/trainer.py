@@ -1,14 +1,16 @@
 """Trains a run from its plan to its end."""
 
+import gc
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 import tensorflow as tf
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
-from accel_engine.events import Outcome, Phase, RunEnded, Warned
+from accel_engine.events import Outcome, Phase, Recovered, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.run_paths import latest_checkpoint, reference
@@ -30,6 +32,8 @@ from accel_engine.training.distributed.worker_sync import WorkerSync, link_worke
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.recovery.recovery import Recovery
+from accel_engine.training.recovery.repair import Repair
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -57,6 +61,8 @@ class Trainer:
         deadline: Checked by the main thread, which can end the process while this thread is in native code.
     """
 
+    _device_names: tuple[str, ...] = ()
+    _strategy: tf.distribute.Strategy | None = None
     _epochs: Epochs | None = None
     _saver: RunSaver | None = None
     _sync: WorkerSync | None = None
@@ -86,9 +92,18 @@ class Trainer:
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
         self._opened = ExitStack()
+        self._recovery = Recovery()
 
     def train(self) -> RunEnded:
         """Train until the run finishes, stops or fails, and return the event that ends it."""
+        while True:
+            ended = self._try_to_train()
+            if isinstance(ended, RunEnded):
+                return ended
+            self._apply(ended)
+
+    def _try_to_train(self) -> RunEnded | Repair:
+        """Train from the last checkpoint; returns the event that ends the run, or the repair with which it goes on."""
         try:
             self._epochs, self._saver = self._prepare()
             end = self._epochs.train()
@@ -100,11 +115,34 @@ class Trainer:
             return self.ended(Outcome.STOPPED, str(stop), self._explain_unsaved() if stop.problem else "")
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             print_traceback(error)
+            if repair := self._recovery.repair(error, self._resolved, self._reporter.step):
+                return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
         finally:
             self._opened.close()
         return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
+
+    def _apply(self, repair: Repair) -> None:
+        """Return to the step of a repair, with its changes of the plan, and release what failed."""
+        self._epochs = self._saver = self.allocated_memory = None
+        self._opened = ExitStack()
+        gc.collect()  # the model and its graphs refer to each other
+        failed = self._reporter.step
+        self._plan = self._plan.replace(**repair.changes)
+        self._resolved = replace(self._resolved, plan=self._plan)
+        self._run.write_plan(self._plan)
+        self._run.rewind(repair.step)
+        self._reporter.step, self._reporter.epochs = repair.step, 0
+        self._reporter.emit(
+            Recovered,
+            trouble=repair.trouble,
+            step=repair.step,
+            failed_step=failed,
+            reason=repair.reason,
+            action=repair.action,
+            changes=dict(repair.changes),
+        )
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
         """The event that ends the run, with its current metrics."""
@@ -168,10 +206,12 @@ class Trainer:
 
     def _assemble(self) -> tuple[Assembly, int | None]:
         """Assemble the run on its devices; returns their memory, too: bytes of each, or ``None`` for host memory."""
-        names = self._configure_devices()
+        if self._strategy is None:  # TensorFlow's devices are configured once in a process
+            self._device_names = self._configure_devices()
+            self._strategy = build_strategy(self._device_names, self._resolved)
+            self._sync_start_step(self._strategy, self._device_names)
+        names, strategy = self._device_names, self._strategy
         memory = device_visibility.device_memory(names, self._resolved, self._inventory)
-        strategy = build_strategy(names, self._resolved)
-        self._sync_start_step(strategy, names)
         trained = diagnostics.read(self._run.directory) if self._reporter.step else None
         assembly = assemble(self._resolved, names, memory, trained, self._report_progress, strategy)
         if assembly.plan.model != self._plan.model:

@@ -91,6 +91,8 @@ def format_event(event: Event, state: RunState) -> str:
             return f"FLOPs per step {numbers.flops(flops)}; {peak}"
         case events.CommandAnswered():
             return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
+        case events.Recovered():
+            return f"recovered from {event.trouble}: {event.reason}\n{event.action}, from step {event.step:,}"
         case events.Warned():
             return f"{'note' if event.severity == 'information' else 'warning'}: {event.message}"
         case events.RunEnded():

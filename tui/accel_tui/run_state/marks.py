@@ -27,6 +27,7 @@ class MarkKind(StrEnum):
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
     RESUMED = "continued"
+    RECOVERED = "recovered"
     PART = "part"
 
 
@@ -97,6 +98,8 @@ def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] |
             return MarkKind.MICRO_BATCHES, step
         case events.CommandAnswered(command="pause", obeyed=True, step=step):
             return MarkKind.PAUSED, step
+        case events.Recovered(step=step):
+            return MarkKind.RECOVERED, step
         case events.PartStarted(step=step) if step:
             return MarkKind.PART, step
     return None

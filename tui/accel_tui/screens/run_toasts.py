@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from textual.screen import Screen
 
-from accel_engine.events import CommandAnswered, Event, Outcome, Warned
+from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, Warned
 from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
@@ -22,6 +22,9 @@ def notify_notices(screen: Screen[None], notices: Iterable[Event]) -> None:
                 screen.notify(answer, severity="error", markup=False, timeout=3)
             case Warned(severity="information"):
                 pass  # it is in the list of notices
+            case Recovered():
+                text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
+                screen.notify(text, severity="warning", markup=False, timeout=10)
             case Warned():
                 screen.notify(notice.message, severity="warning", markup=False, timeout=10)
 

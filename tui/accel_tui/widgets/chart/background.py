@@ -24,6 +24,7 @@ GLYPHS = {
     MarkKind.LEARNING_RATE_UP: "▲",
     MarkKind.RESUMED: "►",
     MarkKind.PAUSED: "║",
+    MarkKind.RECOVERED: "↻",
     MarkKind.PART: "■",
 }
 """Signs of marks; of two in one cell, the later in this order stays and the other moves one cell to the left."""
@@ -37,6 +38,7 @@ _LINED = (
     MarkKind.LEARNING_RATE_UP,
     MarkKind.RESUMED,
     MarkKind.PAUSED,
+    MarkKind.RECOVERED,
     MarkKind.PART,
 )  # rare, and often the cause of a change
 _TICKS = {GLYPHS[MarkKind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks

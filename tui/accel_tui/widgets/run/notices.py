@@ -4,7 +4,7 @@ import time
 
 from textual.content import Content
 
-from accel_engine.events import Warned
+from accel_engine.events import Recovered, Warned
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_text import RunText
 
@@ -31,6 +31,9 @@ def _notice(notice: Notice) -> Content:
     if isinstance(notice, Warned):
         mark = ("· ", "$text-muted") if notice.severity == "information" else ("! ", "bold $warning")
         return Content.assemble(at, mark, notice.message)
+    if isinstance(notice, Recovered):
+        text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
+        return Content.assemble(at, ("↻ ", "bold $warning"), text)
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")

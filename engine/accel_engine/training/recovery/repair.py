@@ -1,0 +1,24 @@
+"""What a run does about trouble, to continue by itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """How a run continues after trouble.
+
+    Attributes:
+        trouble: ``out of memory`` or ``not a number``.
+        reason: What happened, for the user.
+        action: What is done about it, for the user.
+        step: The step of the checkpoint that training continues from; 0 for the start.
+        changes: Fields of the plan that change, with their new values.
+    """
+
+    trouble: str
+    reason: str
+    action: str
+    step: int
+    changes: Mapping[str, Any] = field(default_factory=dict)
