@@ -193,6 +193,7 @@ def test_events_cannot_be_changed() -> None:
 def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
     assert set(KINDS) == {
         "run_started",
+        "recovered",
         "phase_changed",
         "workers_met",
         "devices_found",

@@ -295,13 +295,13 @@ class PlanFields:
     keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1)
     on_oom: str = _field(
         "adapt",
-        "Out of memory: adapt splits the batch or recomputes layers and goes on; fail ends the run",
+        "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
         str,
         choices=OUT_OF_MEMORY_ACTIONS,
     )
     on_nan: str = _field(
         "rollback",
-        "NaN or exploding loss: return to a checkpoint, skip the batch, stop or continue",
+        "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
         str,
         choices=NOT_A_NUMBER_ACTIONS,
     )

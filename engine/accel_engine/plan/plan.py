@@ -163,7 +163,7 @@ def _text(value: Any) -> str:
 def unknown_field(name: str, value: object) -> PlanError:
     """The error of a name that is no field."""
     near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SPECS)}"
+    hint = f"did you mean {near[0]}?" if near else "accel-tui train --help lists all fields"
     if isinstance(value, dict):
         fields_of = ", ".join(value) or "its fields"
         hint = f"a plan has no tables: remove the header [{name}] and keep {fields_of}"

@@ -27,8 +27,8 @@ class MarkKind(StrEnum):
     MICRO_BATCHES = "micro-batches"
     PAUSED = "pause"
     RESUMED = "continued"
-    RECOVERED = "recovered"
     PART = "part"
+    RECOVERED = "recovered"
 
 
 @dataclass(frozen=True, slots=True)

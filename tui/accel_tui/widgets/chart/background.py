@@ -24,8 +24,8 @@ GLYPHS = {
     MarkKind.LEARNING_RATE_UP: "▲",
     MarkKind.RESUMED: "►",
     MarkKind.PAUSED: "║",
-    MarkKind.RECOVERED: "↻",
     MarkKind.PART: "■",
+    MarkKind.RECOVERED: "↻",
 }
 """Signs of marks; of two in one cell, the later in this order stays and the other moves one cell to the left."""
 
@@ -38,8 +38,8 @@ _LINED = (
     MarkKind.LEARNING_RATE_UP,
     MarkKind.RESUMED,
     MarkKind.PAUSED,
-    MarkKind.RECOVERED,
     MarkKind.PART,
+    MarkKind.RECOVERED,
 )  # rare, and often the cause of a change
 _TICKS = {GLYPHS[MarkKind.EPOCH]: "┼", VALIDATED: "╋"}  # at labelled ticks
 _CELLS_APART = 8
