@@ -200,6 +200,7 @@ def _events() -> list[events.Event]:
             )
         ),
         events.CommandAnswered(time=at + 600, command="pause", who="ann", obeyed=True, answer="paused", step=500),
+        events.TimeMeasured(time=at + 600, first_step=0, step=500, seconds=600.0, spent={"steps": 500.0}),
         events.Recovered(
             time=at + 600, trouble="not a number", step=500, failed_step=510, reason="r", action="a", changes={"b": 2}
         ),

@@ -26,6 +26,7 @@ from accel_engine.events import (
     RunStarted,
     TensorFlowDevice,
     ThreadsChosen,
+    TimeMeasured,
     Validated,
     Warned,
     WorkCounted,
@@ -60,6 +61,7 @@ EXAMPLES: tuple[Event, ...] = (
     ),
     DevicesFound(time=2.5, devices=(TensorFlowDevice("CPU:0", "cpu"),), strategy="OneDeviceStrategy"),
     ThreadsChosen(time=2.6, threads=1, default=2, source="earlier runs", rate=128.0, default_rate=99.0),
+    TimeMeasured(time=2.65, first_step=0, step=22, seconds=2.0, spent={"steps": 1.5, "input": 0.5}),
     PartStarted(time=2.7, part=2, name="fine-tuning", step=10, epoch=1),
     model_built(time=3.0),
     EpochEnded(time=4.0, epoch=1, step=22, metrics={"loss": 1.25}, seconds=0.5),
@@ -193,6 +195,7 @@ def test_events_cannot_be_changed() -> None:
 def test_kinds_are_named_in_the_past_tense_of_the_class() -> None:
     assert set(KINDS) == {
         "run_started",
+        "time_measured",
         "recovered",
         "phase_changed",
         "workers_met",

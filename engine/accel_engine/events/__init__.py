@@ -15,6 +15,7 @@ from accel_engine.events.progress_events import (
     PhaseChanged,
     Recovered,
     RunEnded,
+    TimeMeasured,
     Validated,
     Warned,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "RunStarted",
     "TensorFlowDevice",
     "ThreadsChosen",
+    "TimeMeasured",
     "Validated",
     "Warned",
     "WorkCounted",

@@ -79,6 +79,24 @@ class CheckpointSaved(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeMeasured(Event):
+    """How the time since the last such event, or since the first step, was spent; at the end of epochs and between.
+
+    Attributes:
+        first_step: Steps taken at its beginning.
+        step: Steps taken at its end.
+        seconds: The whole time, in seconds.
+        spent: Seconds by what took them: ``steps``, of which the device waited ``input`` for batches; ``validation``,
+            ``checkpoints``, ``tracing``. The rest is what comes between.
+    """
+
+    first_step: int
+    step: int
+    seconds: float
+    spent: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartStarted(Event):
     """A part of a script's run started: a ``fit``, a recorder's loop, or lines of the output with values.
 

@@ -17,6 +17,7 @@ from accel_engine.events.progress_events import (
     PhaseChanged,
     Recovered,
     RunEnded,
+    TimeMeasured,
     Validated,
     Warned,
 )
@@ -46,6 +47,7 @@ KINDS: dict[str, type[Event]] = {
         EpochEnded,
         Validated,
         CheckpointSaved,
+        TimeMeasured,
         LearningRateChanged,
         XlaTried,
         MicroBatchesTried,

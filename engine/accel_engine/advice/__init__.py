@@ -1,0 +1,22 @@
+"""Advice on a run: a pure function from what it has recorded to findings, with their evidence and cures.
+
+Each kind of trouble has a package of rules, one module per subject. A rule takes a :class:`Recorded` and yields
+findings. Silence is the normal state: a rule that is not sure says nothing.
+"""
+
+from accel_engine.advice.advise import advise
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.reading import read_recorded
+from accel_engine.advice.recorded import Recorded
+
+__all__ = [
+    "Confidence",
+    "Cure",
+    "Evidence",
+    "Finding",
+    "Gain",
+    "Recorded",
+    "Trouble",
+    "advise",
+    "read_recorded",
+]

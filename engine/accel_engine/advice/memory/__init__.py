@@ -1,0 +1,5 @@
+"""Rules of advice on the memory of runs."""
+
+from accel_engine.advice.rule import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,145 @@
+"""What a run has recorded, as rules of advice take it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.devices.device_types import Sample
+from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
+from accel_engine.plan import Plan
+from accel_engine.run.diagnostics import Diagnostics
+from accel_engine.run.status import RunInfo
+
+Floats = npt.NDArray[np.float64]
+
+Kind = TypeVar("Kind", bound=Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A series of a run, in buckets of some steps.
+
+    Attributes:
+        first: First step of each bucket, int64 ``[n]``.
+        mean: Mean over its finite values, ``[n]``.
+        low: The smallest value, ``[n]``.
+        high: The largest one, ``[n]``.
+        finite: Number of its finite values, int64 ``[n]``; buckets without one are left out.
+        width: Steps of a bucket.
+    """
+
+    first: npt.NDArray[np.int64]
+    mean: Floats
+    low: Floats
+    high: Floats
+    finite: npt.NDArray[np.int64]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def between(self, first: int, stop: int) -> "Series":
+        """The buckets that begin from a step to before another one."""
+        inside = slice(*np.searchsorted(self.first, (first, stop)))
+        return Series(
+            self.first[inside], self.mean[inside], self.low[inside], self.high[inside], self.finite[inside], self.width
+        )
+
+
+EMPTY = Series(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A run's records, in bounded memory.
+
+    Attributes:
+        info: Its ``meta`` and status.
+        events: Its events in order, without those of discarded steps.
+        series: Its series by name; the steps per second under :data:`accel_engine.run.steps.THROUGHPUT`, and the end
+            times of steps under :data:`accel_engine.run.steps.TIME`.
+        steps: Number of recorded steps.
+        samples: Readings of devices in the order of time, evenly chosen if there are many.
+        diagnostics: The model's layers, the data, and the last validation.
+    """
+
+    info: RunInfo
+    events: Sequence[Event]
+    series: Mapping[str, Series] = field(default_factory=dict)
+    steps: int = 0
+    samples: Sequence[Sample] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; ``None`` for a script, an import, and where it cannot be read."""
+        return self.info.plan if self.info.has_engine else None
+
+    @cached_property
+    def started(self) -> RunStarted | None:
+        """The start of the latest engine."""
+        return self.last(RunStarted)
+
+    @cached_property
+    def built(self) -> ModelBuilt | None:
+        """The model and the batch; of a script, those of the latest part."""
+        return self.last(ModelBuilt)
+
+    @cached_property
+    def ended(self) -> RunEnded | None:
+        """The end; ``None`` while the run is live."""
+        return None if self.info.status.live else self.last(RunEnded)
+
+    @cached_property
+    def device_kinds(self) -> frozenset[str]:
+        """The kinds of devices that train: ``cpu``, ``gpu``, ``tpu``; empty if unknown."""
+        found = self.last(DevicesFound)
+        return frozenset(device.kind for device in found.devices) if found else frozenset()
+
+    @cached_property
+    def epochs(self) -> tuple[EpochEnded, ...]:
+        """The ends of epochs."""
+        return self.all(EpochEnded)
+
+    @cached_property
+    def validations(self) -> tuple[Validated, ...]:
+        """The validations."""
+        return self.all(Validated)
+
+    def all(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """The events of a kind, in order."""
+        return tuple(event for event in self.events if isinstance(event, kind))
+
+    def last(self, kind: type[Kind]) -> Kind | None:
+        """The last event of a kind; ``None`` if there is none."""
+        return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
+
+    def of(self, name: str) -> Series:
+        """A series by name; an empty one if it was not recorded."""
+        return self.series.get(name, EMPTY)
+
+    def validation(self, metric: str) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The steps and finite values of a metric of validation, both ``[validations]``."""
+        points = [(each.step, each.metrics[metric]) for each in self.validations if metric in each.metrics]
+        points = [(step, value) for step, value in points if value is not None and np.isfinite(value)]
+        steps, values = zip(*points, strict=True) if points else ((), ())
+        return np.array(steps, np.int64), np.array(values, np.float64)
+
+    def readings(self, device: str, name: str) -> tuple[Floats, Floats]:
+        """The times and values of a reading of a device, both ``[samples]``; missing ones are left out."""
+        found = [
+            (sample.time, reading.value)
+            for sample in self.samples
+            if sample.device == device and (reading := sample.readings.get(name)) and reading.value is not None
+        ]
+        times, values = zip(*found, strict=True) if found else ((), ())
+        return np.array(times, np.float64), np.array(values, np.float64)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices with readings."""
+        return tuple(dict.fromkeys(sample.device for sample in self.samples))
