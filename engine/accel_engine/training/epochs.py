@@ -22,6 +22,7 @@ from accel_engine.training.progress.run_progress import EndTraining, RunProgress
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import StepRecorder
+from accel_engine.training.reporting.time_meter import EPOCH_SECONDS, TimeMeter
 
 
 class Epochs:
@@ -61,6 +62,7 @@ class Epochs:
         commands = SharedCommands(mailbox, sync) if sync else mailbox
         self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
         self._recorder = StepRecorder(reporter)
+        self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
         self._loop: Loop
         self._autotuner: AutoTuner | None = None
         self._meter: MfuMeter | None = None
@@ -86,15 +88,17 @@ class Epochs:
         Raises:
             StopRequested: A command stopped the run.
         """
-        self._commands.handle()
+        self._handle_commands()
         self._trace()
         try:
             self._train_all()
         except EndTraining as end:
             if end.outcome is Outcome.FINISHED and self._progress.last_validation_is_due:
                 self._validate()
-            self._saver.save_checkpoint()
+            self._save_checkpoint()
+            self._time.report()
             return end
+        self._time.report()
         return None
 
     def _train_all(self) -> None:
@@ -110,30 +114,34 @@ class Epochs:
             if self._assembly.freezing.is_due(reporter.epochs + 1):
                 self._unfreeze()
             reporter.enter_phase(Phase.TRAINING)
-            self._commands.handle()
+            self._handle_commands()
             self._train_epoch(done)
             self._end_epoch()
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        for segment in self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps):
+        segments = self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps)
+        for segment, waited in self._time.waiting(segments):
             position = 0
             while position < segment.steps:
                 ahead = self._progress.steps_until_next
                 last = segment.steps if ahead is None else min(segment.steps, position + ahead)
                 self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
-                    self._recorder.record(chunk)
+                    taken = chunk if position else chunk.after_wait(waited)
+                    self._recorder.record(taken)
+                    self._time.add("steps", taken.seconds)
                     self._batches.count(chunk.count)
                     position += chunk.count
                     # At the end of an epoch, EpochEnded comes before any command.
                     if not self._batches.epoch_ended and self._loop.is_idle:
-                        self._commands.handle()
+                        self._handle_commands()
                         if self._progress.within_epochs:
                             self._do_what_is_due(None)
                     if self._meter:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
+                    self._time.report_if_due()
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
 
@@ -150,6 +158,10 @@ class Epochs:
 
     def _trace(self) -> None:
         """Create and trace the loop in the plan's execution mode."""
+        with self._time.measure("tracing"):
+            self._create_loop()
+
+    def _create_loop(self) -> None:
         assembly, began, mode = self._assembly, time.perf_counter(), plan_mode(self._assembly)
         self._reporter.enter_phase(Phase.TRACING, "compiling with XLA" if mode.xla else "")
         if assembly.coordinated:
@@ -192,8 +204,9 @@ class Epochs:
             seconds=means.seconds,
         )
         self._run.write_event(self._progress.observe(ended))
-        self._commands.handle()
+        self._handle_commands()
         self._do_what_is_due(reporter.epochs)
+        self._time.report_if_due(EPOCH_SECONDS)
 
     def _do_what_is_due(self, epoch: int | None) -> None:
         """Validate, save a checkpoint and end the run, as far as it is due.
@@ -205,7 +218,7 @@ class Epochs:
         if progress.validation_is_due(epoch):
             self._validate()
         if progress.checkpoint_is_due(epoch, lambda: self._saver.is_due):
-            self._saver.save_checkpoint()
+            self._save_checkpoint()
         if epoch is None:
             progress.raise_if_over()
             self._reporter.resume_phase(Phase.TRAINING)
@@ -214,8 +227,17 @@ class Epochs:
         """Validate the model now; returns whether there is validation data."""
         done = self._validate(by_command=True)
         if done and self._progress.must_save_best():
-            self._saver.save_checkpoint()
+            self._save_checkpoint()
         return done
+
+    def _save_checkpoint(self) -> None:
+        with self._time.measure("checkpoints"):
+            self._saver.save_checkpoint()
+
+    def _handle_commands(self) -> None:
+        """Handle the commands that have come, which may be a pause."""
+        with self._time.measure("commands"):
+            self._commands.handle()
 
     def _validate(self, *, by_command: bool = False) -> bool:
         """Validate the model; returns whether there is validation data."""
@@ -224,10 +246,11 @@ class Epochs:
         reporter = self._reporter
         reporter.enter_phase(Phase.VALIDATING)
         began = time.perf_counter()
-        metrics = self._validation.run(self._commands.handle)
-        seconds = time.perf_counter() - began
-        for item in self._validation.report():
-            self._run.write_diagnostics(item, reporter.step)
+        with self._time.measure("validation"):
+            metrics = self._validation.run(self._commands.handle)
+            seconds = time.perf_counter() - began
+            for item in self._validation.report():
+                self._run.write_diagnostics(item, reporter.step)
         validated = Validated(
             time=clock.now(),
             epoch=reporter.epochs,

@@ -1,6 +1,7 @@
 """Events of a run from start to end."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,6 +19,7 @@ from accel_engine.events import (
     Phase,
     PhaseChanged,
     RunEnded,
+    TimeMeasured,
     Validated,
     Warned,
     WorkCounted,
@@ -42,7 +44,8 @@ def test_a_run_writes_all_events(gym: Gym) -> None:
     built = trained.only(ModelBuilt)
     assert (built.steps_per_epoch, built.global_batch, built.dropped_examples) == (5, 256, 1437 - 5 * 256)
     ends = [Phase.TRAINING, EpochEnded, Phase.VALIDATING, Validated, Phase.CHECKPOINTING, CheckpointSaved]
-    assert [event.phase if isinstance(event, PhaseChanged) else type(event) for event in trained.events] == [
+    written = [event for event in trained.events if not isinstance(event, TimeMeasured)]  # which come by the clock
+    assert [event.phase if isinstance(event, PhaseChanged) else type(event) for event in written] == [
         *(Phase.BUILDING, DevicesFound, ModelBuilt, LearningRateChanged),
         *(Phase.TRACING, WorkCounted, *ends, *ends, RunEnded),
     ]
@@ -57,6 +60,16 @@ def test_a_run_writes_all_events(gym: Gym) -> None:
     later = trained.chunks[1:]  # the first one is a warm-up
     seconds = sum(chunk.ended - chunk.started for chunk in later)
     assert ended.steps_per_second == pytest.approx(sum(chunk.count for chunk in later) / seconds, rel=1e-2)
+
+
+def test_the_time_of_a_run_is_measured_from_its_first_to_its_last_step(gym: Gym) -> None:
+    measured = gym.train_once(PLAN).all(TimeMeasured)
+
+    assert measured[0].first_step == 0
+    assert measured[-1].step == 10
+    assert all(before.step == after.first_step for before, after in pairwise(measured))
+    assert all(sum(event.spent.values()) - event.spent.get("input", 0) <= event.seconds for event in measured)
+    assert {"steps", "validation", "checkpoints", "tracing"} <= {what for event in measured for what in event.spent}
 
 
 @pytest.mark.parametrize(("share", "steps"), [(math.inf, [5, 10, 15, 20]), (1e-9, [5, 20])])

@@ -16,6 +16,7 @@ from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
 from accel_engine.memory import CACHE_SHARE, available_memory
+from accel_engine.training.core.input_wait import InputWait
 
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
@@ -51,6 +52,9 @@ class Feed(Protocol):
 
     def examples(self, *arguments: Any) -> Batch:
         """A replica's raw examples; arrays ``[per_replica_batch, ...]``."""
+
+    def take_input_wait(self) -> float:
+        """Seconds in which steps waited for batches within their graph, since the last call."""
 
 
 def slice_of(source: Any, first: tf.Tensor, count: tf.Tensor) -> Any:
@@ -92,6 +96,10 @@ class CachedFeed:
         gathered: Batch = map_structure(lambda array: tf.gather(array, own), batch)
         return gathered
 
+    def take_input_wait(self) -> float:
+        """Zero: the examples are on the device."""
+        return 0.0
+
 
 class StreamedFeed:
     """Reads batches by row on the host with ``tf.data`` and prefetches them.
@@ -110,6 +118,7 @@ class StreamedFeed:
         self._strategy = strategy
         self._split = split
         self._constants = map_structure(tf.constant, split.batch) if portable and split.in_memory else None
+        self._input_wait = None if portable else InputWait()  # its clock would be that of another host
 
     def open(self, order: npt.NDArray[np.int32], first: int = 0) -> Any:
         """Create an iterator over the batches of the order, starting at step ``first``."""
@@ -153,8 +162,14 @@ class StreamedFeed:
     def arguments(self, source: Any, step: tf.Tensor) -> tuple[Any, ...]:
         """The pipeline's next batch."""
         del step
-        batch: tuple[Any, ...] = source.get_next()
+        batch: tuple[Any, ...] = (
+            self._input_wait.measure(source.get_next) if self._input_wait is not None else source.get_next()
+        )
         return batch
+
+    def take_input_wait(self) -> float:
+        """The time of the pipeline's next batches; zero where that cannot be measured."""
+        return self._input_wait.take() if self._input_wait is not None else 0.0
 
     def examples(self, inputs: Structure, targets: Structure, weights: Structure) -> Batch:
         """Return the batch unchanged."""

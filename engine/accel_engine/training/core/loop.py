@@ -9,9 +9,9 @@ a tensor, so it can change without retracing. With XLA, the whole chunk is one p
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,10 @@ class ChunkResult:
     seconds: float
     series: dict[str, npt.NDArray[np.float32]]
     examples: int
+
+    def after_wait(self, seconds: float) -> Self:
+        """The chunk, with the time in which its batches were waited for."""
+        return replace(self, started=self.started - seconds, seconds=self.seconds + seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,10 @@ class StreamFeed:
         own: Batch = map_structure(lambda parts: parts[replica], batch)
         return own
 
+    def take_input_wait(self) -> float:
+        """Zero: the wait for a stream is that for its segments."""
+        return 0.0
+
     def stacked(self, batch: Batch) -> Batch:
         """The source of a single step with this batch, whose size must be a multiple of the replicas."""
         with tf.device(self._device):

@@ -106,6 +106,10 @@ class WorkerDataFeed:
         """Return the batch unchanged."""
         return batch
 
+    def take_input_wait(self) -> float:
+        """Zero: the workers do not measure it."""
+        return 0.0
+
 
 def data_error(error: tf.errors.OpError) -> DataError | None:
     """The message of a worker without the examples, from TensorFlow's error; ``None`` for any other error."""

@@ -1,0 +1,66 @@
+from types import SimpleNamespace
+
+import pytest
+
+from accel_engine.events import TimeMeasured
+from accel_engine.training.reporting import time_meter
+from accel_engine.training.reporting.time_meter import TimeMeter
+
+
+class Reporter:
+    """The step of a run, and its events."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.events: list[TimeMeasured] = []
+
+    def emit(self, kind: type[TimeMeasured], **values: object) -> None:
+        self.events.append(kind(time=0.0, **values))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A clock that only the test moves."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(time_meter.time, "perf_counter", lambda: now.seconds)
+    return now
+
+
+def test_the_time_is_split_by_what_it_is_spent_on(clock: SimpleNamespace) -> None:
+    reporter, waits = Reporter(), [0.25]
+    meter = TimeMeter(reporter, lambda: waits.pop() if waits else 0.0)
+
+    def segments() -> object:
+        clock.seconds += 1.5
+        yield "first"
+        clock.seconds += 0.5
+        yield "second"
+
+    found = [*meter.waiting(segments())]
+    meter.add("steps", 4.0)
+    with meter.measure("validation"):
+        clock.seconds += 3.0
+    reporter.step = 7
+    meter.report()
+    meter.report()
+
+    assert found == [("first", 1.5), ("second", 0.5)]
+    assert reporter.events == [
+        TimeMeasured(
+            time=0.0,
+            first_step=0,
+            step=7,
+            seconds=5.0,
+            spent={"input": 2.25, "steps": 4.0, "validation": 3.0},
+        )
+    ]
+
+
+def test_it_is_written_at_intervals_and_only_after_steps(clock: SimpleNamespace) -> None:
+    reporter = Reporter()
+    meter = TimeMeter(reporter, float)
+    for step, seconds in ((0, 20.0), (5, 0.0), (6, 4.0), (7, 6.0), (8, 2.0)):
+        reporter.step, clock.seconds = step, clock.seconds + seconds
+        meter.report_if_due()
+
+    assert [(event.first_step, event.step, event.seconds) for event in reporter.events] == [(0, 5, 20.0), (5, 7, 10.0)]
