@@ -9,8 +9,10 @@ from accel_engine.advice.recorded import Recorded, Series
 from accel_engine.devices.device_types import Sample
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.buckets import Buckets, unpacked
+from accel_engine.run.connection import DATABASE
 from accel_engine.run.downsampled_steps import StepRange
 from accel_engine.run.reader import drop_discarded
+from accel_engine.run.worker_runs import worker_runs_of
 
 MAX_BUCKETS = 2048
 """Buckets that the steps of a run are read in, at most."""
@@ -37,7 +39,12 @@ def read_recorded(directory: Path) -> Recorded:
         steps=last,
         samples=_by_time(update.samples),
         diagnostics=diagnostics.read(directory),
+        workers={name: read_recorded(each) for name, each in worker_runs_of(directory).items() if _is_run(each)},
     )
+
+
+def _is_run(directory: Path) -> bool:
+    return (directory / DATABASE).exists()
 
 
 def _width(steps: int) -> int:

@@ -65,6 +65,7 @@ class Recorded:
         steps: Number of recorded steps.
         samples: Readings of devices in the order of time, evenly chosen if there are many.
         diagnostics: The model's layers, the data, and the last validation.
+        workers: The records of the other workers by name, where their runs are visible from here.
     """
 
     info: RunInfo
@@ -73,6 +74,7 @@ class Recorded:
     steps: int = 0
     samples: Sequence[Sample] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    workers: Mapping[str, "Recorded"] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan | None:

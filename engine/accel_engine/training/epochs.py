@@ -144,6 +144,7 @@ class Epochs:
                     self._time.report_if_due()
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
+                self._time.add("tracing", self._loop.take_tracing_seconds())
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""

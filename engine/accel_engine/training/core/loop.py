@@ -132,6 +132,7 @@ class Loop:
         self._chunk = graph_of(self._run_chunk, assembly)
         self._traced: dict[Any, _TracedChunk] = {}
         self._shapes: set[Any] = set()
+        self._tracing_seconds = 0.0
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
@@ -173,8 +174,9 @@ class Loop:
             last: The step before which to end; that after the last one by default.
         """
         end = segment.steps if last is None else last
-        source = self._feed.open(segment.order, first)
+        source, begin = self._feed.open(segment.order, first), time.perf_counter()
         chunk = self._chunk_for(source)
+        self._tracing_seconds += time.perf_counter() - begin
         done = first
         while done < end:
             count = self._sync_count(min(self._size.steps, chunk.size, end - done))
@@ -184,6 +186,11 @@ class Loop:
             self._size.update(count, seconds)
             done += count
             yield ChunkResult(count, started, seconds, self._named(values), segment.examples)
+
+    def take_tracing_seconds(self) -> float:
+        """Seconds in which segments of new shapes were traced by :meth:`run`, since the last call."""
+        seconds, self._tracing_seconds = self._tracing_seconds, 0.0
+        return seconds
 
     @property
     def is_idle(self) -> bool:

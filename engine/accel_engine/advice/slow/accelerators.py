@@ -1,0 +1,119 @@
+"""Accelerators that wait: for the host, for larger batches, or for anybody to use them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.time_spent import time_spent
+from accel_engine.advice.wording import percent, size
+from accel_engine.run.steps import THROUGHPUT
+
+MIN_SAMPLES = 5
+"""Readings of a device from which its use is judged, about as many seconds."""
+
+IDLE, LOW = 5.0, 50.0
+"""Utilizations in percent: an unused device, and one that is not kept busy."""
+
+SMALL_SHARE = 0.5
+"""Share of an accelerator's memory below which a larger batch fits for certain."""
+
+MAX_BATCH = 1024
+"""Examples of a batch per replica that is not small for any accelerator."""
+
+
+def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
+    """A run trains on a busy CPU beside an idle GPU or TPU."""
+    if recorded.device_kinds - {"cpu"} or not recorded.device_kinds:
+        return
+    for device in recorded.devices:
+        _, used = recorded.readings(device, "utilization")
+        if device.startswith("cpu") or len(used) < MIN_SAMPLES or float(np.percentile(used, 90)) > IDLE:
+            continue
+        kind = device.partition(":")[0].upper()
+        yield Finding(
+            id="unused-accelerator",
+            trouble=Trouble.SLOW,
+            title=f"The run trains on the CPU; {device} is idle",
+            evidence=(
+                Evidence(
+                    f"{device} had a utilization of at most {np.max(used):.0f}% in {len(used):,} readings", THROUGHPUT
+                ),
+            ),
+            confidence=Confidence.CERTAIN,
+            cost=f"the {kind} is not used",
+            cures=(
+                Cure(
+                    f"train on it: --devices {device}",
+                    {"devices": (device,), "strategy": "default"},
+                    script=f"install the build of TensorFlow for the {kind}, and do not hide it (CUDA_VISIBLE_DEVICES)",
+                ),
+            ),
+            weight=0.9,
+        )
+        return
+
+
+def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
+    """Accelerators compute for less than half of the time although batches are ready: steps are too small."""
+    kinds = recorded.device_kinds & {"gpu", "tpu"}
+    spent = time_spent(recorded)
+    if not kinds or (spent is not None and spent.input_share >= 0.2):
+        return
+    values = [recorded.readings(device, "utilization")[1] for device in _training_devices(recorded)]
+    values = [each for each in values if len(each) >= MIN_SAMPLES]
+    used = float(np.mean([np.median(each) for each in values])) if values else 100.0
+    if not values or used >= LOW or used <= IDLE:
+        return
+    yield Finding(
+        id="small-steps",
+        trouble=Trouble.SLOW,
+        title=f"The {'/'.join(sorted(kinds)).upper()} is busy for only {used:.0f}% of the time",
+        evidence=(
+            Evidence(f"median utilization {used:.0f}% in {len(values[0]):,} readings", THROUGHPUT),
+            *_memory(recorded),
+        ),
+        confidence=Confidence.LIKELY,
+        cost=f"{percent(1 - used / 100)} of the device's time",
+        cures=tuple(_larger_steps(recorded)),
+        weight=(1 - used / 100) * 0.8,
+    )
+
+
+def _training_devices(recorded: Recorded) -> list[str]:
+    return [device for device in recorded.devices if device.partition(":")[0] in recorded.device_kinds]
+
+
+def _memory(recorded: Recorded) -> Iterator[Evidence]:
+    for device in _training_devices(recorded):
+        _, peak = recorded.readings(device, "allocated_peak")
+        _, total = recorded.readings(device, "memory_total")
+        if len(peak) and len(total):
+            yield Evidence(f"TensorFlow has used {size(peak.max())} of {size(total[-1])} of {device}")
+
+
+def _larger_steps(recorded: Recorded) -> Iterator[Cure]:
+    """A larger batch, and XLA, where the plan does not have them."""
+    plan, built = recorded.plan, recorded.built
+    if plan is not None and plan.xla == "off":
+        yield Cure("let XLA join small operations: --xla auto measures whether that is faster", {"xla": "auto"})
+    batch = built.per_replica_batch if built else None
+    if batch and batch < MAX_BATCH and _has_room(recorded):
+        gain = Gain("more examples per second", "a step of twice the examples takes less than twice the time")
+        changes = {"batch_size": 2 * plan.batch_size} if plan is not None else {}
+        yield Cure(
+            "take larger batches, with a learning rate to match: --batch-size, --rate-scaling",
+            changes,
+            script="take larger batches, with a learning rate to match, and steps_per_execution=16 of compile",
+            gain=gain,
+        )
+
+
+def _has_room(recorded: Recorded) -> bool:
+    for device in _training_devices(recorded):
+        _, peak = recorded.readings(device, "allocated_peak")
+        _, total = recorded.readings(device, "memory_total")
+        if len(peak) and len(total) and peak.max() > SMALL_SHARE * total[-1]:
+            return False
+    return True

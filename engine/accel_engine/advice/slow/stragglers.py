@@ -1,0 +1,84 @@
+"""A worker that the others wait for at each step."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
+from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.slow.machine import cpu_use_of_others
+from accel_engine.advice.time_spent import time_spent
+from accel_engine.advice.wording import percent
+from accel_engine.run.steps import THROUGHPUT
+
+MIN_SAMPLES = 5
+"""Readings of a worker from which its processor time is judged."""
+
+WAIT_LEAD = 0.15
+"""How much more of its time than the median worker the slowest one waits for input, as a share."""
+
+CPU_LEAD = 1.5
+"""How many times the processor time of the median worker the slowest one takes, while the others wait for it."""
+
+OTHERS_LEAD = 25.0
+"""Utilization by other programs, in percent of all processors, that only the slowest worker's machine has."""
+
+
+def stragglers(recorded: Recorded) -> Iterator[Finding]:
+    """One worker is slower than the others, which wait for it."""
+    workers = {"worker 0": recorded, **recorded.workers} if recorded.workers else {}
+    if len(workers) < 2:
+        return
+    found = _slow_input(workers) or _crowded(workers) or _busier(workers)
+    if found is None:
+        return
+    name, text, cure = found
+    yield Finding(
+        id="straggler",
+        trouble=Trouble.SLOW,
+        title=f"The other workers wait for {name}",
+        evidence=(Evidence(text, THROUGHPUT),),
+        confidence=Confidence.LIKELY,
+        cost="each step takes as long as that of the slowest worker",
+        cures=(Cure(cure),),
+        weight=0.6,
+    )
+
+
+def _slow_input(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
+    shares = {name: spent.input_share for name, each in workers.items() if (spent := time_spent(each))}
+    if len(shares) < 2:
+        return None
+    name, most = max(shares.items(), key=lambda item: item[1])
+    usual = float(np.median([share for other, share in shares.items() if other != name]))
+    if most - usual < WAIT_LEAD:
+        return None
+    text = f"{name} waits for its batches for {percent(most)} of its steps, the others for {percent(usual)}"
+    return name, text, "give it the data on a disk as fast as the others', and as many processors"
+
+
+def _crowded(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
+    hosts = {each.info.host for each in workers.values()}
+    others = {name: use for name, each in workers.items() if (use := cpu_use_of_others(each)) is not None}
+    if len(hosts) < 2 or len(others) < 2:
+        return None
+    name, most = max(others.items(), key=lambda item: item[1])
+    usual = float(np.median([use for other, use in others.items() if other != name]))
+    if most - usual < OTHERS_LEAD:
+        return None
+    text = f"other programs take {most:.0f}% of the processors of {name}, {usual:.0f}% of the others'"
+    return name, text, "end the other programs on its machine, or leave it out"
+
+
+def _busier(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
+    """The worker that computes while the others wait."""
+    used = {name: each.readings("cpu:0", "engine_cpu")[1] for name, each in workers.items()}
+    medians = {name: float(np.median(values)) for name, values in used.items() if len(values) >= MIN_SAMPLES}
+    if len(medians) < 2 or len(medians) < len(workers):
+        return None
+    name, most = max(medians.items(), key=lambda item: item[1])
+    usual = float(np.median([value for other, value in medians.items() if other != name]))
+    if most < CPU_LEAD * usual or most < 30:
+        return None
+    text = f"{name} takes {most:.0f}% of a processor, the others {usual:.0f}% while they wait for it"
+    return name, text, "give each worker a machine of the same speed, or leave the slow one out"
