@@ -103,6 +103,19 @@ class Recorded:
         return frozenset(device.kind for device in found.devices) if found else frozenset()
 
     @cached_property
+    def training_devices(self) -> tuple[str, ...]:
+        """Ids of the devices that train, with readings: where they are not matched, all of their kind; else all."""
+        if not self.device_kinds:
+            return self.devices
+        found = self.last(DevicesFound)
+        known = {device.device for device in found.devices if device.device} if found else set()
+        return tuple(
+            device
+            for device in self.devices
+            if (device in known if known else device.partition(":")[0] in self.device_kinds)
+        )
+
+    @cached_property
     def epochs(self) -> tuple[EpochEnded, ...]:
         """The ends of epochs."""
         return self.all(EpochEnded)

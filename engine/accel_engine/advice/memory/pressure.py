@@ -42,9 +42,7 @@ def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
 
 def near_limit(recorded: Recorded) -> Iterator[Finding]:
     """A device's memory is nearly full."""
-    for device in recorded.devices:
-        if recorded.device_kinds and device.partition(":")[0] not in recorded.device_kinds:
-            continue
+    for device in recorded.training_devices:
         used, total, what = _use(recorded, device)
         if total <= 0 or used < NEAR * total:
             continue

@@ -61,7 +61,7 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
     spent = time_spent(recorded)
     if not kinds or (spent is not None and spent.input_share >= 0.2):
         return
-    values = [recorded.readings(device, "utilization")[1] for device in _training_devices(recorded)]
+    values = [recorded.readings(device, "utilization")[1] for device in recorded.training_devices]
     values = [each for each in values if len(each) >= MIN_SAMPLES]
     used = float(np.mean([np.median(each) for each in values])) if values else 100.0
     if not values or used >= LOW or used <= IDLE:
@@ -81,12 +81,8 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
     )
 
 
-def _training_devices(recorded: Recorded) -> list[str]:
-    return [device for device in recorded.devices if device.partition(":")[0] in recorded.device_kinds]
-
-
 def _memory(recorded: Recorded) -> Iterator[Evidence]:
-    for device in _training_devices(recorded):
+    for device in recorded.training_devices:
         _, peak = recorded.readings(device, "allocated_peak")
         _, total = recorded.readings(device, "memory_total")
         if len(peak) and len(total):
@@ -111,7 +107,7 @@ def _larger_steps(recorded: Recorded) -> Iterator[Cure]:
 
 
 def _has_room(recorded: Recorded) -> bool:
-    for device in _training_devices(recorded):
+    for device in recorded.training_devices:
         _, peak = recorded.readings(device, "allocated_peak")
         _, total = recorded.readings(device, "memory_total")
         if len(peak) and len(total) and peak.max() > SMALL_SHARE * total[-1]:

@@ -35,7 +35,7 @@ SWAP_GROWTH, MEMORY_FULL = 0.02, 0.9
 
 def throttling(recorded: Recorded) -> Iterator[Finding]:
     """A GPU runs at lower clocks than it can, because of heat or of its limit of power."""
-    for device in recorded.devices:
+    for device in recorded.training_devices:
         reasons = _throttle_reasons(recorded, device)
         if len(reasons) < MIN_SAMPLES:
             continue
@@ -51,10 +51,7 @@ def throttling(recorded: Recorded) -> Iterator[Finding]:
 
 def neighbours(recorded: Recorded) -> Iterator[Finding]:
     """Other programs use the devices that train."""
-    kinds = recorded.device_kinds
-    for device in recorded.devices:
-        if device.partition(":")[0] not in kinds:
-            continue
+    for device in recorded.training_devices:
         found = _cpu_neighbours(recorded) if device.startswith("cpu") else _processes(recorded, device)
         if found:
             yield found
@@ -95,21 +92,22 @@ def _throttled(recorded: Recorded, device: str, name: str, share: float, drop: f
     _, celsius = recorded.readings(device, "temperature")
     heat = [Evidence(f"up to {celsius.max():.0f} degrees Celsius")] if hot and len(celsius) else []
     clock = [Evidence(f"the median clock was {percent(drop)} of the highest one")] if drop is not None else []
-    gain = Gain(f"up to {times(1 / drop)} the steps per second", "the clock of the run", 1 / drop) if drop else None
+    slow = drop is not None and drop < CLOCK_DROP
+    gain = Gain(f"up to {times(1 / drop)} the steps per second", "its clock", 1 / drop) if slow and drop else None
     return Finding(
         id="throttling",
         trouble=Trouble.SLOW,
         title=f"{device} is throttled in {percent(share)} of its readings: {name}",
         evidence=(Evidence(f"{name} in {percent(share)} of the readings", THROUGHPUT), *clock, *heat),
         confidence=Confidence.CERTAIN,
-        cost=f"a clock of {percent(drop)} of the highest one" if drop is not None else "a lower clock",
+        cost=f"a clock of {percent(drop)} of the highest one" if slow and drop else "a lower clock",
         cures=(
             Cure(
                 _COOL if hot else _POWER,
                 gain=gain,
             ),
         ),
-        weight=1 - drop if drop is not None else 0.3,
+        weight=max(0.2, 1 - drop) if drop is not None else 0.3,
     )
 
 
