@@ -72,6 +72,7 @@ async def at(place: str) -> AsyncIterator[Pilot[None]]:
             if key == "r":
                 await shows(pilot, "finished", "2 runs")
         await shows(pilot, seen)
+        await until(pilot, lambda: bool(pilot.app.screen.focus_chain), "something that takes keys")
         yield pilot
 
 
