@@ -87,7 +87,8 @@ class TimeMeasured(Event):
         step: Steps taken at its end.
         seconds: The whole time, in seconds.
         spent: Seconds by what took them: ``steps``, of which the device waited ``input`` for batches; ``validation``,
-            ``checkpoints``, ``tracing``. The rest is what comes between.
+            ``checkpoints``, ``tracing``, ``commands`` such as pauses, waits for other ``workers``. The rest is what
+            comes between.
     """
 
     first_step: int

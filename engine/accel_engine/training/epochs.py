@@ -168,7 +168,7 @@ class Epochs:
         if assembly.coordinated:
             self._loop = CoordinatedLoop(assembly, lambda: self._mailbox.has_pending or self._progress.is_due_by_clock)
         else:
-            self._loop = Loop(assembly, mode, sync_count=self._sync.broadcast if self._sync else int)
+            self._loop = Loop(assembly, mode, sync_count=self._sync_count if self._sync else int)
         segment = self._batches.first_segment()
         graph = self._loop.trace(segment)
         if not assembly.coordinated:
@@ -230,6 +230,12 @@ class Epochs:
         if done and self._progress.must_save_best():
             self._save_checkpoint()
         return done
+
+    def _sync_count(self, count: int) -> int:
+        """The number of steps of a chunk that the chief chooses; waits for the slowest worker."""
+        assert self._sync is not None  # noqa: S101 (only several workers call it)
+        with self._time.measure("workers"):
+            return int(self._sync.broadcast(count))
 
     def _save_checkpoint(self) -> None:
         with self._time.measure("checkpoints"):

@@ -119,7 +119,7 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
     ),
     "other programs on the CPU": (
         "neighbours",
-        recorded(readings=samples("cpu:0", **{**HOST, "utilization": 95}, engine_cpu=80, core_0=1, core_1=1)),
+        recorded(readings=samples("cpu:0", **{**HOST, "utilization": 99}, engine_cpu=60, core_0=1, core_1=1)),
         {},
     ),
     "another program on the GPU": (
@@ -202,6 +202,11 @@ def test_a_busy_processor_is_named_as_the_limit_of_the_input() -> None:
 
 WORKERS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "slow input": ({"events": spent(steps=9.0, input=0.1)}, {"events": spent(steps=9.0, input=6.0)}, "worker 1 waits"),
+    "comes last": (
+        {"events": spent(steps=9.0, workers=4.0)},
+        {"events": spent(steps=9.0, workers=0.2)},
+        "the others wait for worker 1 for 40%",
+    ),
     "one computes": ({"engine_cpu": 40}, {"engine_cpu": 100}, "worker 1 takes 100%"),
 }
 

@@ -26,7 +26,7 @@ CLOCK_DROP = 0.8
 _COOL = "cool the GPU better: free its vents, raise its fan, or lower its limit of power to hold an even clock"
 _POWER = "raise the limit of power (nvidia-smi -pl) if the machine allows it, or use --precision mixed_bfloat16"
 
-NEIGHBOUR_CPU = 40.0
+NEIGHBOUR_CPU = 60.0
 """Utilization of all processors by other programs, in percent, from which they matter."""
 
 SWAP_GROWTH, MEMORY_FULL = 0.02, 0.9

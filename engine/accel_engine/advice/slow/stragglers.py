@@ -11,14 +11,22 @@ from accel_engine.advice.time_spent import time_spent
 from accel_engine.advice.wording import percent
 from accel_engine.run.steps import THROUGHPUT
 
+CHIEF = "worker 0"
+"""The worker that also validates and saves, and has the others' runs."""
+
 MIN_SAMPLES = 5
 """Readings of a worker from which its processor time is judged."""
 
 WAIT_LEAD = 0.15
 """How much more of its time than the median worker the slowest one waits for input, as a share."""
 
-CPU_LEAD = 1.5
-"""How many times the processor time of the median worker the slowest one takes, while the others wait for it."""
+WAITED, FIRST = 0.15, 0.3
+"""Share of the time in which the usual worker waits for the others, from which it matters; and how much of that the
+slowest one may wait itself."""
+
+CPU_LEAD = 2.0
+"""How many times the processor time of the median worker the slowest one takes, while the others wait for it. The
+chief is no measure: it also validates and saves."""
 
 OTHERS_LEAD = 25.0
 """Utilization by other programs, in percent of all processors, that only the slowest worker's machine has."""
@@ -26,10 +34,10 @@ OTHERS_LEAD = 25.0
 
 def stragglers(recorded: Recorded) -> Iterator[Finding]:
     """One worker is slower than the others, which wait for it."""
-    workers = {"worker 0": recorded, **recorded.workers} if recorded.workers else {}
+    workers = {CHIEF: recorded, **recorded.workers} if recorded.workers else {}
     if len(workers) < 2:
         return
-    found = _slow_input(workers) or _crowded(workers) or _busier(workers)
+    found = _slow_input(workers) or _late(workers) or _crowded(workers) or _busier(workers)
     if found is None:
         return
     name, text, cure = found
@@ -57,6 +65,19 @@ def _slow_input(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     return name, text, "give it the data on a disk as fast as the others', and as many processors"
 
 
+def _late(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
+    """The worker that comes last to each chunk of steps."""
+    shares = {name: spent.share("workers") for name, each in workers.items() if (spent := time_spent(each))}
+    if len(shares) < len(workers):
+        return None
+    name, least = min(shares.items(), key=lambda item: item[1])
+    usual = float(np.median([share for other, share in shares.items() if other != name]))
+    if usual < WAITED or least > FIRST * usual:
+        return None
+    text = f"the others wait for {name} for {percent(usual)} of the time, it waits for {percent(least)}"
+    return name, text, "give each worker a machine of the same speed, or leave the slow one out"
+
+
 def _crowded(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     hosts = {each.info.host for each in workers.values()}
     others = {name: use for name, each in workers.items() if (use := cpu_use_of_others(each)) is not None}
@@ -78,7 +99,7 @@ def _busier(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
         return None
     name, most = max(medians.items(), key=lambda item: item[1])
     usual = float(np.median([value for other, value in medians.items() if other != name]))
-    if most < CPU_LEAD * usual or most < 30:
+    if name == CHIEF or most < CPU_LEAD * usual or most < 30:
         return None
     text = f"{name} takes {most:.0f}% of a processor, the others {usual:.0f}% while they wait for it"
     return name, text, "give each worker a machine of the same speed, or leave the slow one out"
