@@ -13,6 +13,7 @@ from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, Run
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.status import RunInfo
+from accel_engine.run.steps import TIME
 
 Floats = npt.NDArray[np.float64]
 
@@ -144,11 +145,20 @@ class Recorded:
         steps, values = zip(*points, strict=True) if points else ((), ())
         return np.array(steps, np.int64), np.array(values, np.float64)
 
+    @cached_property
+    def training_samples(self) -> tuple[Sample, ...]:
+        """The readings from the first step to the last one; all of a run whose steps have no times."""
+        ends = self.of(TIME)
+        if not len(ends):
+            return tuple(self.samples) if self.steps else ()
+        first, last = ends.mean[0], ends.mean[-1]  # of this series, only means are exact
+        return tuple(sample for sample in self.samples if first <= sample.time <= last)
+
     def readings(self, device: str, name: str) -> tuple[Floats, Floats]:
-        """The times and values of a reading of a device, both ``[samples]``; missing ones are left out."""
+        """The times and values of a reading of a device while it trained, both ``[samples]``, without missing ones."""
         found = [
             (sample.time, reading.value)
-            for sample in self.samples
+            for sample in self.training_samples
             if sample.device == device and (reading := sample.readings.get(name)) and reading.value is not None
         ]
         times, values = zip(*found, strict=True) if found else ((), ())

@@ -59,6 +59,9 @@ HEALTHY: dict[str, Recorded] = {
         kind="gpu", readings=[*samples("gpu:0", **GPU), *samples("gpu:1", utilization=0)]
     ),
     "swap from before": recorded(readings=samples("cpu:0", **{**HOST, "memory_used": 15e9}, swap_used=3e9)),
+    "an idle process on the GPU": recorded(
+        kind="gpu", readings=samples("gpu:0", **GPU, processes=(("python", "42", 4e9), ("blender", "99", 3e8)))
+    ),
     "own process on a GPU": recorded(kind="gpu", readings=samples("gpu:0", **GPU, processes=(("python", "42"),))),
     "a few pauses": recorded(*spent(seconds=100.0, steps=9.5, commands=90.0)),
     "a busy host": recorded(readings=samples("cpu:0", **HOST, engine_cpu=95, core_0=1, core_1=1)),
@@ -124,7 +127,7 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
     ),
     "another program on the GPU": (
         "neighbours",
-        recorded(kind="gpu", readings=gpu(processes=(("python", "42"), ("blender", "99")))),
+        recorded(kind="gpu", readings=gpu(processes=(("python", "42", 4e9), ("blender", "99", 5e9)))),
         {},
     ),
     "swapping": (

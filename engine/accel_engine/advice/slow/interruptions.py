@@ -29,8 +29,9 @@ MIN_LOST = 1.0
 MIN_LOST_BY_DEFAULT = 30.0
 """The same for a validation after each epoch."""
 
-SLOW_DISK = 30e6
-"""Bytes per second below which a disk is slow: a fifth of what a hard disk writes."""
+SLOW_DISK, SLOW_SAVE = 30e6, 1.0
+"""Bytes per second below which a disk is slow, a fifth of what a hard disk writes; seconds of a checkpoint from which
+it is the disk that takes them."""
 
 
 def frequent_validation(recorded: Recorded) -> Iterator[Finding]:
@@ -77,9 +78,9 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
         return
     share = spent.share("checkpoints")
     seconds = sum(event.seconds for event in saved) / len(saved)
-    rate, nbytes = _disk_rate(recorded, seconds)
-    slow = rate is not None and rate < SLOW_DISK and nbytes > SLOW_DISK / 10
-    disk = [Evidence(f"about {rate / 1e6:.0f} MB/s: the disk is slow")] if slow and rate else []
+    rate = _disk_rate(recorded, seconds)
+    slow = rate is not None and rate < SLOW_DISK and seconds >= SLOW_SAVE
+    disk = [Evidence(f"about {rate / 1e6:.2g} MB/s: the disk is slow")] if slow and rate else []
     every = _every(recorded, [event.step for event in saved], _multiple(spent, "checkpoints"))
     yield Finding(
         id="slow-disk" if slow else "frequent-checkpoints",
@@ -162,11 +163,10 @@ def _gain(spent: TimeSpent, what: str) -> Gain:
     return Gain(f"{times(factor)} the steps in the same time", "the measured share of the time", factor)
 
 
-def _disk_rate(recorded: Recorded, seconds: float) -> tuple[float | None, int]:
-    """Bytes per second at which checkpoints are written, and their bytes, by the number of weights."""
+def _disk_rate(recorded: Recorded, seconds: float) -> float | None:
+    """Bytes per second at which checkpoints are written, by the number of weights; ``None`` if that is unknown."""
     built, plan = recorded.built, recorded.plan
     if built is None or built.parameters is None or plan is None or seconds <= 0:
-        return None, 0
+        return None
     trainable = built.parameters if built.trainable is None else built.trainable
-    nbytes = FLOAT32_BYTES * (built.parameters + trainable * optimizer_slots(plan))
-    return nbytes / seconds, nbytes
+    return FLOAT32_BYTES * (built.parameters + trainable * optimizer_slots(plan)) / seconds

@@ -8,7 +8,6 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.wording import percent, size, times
-from accel_engine.devices.device_types import CountedItem
 from accel_engine.run.steps import THROUGHPUT
 
 MIN_SAMPLES = 5
@@ -28,6 +27,9 @@ _POWER = "raise the limit of power (nvidia-smi -pl) if the machine allows it, or
 
 NEIGHBOUR_CPU = 60.0
 """Utilization of all processors by other programs, in percent, from which they matter."""
+
+NEIGHBOUR_MEMORY = 0.05
+"""Share of an accelerator's memory that another process must have: one that is idle has only a context."""
 
 SWAP_GROWTH, MEMORY_FULL = 0.02, 0.9
 """Shares of the host's memory: the swap that grew in the run, and memory in use meanwhile."""
@@ -113,7 +115,7 @@ def _throttled(recorded: Recorded, device: str, name: str, share: float, drop: f
 
 def _throttle_reasons(recorded: Recorded, device: str) -> list[tuple[str, ...]]:
     """The names of the reasons in each reading of a device."""
-    readings = [sample.readings.get("throttling") for sample in recorded.samples if sample.device == device]
+    readings = [sample.readings.get("throttling") for sample in recorded.training_samples if sample.device == device]
     return [tuple(item.name for item in reading.items) for reading in readings if reading and reading.value is not None]
 
 
@@ -127,14 +129,16 @@ def cpu_use_of_others(recorded: Recorded) -> float | None:
     """The median utilization of all processors by other programs, in percent; ``None`` with too few readings."""
     own = [
         (whole.value, engine.value)
-        for sample in recorded.samples
+        for sample in recorded.training_samples
         if sample.device == "cpu:0"
         and (whole := sample.readings.get("utilization"))
         and (engine := sample.readings.get("engine_cpu"))
         and whole.value is not None
         and engine.value is not None
     ]
-    cores = max((sum(name.startswith("core_") for name in sample.readings) for sample in recorded.samples), default=0)
+    cores = max(
+        (sum(name.startswith("core_") for name in sample.readings) for sample in recorded.training_samples), default=0
+    )
     if len(own) < MIN_SAMPLES or not cores:
         return None
     return float(np.median([max(0.0, whole - engine / cores) for whole, engine in own]))
@@ -148,19 +152,21 @@ def _cpu_neighbours(recorded: Recorded) -> Finding | None:
 
 
 def _processes(recorded: Recorded, device: str) -> Finding | None:
-    """Processes on an accelerator that are not the run's, seen in half of the readings."""
+    """Processes on an accelerator that are not the run's, with much memory, seen in half of the readings."""
     own = str(recorded.started.pid) if recorded.started else ""
-    readings = [sample.readings.get("processes") for sample in recorded.samples if sample.device == device]
+    readings = [sample.readings.get("processes") for sample in recorded.training_samples if sample.device == device]
     known = [reading.items for reading in readings if reading and reading.value is not None]
-    names = {item.name for items in known for item in items if item.id == own}
-    counts: Counter[CountedItem] = Counter()
-    for items in known:
-        counts.update({CountedItem(item.name, item.id) for item in items if item.id != own})
-    usual = [item for item, count in counts.items() if 2 * count >= len(known)]
-    if len(known) < MIN_SAMPLES or not own or not names or not usual:
-        return None  # in a container, where the driver's process ids are not those of here, all would be strangers
-    others = ", ".join(f"{item.name} ({item.id})" for item in usual[:3])
-    return _neighbour(device, f"{others} in half of {len(known):,} readings or more", 0.4)
+    # In a container, the driver's process ids are not those of here: all would be strangers.
+    if len(known) < MIN_SAMPLES or not any(item.id == own for items in known for item in items):
+        return None
+    _, total = recorded.readings(device, "memory_total")
+    least = NEIGHBOUR_MEMORY * float(total[-1]) if len(total) else 0.0
+    counts = Counter((item.name, item.id) for items in known for item in items if (item.memory or 0) > least)
+    usual = [f"{name} ({pid})" for (name, pid), count in counts.items() if pid != own and 2 * count >= len(known)]
+    if not usual:
+        return None
+    text = f"{', '.join(usual[:3])} had more than {size(least)} each in half of {len(known):,} readings or more"
+    return _neighbour(device, text, 0.3)
 
 
 def _neighbour(device: str, text: str, weight: float) -> Finding:
