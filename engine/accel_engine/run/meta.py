@@ -113,6 +113,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "clock_offset": _any_time,
     "heartbeat": _any_time,
     "written": _any_time,
+    "kills": _text,
     "name": _text,
     "note": _text,
     "tags": lambda value: check_of(tuple[str, ...])(parse(value)),

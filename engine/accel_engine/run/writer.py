@@ -23,6 +23,7 @@ from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.disk_wait import DiskWait, waits_for_disk
 from accel_engine.run.held_samples import HeldSamples
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
 from accel_engine.run.overwritten import OverwriteCheck
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
@@ -80,6 +81,7 @@ class RunWriter:
         self._overwrite_check = OverwriteCheck(self._process)
         self._packer = SamplePacker()
         self._media_bytes: int | None = None
+        self._kills = KillCounts()
         self._step = 0
         try:
             with self._writing():
@@ -138,6 +140,7 @@ class RunWriter:
             time.sleep(0.01)
 
     def _claim(self, started: RunStarted | None) -> None:
+        self._kills = count_kills()
         with self._database.transaction():
             info = read_info(self._database)
             is_pending = info.status is Status.STARTING
@@ -156,6 +159,7 @@ class RunWriter:
                 clock_offset=clock.OFFSET,
                 heartbeat=clock.boot_seconds(),
                 written=time.time(),
+                kills=self._kills.to_json(),
                 pending=None,
             )
             if started:
@@ -304,6 +308,9 @@ class RunWriter:
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")
+            if (kills := count_kills()) != self._kills:  # of other processes, as this one lives
+                self._database.set_meta(kills=kills.to_json())
+                self._kills = kills
 
     def follow_directory(self) -> None:
         """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.

@@ -12,4 +12,7 @@ def how_lost(info: RunInfo | None) -> str:
         return "the record of its end is damaged"
     if info and info.launched:
         return "the script's supervisor was killed"
-    return f"the {'script' if info and info.script else 'training process'} exited unexpectedly"
+    process = "script" if info and info.script else "training process"
+    if info and info.killed_for_memory:
+        return f"the system probably killed the {process}, as memory ran out"
+    return f"the {process} exited unexpectedly"
