@@ -114,6 +114,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "heartbeat": _any_time,
     "written": _any_time,
     "kills": _text,
+    "memory": _text,
     "name": _text,
     "note": _text,
     "tags": lambda value: check_of(tuple[str, ...])(parse(value)),

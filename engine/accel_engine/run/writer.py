@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
     import numpy.typing as npt
 
     from accel_engine.plan import Plan
+    from accel_engine.plan.memory_cures import MemoryFacts
     from accel_engine.run.diagnostics import DiagnosticsItem
     from accel_engine.run.media import MediaItem
 
@@ -97,6 +98,12 @@ class RunWriter:
         """Replace the run's plan, whose model ``auto`` is known now."""
         with self._writing():
             self._database.set_meta(plan=plan.to_json())
+
+    @waits_for_disk
+    def write_memory_facts(self, facts: "MemoryFacts") -> None:
+        """Write what decides how the run trains on if memory runs out, for a process that starts it again."""
+        with self._writing():
+            self._database.set_meta(memory=facts.to_json())
 
     def write_values(self, values: Mapping[str, Any]) -> None:
         """Replace the known plan fields of a script's run."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, Status, out_of_memory_kills, reopen
-from accel_engine.run.memory_kill import was_killed_for_memory
+from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.run import RunReader, RunWriter, Status, out_of_memory_kills, reopen
+from accel_engine.run.memory_kill import adapted, was_killed_for_memory
 from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
 
 ENGINE = """
@@ -132,3 +133,31 @@ def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(director
 def test_a_run_that_has_ended_was_not_killed(ended: Path, kernel: Kernel) -> None:
     kernel.kill()
     assert not was_killed_for_memory(ended)
+
+
+def test_a_killed_run_is_continued_with_less_memory(directory: Path, writer: RunWriter) -> None:
+    assert adapted(directory) is None  # it never said what would help
+    writer.write_memory_facts(MemoryFacts(batch=64, can_split=True))
+    found = adapted(directory)
+    assert found is not None
+    assert found.plan == Plan(name="first try", micro_batches=2)
+    assert found.cure.changes == {"micro_batches": 2}
+
+    writer.write_plan(Plan(micro_batches=64))
+    assert adapted(directory) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "facts"),
+    [
+        (Plan(on_oom="fail"), MemoryFacts(batch=64, can_split=True)),
+        (Plan(), MemoryFacts(batch=64, can_split=True, on_host=False)),  # the memory of the host is not that of a GPU
+        (Plan(), MemoryFacts(batch=64, caches_data=True)),  # no plan says so
+    ],
+)
+def test_nothing_changes_that_would_not_help(
+    directory: Path, writer: RunWriter, plan: Plan, facts: MemoryFacts
+) -> None:
+    writer.write_plan(plan)
+    writer.write_memory_facts(facts)
+    assert adapted(directory) is None
