@@ -63,4 +63,4 @@ def adapted(directory: Path) -> Adaptation | None:
     if facts is None or not facts.on_host or plan.on_oom == "fail":
         return None
     cure = next_cure(plan, replace(facts, caches_data=False))  # no field of a plan says so
-    return cure and Adaptation(plan.replace(**cure.changes), cure)
+    return None if cure is None else Adaptation(plan.replace(**cure.changes), cure)
