@@ -80,6 +80,11 @@ class Epochs:
         """The achieved FLOP/s and the MFU, 0 to 1; ``None`` where unknown."""
         return self._meter.achieved(self._recorder.rate.value) if self._meter else (None, None)
 
+    def wait_for_compilation(self) -> None:
+        """Wait until nothing is compiled beside the training, so that its memory can be released."""
+        if self._autotuner:
+            self._autotuner.wait()
+
     def train(self) -> EndTraining | None:
         """Train the epochs that are left; returns what ended the run before the last one.
 

@@ -242,7 +242,7 @@ def _feed(assembly: Assembly, examples: Examples, device_memory: int | None) -> 
         return StreamFeed(assembly.strategy, examples, assembly.devices[0], *worker)
     if assembly.coordinated:
         return WorkerDataFeed(examples, "validation")
-    return choose_feed(assembly.strategy, examples, device_memory)
+    return choose_feed(assembly.strategy, examples, device_memory, may_cache=not assembly.resolved.streams_data)
 
 
 def _report_for(assembly: Assembly) -> TaskReport:

@@ -1,0 +1,69 @@
+"""Models with a layer that takes more memory than any machine has, unless it gets few examples at a time."""
+
+from pathlib import Path
+
+MODELS = """
+import keras
+import tensorflow as tf
+from keras import layers
+
+FITS = {fits}
+
+class Hungry(layers.Layer):
+    # TensorFlow's allocator of the CPU refuses half a PiB, which no address space has.
+    __module__ = "{module}"
+
+    def __init__(self, first_call=0, in_training=True, in_inference=False, **options):
+        super().__init__(**options)
+        self.first_call, self.in_training, self.in_inference = first_call, in_training, in_inference
+
+    def build(self, shape):
+        self.calls = self.add_weight(shape=(), initializer="zeros", dtype="int32", trainable=False)
+
+    def call(self, x, training=False):
+        if not (self.in_training if training else self.in_inference):
+            return x
+        if training and self.first_call:
+            self.calls.assign(self.calls + 1)
+        too_many = tf.logical_and(self.calls >= self.first_call, tf.shape(x)[0] > FITS)
+        shape = [tf.where(too_many, 1 << 25, 1), tf.where(too_many, 1 << 22, 1)]
+        held = tf.raw_ops.Empty(shape=shape, dtype=tf.float32)
+        with tf.control_dependencies([held]):
+            return tf.identity(x)
+
+def of(*more, **options):
+    def build(input_shape, classes):
+        inside = [each() for each in more]
+        return keras.Sequential([keras.Input(input_shape), layers.Flatten(), layers.Dense(32, activation="relu"),
+                                 *inside, Hungry(**options), layers.Dense(classes, activation="softmax")])
+    return build
+
+def plain(input_shape, classes):
+    return of()(input_shape, classes)
+
+def later(input_shape, classes):
+    return of(first_call=31)(input_shape, classes)
+
+def normalized(input_shape, classes):
+    return of(layers.BatchNormalization)(input_shape, classes)
+
+def normalized_without_hunger(input_shape, classes):
+    return of(layers.BatchNormalization, in_training=False)(input_shape, classes)
+
+def validating(input_shape, classes):
+    return of(in_training=False, in_inference=True)(input_shape, classes)
+"""
+
+
+def write_models(folder: Path, *, fits: int, keras_own: bool = True) -> Path:
+    """Write the models to a file.
+
+    Args:
+        folder: Where.
+        fits: The most examples that fit in memory.
+        keras_own: Whether the hungry layer looks like one of Keras, of which it is known what it computes.
+    """
+    path = folder / f"hungry_{fits}.py"
+    module = "keras.src.layers.hungry" if keras_own else "hungry"
+    path.write_text(MODELS.replace("{fits}", str(fits)).replace("{module}", module))
+    return path
