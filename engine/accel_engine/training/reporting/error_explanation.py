@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from accel_engine import strategies
 from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
@@ -47,12 +48,14 @@ def _memory_advice(plan: Plan, tried: Sequence[str]) -> str:
     """What was tried of a run that is out of memory, and what else may help."""
     advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
     parts = 2 * (plan.micro_batches or 1)
-    if plan.on_oom == "fail":
+    several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
+    if plan.on_oom == "fail" or several:
         if plan.batch_size % parts == 0:
             advice.insert(0, f"--micro-batches {parts}, which takes less memory for the same batch")
         if plan.remat != "on":
             advice.insert(0, "--remat on, which computes parts of the model again instead of keeping them")
-        advice.insert(0, "--on-oom adapt, which does both by itself as far as needed")
+        if not several:
+            advice.insert(0, "--on-oom adapt, which does both by itself as far as needed")
     if plan.policy == "float32":
         advice.append("--precision mixed_bfloat16")
     advice.append("a smaller model")

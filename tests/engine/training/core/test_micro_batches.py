@@ -79,8 +79,9 @@ def models(tmp_path: Path) -> str:
         {"strategy": "mirrored", "virtual_cpus": 2},
         {"xla": "on"},
         {"precision": "mixed_float16"},
+        {"class_weight": ("balanced",), "last_batch": "keep", "optimizer": "sgd", "learning_rate": 0.05},
     ],
-    ids=["adam", "sgd", "mirrored", "xla", "float16"],
+    ids=["adam", "sgd", "mirrored", "xla", "float16", "weights"],
 )
 def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, object]) -> None:
     plan = PLAN.replace(gradient_norm="on", **changes)
@@ -94,7 +95,7 @@ def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, o
 
 
 @pytest.mark.parametrize("virtual_cpus", [1, 2])
-@pytest.mark.parametrize(("examples", "left"), [(64 * 3 + 48, 48), (64 * 3 + 29, 29), (64 * 3 + 4, 4)])
+@pytest.mark.parametrize(("examples", "left"), [(64 * 3 + 48, 48), (64 * 3 + 58, 58), (64 * 3 + 4, 4)])
 def test_a_smaller_last_batch_has_fewer_or_smaller_micro_batches(
     gym: Gym, examples: int, left: int, virtual_cpus: int
 ) -> None:
