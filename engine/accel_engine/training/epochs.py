@@ -16,6 +16,7 @@ from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
+from accel_engine.training.evaluation.adaptive_validation import AdaptiveValidation
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
@@ -53,7 +54,9 @@ class Epochs:
         hardware: tuple[str, ...],
         threads: RunThreads | None,
     ) -> None:
-        self._assembly, self._batches, self._validation = assembly, batches, validation
+        self._assembly, self._batches = assembly, batches
+        adapts = assembly.plan.on_oom == "adapt" and assembly.single_process  # several processes would have to agree
+        self._validation = AdaptiveValidation(validation, reporter, adapts=adapts) if validation else None
         self._saver, self._progress, self._reporter = saver, progress, reporter
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
@@ -223,13 +226,17 @@ class Epochs:
         return done
 
     def _validate(self, *, by_command: bool = False) -> bool:
-        """Validate the model; returns whether there is validation data."""
+        """Validate the model; returns whether there is validation data that fits in memory."""
         if self._validation is None:
             return False
         reporter = self._reporter
         reporter.enter_phase(Phase.VALIDATING)
         began = time.perf_counter()
         metrics = self._validation.run(self._commands.handle)
+        if metrics is None:
+            if not by_command:
+                self._progress.leave_out_validation()
+            return False
         seconds = time.perf_counter() - began
         for item in self._validation.report():
             self._run.write_diagnostics(item, reporter.step)

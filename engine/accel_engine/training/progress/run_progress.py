@@ -121,6 +121,10 @@ class RunProgress:
             self._timetable.validation.done(event.step)
         return replace(event, waited=self._stopping.waited(event))
 
+    def leave_out_validation(self) -> None:
+        """Take into account that the validation that is due now is impossible."""
+        self._timetable.validation.done(self._reporter.step)
+
     def _note_metrics(self, event: Event) -> None:
         match event:
             case EpochEnded(metrics=means):

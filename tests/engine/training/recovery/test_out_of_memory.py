@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.events import Outcome, Recovered
+from accel_engine.events import Outcome, Recovered, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.memory_kill import adapted
@@ -123,3 +123,34 @@ def test_what_failed_is_released_before_the_next_try(gym: Gym, folder: Path, mon
 
     assert trained.ended.outcome is Outcome.FINISHED
     assert alive == [0, 0, 0]
+
+
+def test_validation_takes_smaller_batches_and_measures_the_same(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "validating", ENOUGH, validation="epoch"))
+    trained = gym.train(plan_of(folder, "validating", 70, validation="epoch"))
+
+    first, second = trained.all(Recovered)
+    assert first.reason == "out of memory in validation"
+    assert first.action == "the run validates in batches of 128 examples on each replica"
+    assert second.action == "the run validates in batches of 64 examples on each replica"
+    assert (second.step, second.failed_step, second.changes) == (25, 25, {})
+    assert_same_losses(trained, whole)
+    for measured, expected in zip(trained.all(Validated), whole.all(Validated), strict=True):
+        assert measured.step == expected.step
+        assert measured.metrics == pytest.approx(expected.metrics, abs=1e-6)
+
+
+def test_validation_that_is_impossible_does_not_end_training(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "validating", 0, validation="end"))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert trained.ended.steps == 50
+    assert not trained.all(Validated)
+    (warned,) = [event.message for event in trained.all(Warned) if "validation" in event.message]
+    assert warned == "out of memory in validation, although it takes one example at a time: it is left out"
+
+
+def test_with_on_oom_fail_validation_ends_the_run(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "validating", 50, validation="epoch", on_oom="fail"))
+
+    assert (trained.ended.outcome, trained.ended.reason, trained.ended.steps) == (Outcome.FAILED, "out of memory", 25)
