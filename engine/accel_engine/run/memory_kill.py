@@ -9,6 +9,7 @@ from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
 from accel_engine.run.connection import connect
+from accel_engine.run.memory_loss import MemoryLoss
 from accel_engine.run.meta import effective_plan, read_meta
 from accel_engine.run.reader import RunReader
 
@@ -27,7 +28,7 @@ class Adaptation:
 
 
 def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:
-    """Whether the kernel has probably killed the engine of a lost run, as memory ran out.
+    """Whether a run was probably lost because memory ran out: the kernel killed its engine, or native code crashed.
 
     Args:
         directory: The run's directory.
@@ -36,10 +37,11 @@ def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bo
     Raises:
         RunError: The run cannot be read.
     """
-    if exit_status is not None and exit_status != -signal.SIGKILL:
+    if exit_status is not None and exit_status >= 0:  # no signal ended it
         return False
     with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
-        return reader.info().killed_for_memory
+        loss = reader.info().memory_loss
+    return loss is not None and (loss is MemoryLoss.CRASHED or exit_status in (None, -signal.SIGKILL))
 
 
 def adapted(directory: Path) -> Adaptation | None:

@@ -19,8 +19,8 @@ from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.database import Database
 from accel_engine.run.disk_problem import DiskProblem, read_waiting
 from accel_engine.run.lost_directory import is_current
+from accel_engine.run.memory_loss import MemoryLoss, memory_loss
 from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
-from accel_engine.run.out_of_memory_kills import KillCounts
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOCK
 from accel_engine.run.series_names import BATCH_SIZE
@@ -78,8 +78,7 @@ class RunInfo:
         is_directory_lost: Whether its directory was deleted, moved or replaced since it was opened: no command finds
             it.
         is_end_damaged: Whether it is lost only because the record of its end is damaged.
-        killed_for_memory: Whether it is lost and the kernel has killed a process for lack of memory since: probably its
-            engine.
+        memory_loss: How it was lost because memory ran out; ``None`` if it was not, as far as is known.
     """
 
     id: str
@@ -99,7 +98,7 @@ class RunInfo:
     waiting: DiskProblem | None = None
     is_directory_lost: bool = False
     is_end_damaged: bool = False
-    killed_for_memory: bool = False
+    memory_loss: MemoryLoss | None = None
 
     @property
     def has_engine(self) -> bool:
@@ -175,16 +174,8 @@ def read_info(database: Database) -> RunInfo:
         waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
         is_directory_lost=is_directory_lost,
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
-        killed_for_memory=status is Status.LOST and _was_killed_for_memory(meta),
+        memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
     )
-
-
-def _was_killed_for_memory(meta: Mapping[str, Any]) -> bool:
-    """Whether the kernel has killed a process for lack of memory since the engine's last heartbeat, on this machine."""
-    before, process = KillCounts.parse(meta.get("kills")), ProcessIdentity.parse(meta.get("process"))
-    if before is None or process is None or process.machine != machine_id():
-        return False
-    return before.has_risen(same_groups=process.visible)
 
 
 def _kind(script: str, source: ImportSource | None, bench: str) -> str:

@@ -23,6 +23,7 @@ from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.disk_wait import DiskWait, waits_for_disk
 from accel_engine.run.held_samples import HeldSamples
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.memory_loss import log_size
 from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
 from accel_engine.run.overwritten import OverwriteCheck
 from accel_engine.run.ownership import already_training_error
@@ -100,6 +101,12 @@ class RunWriter:
             self._database.set_meta(plan=plan.to_json())
 
     @waits_for_disk
+    def settle_log(self) -> None:
+        """Note that what the log says so far is settled: it does not explain how the engine is lost later."""
+        with self._writing():
+            self._database.set_meta(log_start=log_size(self.directory))
+
+    @waits_for_disk
     def write_memory_facts(self, facts: "MemoryFacts") -> None:
         """Write what decides how the run trains on if memory runs out, for a process that starts it again."""
         with self._writing():
@@ -167,6 +174,7 @@ class RunWriter:
                 heartbeat=clock.boot_seconds(),
                 written=time.time(),
                 kills=self._kills.to_json(),
+                log_start=log_size(self.directory),
                 pending=None,
             )
             if started:

@@ -135,6 +135,7 @@ class Trainer:
         streams_data = self._resolved.streams_data or repair.streams_data
         self._resolved = replace(self._resolved, plan=self._plan, streams_data=streams_data)
         self._run.write_plan(self._plan)
+        self._run.settle_log()
         self._run.rewind(repair.step)
         self._reporter.step, self._reporter.epochs = repair.step, 0
         self._reporter.emit(

@@ -12,7 +12,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, out_of_memory_kills, reopen
 from accel_engine.run.memory_kill import adapted, was_killed_for_memory
+from accel_engine.run.memory_loss import MemoryLoss
 from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.run_paths import LOG
 
 ENGINE = """
 import sys
@@ -161,3 +163,32 @@ def test_nothing_changes_that_would_not_help(
     writer.write_plan(plan)
     writer.write_memory_facts(facts)
     assert adapted(directory) is None
+
+
+def test_a_crash_after_native_code_ran_out_of_memory_is_known_by_the_log(directory: Path, kernel: Kernel) -> None:
+    (directory / LOG).write_text("MemoryError of an earlier engine\n")
+    arguments = [sys.executable, "-c", ENGINE, *map(str, (directory, kernel.proc, kernel.groups))]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline() == "begun\n"
+        engine.kill()
+    assert not was_killed_for_memory(directory)
+
+    with (directory / LOG).open("a") as log:
+        log.write("op_kernel.cc:1858] OP_REQUIRES failed at mkl_util.h:848 : RESOURCE_EXHAUSTED: OOM when allocating\n")
+    assert was_killed_for_memory(directory, -signal.SIGSEGV)
+    assert not was_killed_for_memory(directory, 1)
+    with closing(RunReader(directory)) as reader:
+        assert reader.info().memory_loss is MemoryLoss.CRASHED
+
+
+def test_what_the_log_said_before_a_recovery_explains_nothing(directory: Path, kernel: Kernel) -> None:
+    script = ENGINE.replace(
+        'print("begun"', 'Path(sys.argv[1], "log.txt").write_text("MemoryError"); writer.settle_log(); print("begun"'
+    )
+    arguments = [sys.executable, "-c", script, *map(str, (directory, kernel.proc, kernel.groups))]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline() == "begun\n"
+        engine.kill()
+    assert not was_killed_for_memory(directory)

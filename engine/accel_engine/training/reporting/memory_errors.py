@@ -13,10 +13,13 @@ _OTHER_RESOURCES = (*map(os.strerror, _OTHER_ERRORS), "database or disk is full"
 
 _MESSAGES = re.compile(
     r"out of memory|out_of_memory|resource_exhausted|\boom\b|bad_alloc|_alloc_failed|failed to allocate"
-    r"|unable to allocate|cannot allocate memory",
+    r"|unable to allocate|cannot allocate memory|could not execute a primitive|could not create a memory",
     re.IGNORECASE,
 )
-"""Messages of XLA, CUDA and its libraries, whose errors have various types."""
+"""Messages of XLA, CUDA and its libraries, and of oneDNN, whose errors have various types.
+
+oneDNN says no more than that a primitive failed, when it cannot allocate its scratch pad.
+"""
 
 _TYPES = (tf.errors.InternalError, tf.errors.UnknownError, tf.errors.AbortedError)
 """Types of the errors that may have such a message."""
