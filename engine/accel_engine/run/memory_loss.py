@@ -16,9 +16,9 @@ _TAIL = 1 << 16
 
 _MESSAGES = re.compile(
     rb"OOM when allocating|std::bad_alloc|ran out of memory|RESOURCE_EXHAUSTED: (?!.*No space left)"
-    rb"|CUDA_ERROR_OUT_OF_MEMORY|MemoryError"
+    rb"|CUDA_ERROR_OUT_OF_MEMORY|MemoryError|what\(\):\s+could not (create|execute) a (primitive|memory)\b"
 )
-"""What TensorFlow, CUDA, C++ and Python write when memory runs out."""
+"""What TensorFlow, CUDA, C++, Python and oneDNN write when memory runs out; oneDNN in an exception that ends it."""
 
 
 class MemoryLoss(StrEnum):

@@ -67,6 +67,7 @@ class Trainer:
     _saver: RunSaver | None = None
     _sync: WorkerSync | None = None
     _threads: RunThreads | None = None
+    _trains_since: float | None = None
 
     allocated_memory: AllocatedMemory | None = None
     """Reads the allocated memory of the run's devices, once they are known."""
@@ -193,7 +194,9 @@ class Trainer:
             self._reporter,
             self._agree,
             validates=validation is not None,
+            since=self._trains_since,
         )
+        self._trains_since = self._trains_since or time.monotonic()
         saver = RunSaver(assembly, self._reporter, checkpoints, progress)
         epochs = Epochs(
             assembly,
