@@ -73,6 +73,16 @@ def test_without_a_checkpoint_training_starts_again(gym: Gym, folder: Path) -> N
     assert_same_losses(trained, whole)
 
 
+def test_rematerialization_gives_the_losses_of_batch_normalization_and_dropout(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "random", ENOUGH))
+    trained = gym.train(plan_of(folder, "random", 16))
+
+    recovered = trained.only(Recovered)
+    assert recovered.changes == {"remat": "on"}
+    assert recovered.action == "the run computes parts of the model again for the gradients (--remat on)"
+    assert_same_losses(trained, whole)
+
+
 def test_batch_normalization_is_computed_again_before_it_sees_less(gym: Gym, folder: Path) -> None:
     trained = gym.train(plan_of(folder, "normalized", 32))
 
