@@ -52,6 +52,7 @@ class ResolvedPlan:
         environment_error: Why the environment describes no valid cluster or TPU; also an error of the strategy.
         chosen: The fields whose values are chosen now: all of a new run, only the changed ones of one that continues.
             What a run was trained with does not keep it from continuing.
+        streams_data: Whether examples are never cached on the devices, to save memory.
     """
 
     plan: Plan
@@ -65,6 +66,7 @@ class ResolvedPlan:
     errors: Mapping[str, Words] = field(default_factory=dict)
     environment_error: str = ""
     chosen: Container[str] = ALL_FIELDS
+    streams_data: bool = False
 
     @property
     def _pretrained(self) -> bool:

@@ -225,7 +225,7 @@ def reopen(directory: Path, plan: Plan) -> None:
             check_changes(info.plan_values, plan)
             check_epochs(info, plan, read_trained_epochs(database, step))
         database.reject_commands(time.time())
-        database.set_meta(plan=plan.to_json(), pid=None, process=None, **_pending_meta())
+        database.set_meta(plan=plan.to_json(), pid=None, process=None, kills=None, log_start=None, **_pending_meta())
 
 
 def _pending_meta() -> dict[str, object]:

@@ -89,6 +89,12 @@ def _pid(value: Any) -> int:
     return int(found)
 
 
+def _bytes(value: Any) -> int:
+    if (found := check_of(int)(value)) < 0:
+        raise ValueError("it is no number of bytes")
+    return int(found)
+
+
 def _text(value: Any) -> str:
     """A text; one that looks like a number may have been stored as one."""
     return str(check_of(str)(str(value) if type(value) is int else value))
@@ -113,6 +119,9 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "clock_offset": _any_time,
     "heartbeat": _any_time,
     "written": _any_time,
+    "kills": _text,
+    "memory": _text,
+    "log_start": _bytes,
     "name": _text,
     "note": _text,
     "tags": lambda value: check_of(tuple[str, ...])(parse(value)),

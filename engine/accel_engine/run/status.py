@@ -19,6 +19,7 @@ from accel_engine.run.annotations import Annotations, read_annotations
 from accel_engine.run.database import Database
 from accel_engine.run.disk_problem import DiskProblem, read_waiting
 from accel_engine.run.lost_directory import is_current
+from accel_engine.run.memory_loss import MemoryLoss, memory_loss
 from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.run_paths import LOCK
@@ -77,6 +78,7 @@ class RunInfo:
         is_directory_lost: Whether its directory was deleted, moved or replaced since it was opened: no command finds
             it.
         is_end_damaged: Whether it is lost only because the record of its end is damaged.
+        memory_loss: How it was lost because memory ran out; ``None`` if it was not, as far as is known.
     """
 
     id: str
@@ -96,6 +98,7 @@ class RunInfo:
     waiting: DiskProblem | None = None
     is_directory_lost: bool = False
     is_end_damaged: bool = False
+    memory_loss: MemoryLoss | None = None
 
     @property
     def has_engine(self) -> bool:
@@ -171,6 +174,7 @@ def read_info(database: Database) -> RunInfo:
         waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
         is_directory_lost=is_directory_lost,
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
+        memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
     )
 
 

@@ -23,6 +23,8 @@ from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.disk_wait import DiskWait, waits_for_disk
 from accel_engine.run.held_samples import HeldSamples
 from accel_engine.run.lock import WriterLock
+from accel_engine.run.memory_loss import log_size
+from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
 from accel_engine.run.overwritten import OverwriteCheck
 from accel_engine.run.ownership import already_training_error
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
     import numpy.typing as npt
 
     from accel_engine.plan import Plan
+    from accel_engine.plan.memory_cures import MemoryFacts
     from accel_engine.run.diagnostics import DiagnosticsItem
     from accel_engine.run.media import MediaItem
 
@@ -80,6 +83,7 @@ class RunWriter:
         self._overwrite_check = OverwriteCheck(self._process)
         self._packer = SamplePacker()
         self._media_bytes: int | None = None
+        self._kills = KillCounts()
         self._step = 0
         try:
             with self._writing():
@@ -95,6 +99,18 @@ class RunWriter:
         """Replace the run's plan, whose model ``auto`` is known now."""
         with self._writing():
             self._database.set_meta(plan=plan.to_json())
+
+    @waits_for_disk
+    def settle_log(self) -> None:
+        """Note that what the log says so far is settled: it does not explain how the engine is lost later."""
+        with self._writing():
+            self._database.set_meta(log_start=log_size(self.directory))
+
+    @waits_for_disk
+    def write_memory_facts(self, facts: "MemoryFacts") -> None:
+        """Write what decides how the run trains on if memory runs out, for a process that starts it again."""
+        with self._writing():
+            self._database.set_meta(memory=facts.to_json())
 
     def write_values(self, values: Mapping[str, Any]) -> None:
         """Replace the known plan fields of a script's run."""
@@ -138,6 +154,7 @@ class RunWriter:
             time.sleep(0.01)
 
     def _claim(self, started: RunStarted | None) -> None:
+        self._kills = count_kills()
         with self._database.transaction():
             info = read_info(self._database)
             is_pending = info.status is Status.STARTING
@@ -156,6 +173,8 @@ class RunWriter:
                 clock_offset=clock.OFFSET,
                 heartbeat=clock.boot_seconds(),
                 written=time.time(),
+                kills=self._kills.to_json(),
+                log_start=log_size(self.directory),
                 pending=None,
             )
             if started:
@@ -304,6 +323,9 @@ class RunWriter:
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")
+            if (kills := count_kills()) != self._kills:  # of other processes, as this one lives
+                self._database.set_meta(kills=kills.to_json())
+                self._kills = kills
 
     def follow_directory(self) -> None:
         """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.

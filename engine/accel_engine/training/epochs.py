@@ -16,6 +16,7 @@ from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
+from accel_engine.training.evaluation.adaptive_validation import AdaptiveValidation
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
@@ -54,7 +55,9 @@ class Epochs:
         hardware: tuple[str, ...],
         threads: RunThreads | None,
     ) -> None:
-        self._assembly, self._batches, self._validation = assembly, batches, validation
+        self._assembly, self._batches = assembly, batches
+        adapts = assembly.plan.on_oom == "adapt" and assembly.single_process  # several processes would have to agree
+        self._validation = AdaptiveValidation(validation, reporter, adapts=adapts) if validation else None
         self._saver, self._progress, self._reporter = saver, progress, reporter
         self._run = reporter.run
         self._mailbox, self._sync = mailbox, sync
@@ -81,6 +84,11 @@ class Epochs:
     def flops_per_second(self) -> tuple[float | None, float | None]:
         """The achieved FLOP/s and the MFU, 0 to 1; ``None`` where unknown."""
         return self._meter.achieved(self._recorder.rate.value) if self._meter else (None, None)
+
+    def wait_for_compilation(self) -> None:
+        """Wait until nothing is compiled beside the training, so that its memory can be released."""
+        if self._autotuner:
+            self._autotuner.wait()
 
     def train(self) -> EndTraining | None:
         """Train the epochs that are left; returns what ended the run before the last one.
@@ -247,7 +255,7 @@ class Epochs:
             self._commands.handle()
 
     def _validate(self, *, by_command: bool = False) -> bool:
-        """Validate the model; returns whether there is validation data."""
+        """Validate the model; returns whether there is validation data that fits in memory."""
         if self._validation is None:
             return False
         reporter = self._reporter
@@ -256,8 +264,12 @@ class Epochs:
         with self._time.measure("validation"):
             metrics = self._validation.run(self._commands.handle)
             seconds = time.perf_counter() - began
-            for item in self._validation.report():
+            for item in self._validation.report() if metrics is not None else ():
                 self._run.write_diagnostics(item, reporter.step)
+        if metrics is None:
+            if not by_command:
+                self._progress.leave_out_validation()
+            return False
         validated = Validated(
             time=clock.now(),
             epoch=reporter.epochs,

@@ -1,6 +1,5 @@
 """Trains a run from its plan to its end."""
 
-import gc
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -33,6 +32,7 @@ from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.recovery import Recovery
+from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.recovery.repair import Repair
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.model_summary import measured_metrics
@@ -67,6 +67,7 @@ class Trainer:
     _saver: RunSaver | None = None
     _sync: WorkerSync | None = None
     _threads: RunThreads | None = None
+    _trains_since: float | None = None
 
     allocated_memory: AllocatedMemory | None = None
     """Reads the allocated memory of the run's devices, once they are known."""
@@ -92,7 +93,7 @@ class Trainer:
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
         self._opened = ExitStack()
-        self._recovery = Recovery()
+        self._recovery = Recovery(run)
 
     def train(self) -> RunEnded:
         """Train until the run finishes, stops or fails, and return the event that ends it."""
@@ -118,20 +119,24 @@ class Trainer:
             if repair := self._recovery.repair(error, self._resolved, self._reporter.step):
                 return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
-            return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
+            return self.ended(Outcome.FAILED, *explain_error(error, self._plan, self._recovery.tried))
         finally:
             self._opened.close()
         return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
 
     def _apply(self, repair: Repair) -> None:
         """Return to the step of a repair, with its changes of the plan, and release what failed."""
+        if self._epochs:
+            self._epochs.wait_for_compilation()
         self._epochs = self._saver = self.allocated_memory = None
         self._opened = ExitStack()
-        gc.collect()  # the model and its graphs refer to each other
+        release_models()
         failed = self._reporter.step
         self._plan = self._plan.replace(**repair.changes)
-        self._resolved = replace(self._resolved, plan=self._plan)
+        streams_data = self._resolved.streams_data or repair.streams_data
+        self._resolved = replace(self._resolved, plan=self._plan, streams_data=streams_data)
         self._run.write_plan(self._plan)
+        self._run.settle_log()
         self._run.rewind(repair.step)
         self._reporter.step, self._reporter.epochs = repair.step, 0
         self._reporter.emit(
@@ -174,6 +179,7 @@ class Trainer:
     def _prepare(self) -> tuple[Epochs, RunSaver]:
         """Assemble the run, and restore the checkpoint that it continues from."""
         assembly, memory = self._assemble()
+        self._recovery.note(assembly)
         batches, checkpoints = self._restore(assembly)
         validation, problem = _validation_of(assembly, memory)
         report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)
@@ -188,7 +194,9 @@ class Trainer:
             self._reporter,
             self._agree,
             validates=validation is not None,
+            since=self._trains_since,
         )
+        self._trains_since = self._trains_since or time.monotonic()
         saver = RunSaver(assembly, self._reporter, checkpoints, progress)
         epochs = Epochs(
             assembly,

@@ -136,7 +136,7 @@ def _lost_message(info: RunInfo, steps: int) -> str:
         last_line = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
     what = (
         f"run {info.id}: {how_lost(info)}"
-        if info.is_end_damaged
+        if info.is_end_damaged or info.memory_loss
         else f"the engine of run {info.id} exited unexpectedly"
     )
     lines = [f"{what} after step {steps:,}", *last_line, f"Log: {log}"]

@@ -79,6 +79,11 @@ class AutoTuner:
         """Whether the run is in the mode that it will keep, as far as is known."""
         return self._alternative is None or self._choice.is_settled
 
+    def wait(self) -> None:
+        """Wait until the other mode is compiled, if it is just being compiled."""
+        if self._compilation:
+            self._compilation.wait()
+
     def observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of a chunk of a segment of full batches, after which another loop may continue."""
         if self._alternative is None:

@@ -31,7 +31,11 @@ class LoopCompilation:
         self._thread = threading.Thread(target=self._compile, name="compile", daemon=True)
         self._thread.start()
         if not background:
-            self._thread.join()
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the loop is compiled, or cannot be."""
+        self._thread.join()
 
     @property
     def has_ended(self) -> bool:

@@ -1,5 +1,6 @@
 """Saves a run's checkpoints and its trained model."""
 
+import gc
 import math
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteE
 from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.reporting.memory_errors import is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 PARTIAL_MODEL = "partial.keras"
@@ -77,9 +79,13 @@ class RunSaver:
         reporter.enter_phase(Phase.CHECKPOINTING)
         began = time.perf_counter()
         try:
-            path = self._checkpoints.save(reporter.step, self._write)
+            path = self._save()
         except NotFiniteError as error:
-            return self._report_not_finite(error)
+            return self._report_unsaved(str(error))
+        except Exception as error:
+            if not self._survives(error) or reporter.epochs == self._assembly.plan.epochs:
+                raise
+            return self._report_unsaved("memory ran out")
         self._saved, self._warned = self._current, False
         ended = time.perf_counter()
         seconds = ended - began
@@ -92,10 +98,25 @@ class RunSaver:
         )
         return ""
 
-    def _report_not_finite(self, error: NotFiniteError) -> str:
+    def _save(self) -> str:
+        """Write a checkpoint; if memory runs out, once more after what nobody uses is released."""
+        try:
+            return self._checkpoints.save(self._reporter.step, self._write)
+        except Exception as error:
+            if not self._survives(error):
+                raise
+        gc.collect()
+        return self._checkpoints.save(self._reporter.step, self._write)
+
+    def _survives(self, error: Exception) -> bool:
+        """Whether training continues although a checkpoint was not saved: no step has failed."""
+        adapts = self._assembly.plan.on_oom == "adapt" and self._assembly.single_process
+        return adapts and is_out_of_memory(error)
+
+    def _report_unsaved(self, why: str) -> str:
         steps = self._checkpoints.steps
         last = f"the last one remains that of step {steps[-1]:,}" if steps else "there is none to continue from"
-        message = f"no checkpoint is saved, as {error}: {last}"
+        message = f"no checkpoint is saved, as {why}: {last}"
         if not self._warned:
             self._warned = True
             self._reporter.emit(Warned, message=message)

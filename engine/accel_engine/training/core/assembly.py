@@ -269,7 +269,7 @@ def assemble(
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
         feed: Feed = WorkerDataFeed(_by_row(train), "training")
     elif isinstance(train, Split):
-        feed = choose_feed(strategy, train, device_memory)
+        feed = choose_feed(strategy, train, device_memory, may_cache=not resolved.streams_data)
     else:
         feed = StreamFeed(strategy, train, devices[0], *((cluster.index, len(cluster.workers)) if cluster else ()))
     return Assembly(

@@ -191,13 +191,16 @@ class Segment:
     examples: int
 
 
-def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: int | None) -> Feed:
+def choose_feed(
+    strategy: tf.distribute.Strategy, split: Split, device_memory: int | None, *, may_cache: bool = True
+) -> Feed:
     """Cache the examples on the devices if they fit; stream them otherwise.
 
     Args:
         strategy: The strategy that the loop runs under.
         split: The examples.
         device_memory: Memory of each device in bytes; ``None`` for host memory, 0 for a TPU.
+        may_cache: Whether they may be cached.
     """
     if device_memory == 0:
         return StreamedFeed(strategy, split, portable=True)
@@ -205,7 +208,7 @@ def choose_feed(strategy: tf.distribute.Strategy, split: Split, device_memory: i
     free = available_memory() / replicas if device_memory is None else device_memory
     # Text cannot be gathered on an accelerator.
     text = device_memory is not None and any(array.dtype.kind in "OUS" for array in split.arrays)
-    if split.in_memory and not text and split.nbytes <= CACHE_SHARE * free:
+    if may_cache and split.in_memory and not text and split.nbytes <= CACHE_SHARE * free:
         return CachedFeed(strategy, split)
     return StreamedFeed(strategy, split)
 

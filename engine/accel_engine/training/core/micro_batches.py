@@ -7,6 +7,7 @@ on another (benchmarks/README.md).
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import keras
@@ -45,21 +46,33 @@ def candidate_count(batch: int) -> int:
     return next((batch // size for size in sizes if batch % size == 0), 1)
 
 
-def part_count(count: int, whole: int, batch: Batch) -> int:
-    """Into how many equal parts to split a batch: as many as a whole one, or one if it cannot be divided so.
+def part_sizes(count: int, whole: int, batch: Batch) -> dict[int, int]:
+    """Into how many parts of which sizes to split a batch: none is larger than that of a whole batch.
 
     Args:
         count: Number of parts of a whole batch.
         whole: Examples of a whole batch.
         batch: The batch, whole or the last, smaller one of an epoch.
+
+    Returns:
+        The number of parts by size: of one size, or of two that differ by one example. Empty for a batch that is not
+        split.
     """
     examples = flatten(batch)[0].shape[0]
     if count == 1 or examples is None:
-        return 1
-    most = whole // count
-    # Not into single examples, which layers such as batch normalization could not take.
-    parts = range(1, examples // max(1, most // 2) + 1)
-    return next((each for each in parts if examples % each == 0 and examples // each <= most), 1)
+        return {}
+    parts = -(-examples // (whole // count))
+    size, more = divmod(examples, parts)
+    sizes = {size + 1: more, size: parts - more} if more else {size: parts}
+    return sizes if parts > 1 else {}
+
+
+def slices(sizes: dict[int, int], batch: Batch) -> list[Batch]:
+    """The examples of all parts of one size, for each size of :func:`part_sizes`."""
+    ends = list(accumulate(size * count for size, count in sizes.items()))
+    return [
+        map_structure(lambda values, own=slice(first, end): values[own], batch) for first, end in pairwise([0, *ends])
+    ]
 
 
 def supports_micro_batches(model: keras.Model) -> bool:
@@ -134,6 +147,26 @@ def accumulate_gradients(
         return means, measured
 
     return compute_accumulated
+
+
+def weighted(parts: Sequence[tuple[int, list[Any], list[tf.Tensor]]]) -> tuple[list[Any], list[tf.Tensor]]:
+    """The mean gradients and the measured values of a batch whose parts have different sizes.
+
+    Args:
+        parts: Of all parts of one size, their examples, their mean gradients and what was measured: their mean loss,
+            then sums.
+    """
+    total = sum(examples for examples, _, _ in parts)
+    shares = [examples / total for examples, _, _ in parts]
+
+    def mean(values: Sequence[Any]) -> Any:
+        if values[0] is None:
+            return None
+        return tf.add_n([tf.cast(share, value.dtype) * value for share, value in zip(shares, values, strict=True)])
+
+    gradients = [mean(values) for values in zip(*(found for _, found, _ in parts), strict=True)]
+    losses, *sums = zip(*(measured for _, _, measured in parts), strict=True)
+    return gradients, [mean(losses), *(tf.add_n(values) for values in sums)]
 
 
 def _added(sums: list[tf.Tensor], values: list[Any]) -> list[tf.Tensor]:

@@ -12,7 +12,7 @@ from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
-from accel_engine.training.core.micro_batches import accumulate_gradients, part_count
+from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 
 GRADIENT_NORM = "gradient_norm"
@@ -64,16 +64,19 @@ class Step:
 
     def _gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
         assembly, model = self._assembly, self._assembly.model
-        count = part_count(self._micro_batches, assembly.step_counts.per_replica_batch, raw)
-        if count == 1:
+        sizes = part_sizes(self._micro_batches, assembly.step_counts.per_replica_batch, raw)
+        if not sizes:
             return self._compute_gradients(raw)
         parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
         shapes = [(), *self._states.shapes]
-        accumulate = accumulate_gradients(
-            self._compute_gradients, model.trainable_variables, shapes, count, parallel_iterations=parallel
-        )
-        gradients, measured = accumulate(raw)
-        return gradients, [measured[0] / count, *measured[1:]]
+        found = []
+        for (size, count), examples in zip(sizes.items(), slices(sizes, raw), strict=True):
+            accumulate = accumulate_gradients(
+                self._compute_gradients, model.trainable_variables, shapes, count, parallel_iterations=parallel
+            )
+            gradients, (loss, *states) = accumulate(examples)
+            found.append((size * count, gradients, [loss / count, *states]))
+        return weighted(found)
 
     def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
         """The gradients, and the loss with the states of the metrics."""

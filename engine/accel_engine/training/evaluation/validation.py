@@ -61,6 +61,8 @@ class Validation:
         self._replicas = assembly.replicas
         share = assembly.step_counts.per_replica_batch
         self._size = max(share, min(MAX_BATCH, GROWTH * share))
+        self._limit: int | None = None  # of the batches of a stream
+        self._largest = 0
         self._custom = assembly.has_custom_train_step
         self._feed = _feed(assembly, examples, device_memory)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
@@ -72,6 +74,18 @@ class Validation:
     def retrace(self) -> None:
         """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
         self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=True)
+
+    def halve_batches(self) -> int:
+        """Take half of the examples at a time that the last :meth:`run` took at most.
+
+        Returns:
+            The size of a batch on each replica; 0 if it took single examples.
+        """
+        size = self._largest // 2
+        if size:
+            self._size = self._limit = size
+            self.retrace()
+        return size
 
     def problem(self) -> str:
         """Why the model cannot be validated; empty if it can. Traces the graph, without running it."""
@@ -103,8 +117,9 @@ class Validation:
         total: Any = 0.0
         fixed = 2 + self._states.width + self._totals
         self._worst.clear()
-        first = 0
+        first = self._largest = 0
         for part in self._parts():
+            self._largest = max(self._largest, -(-part.examples // self._replicas))
             for step, sums in enumerate(self._run_part(part)):
                 own = sums if self._custom else sums[:fixed]
                 total = total + part.weight * own.astype(np.float64)
@@ -151,7 +166,7 @@ class Validation:
         if isinstance(self._data, Split):
             return row_parts(len(self._data), self._replicas, self._size)
         assert isinstance(self._feed, StreamFeed)  # noqa: S101 (the feed of a stream)
-        return stream_parts(self._data, self._feed, self._replicas)
+        return stream_parts(self._data, self._feed, self._replicas, self._limit)
 
     def _run_part(self, part: Part) -> Iterator[npt.NDArray[np.float32]]:
         """Yield the sums and values of each batch of a part."""
@@ -242,7 +257,7 @@ def _feed(assembly: Assembly, examples: Examples, device_memory: int | None) -> 
         return StreamFeed(assembly.strategy, examples, assembly.devices[0], *worker)
     if assembly.coordinated:
         return WorkerDataFeed(examples, "validation")
-    return choose_feed(assembly.strategy, examples, device_memory)
+    return choose_feed(assembly.strategy, examples, device_memory, may_cache=not assembly.resolved.streams_data)
 
 
 def _report_for(assembly: Assembly) -> TaskReport:

@@ -5,7 +5,7 @@ go to all of them with the weight ``1 / replicas`` (but with the weight 1 in the
 ``train_step``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +55,16 @@ def row_parts(examples: int, replicas: int, size: int) -> Iterator[Part]:
         yield Part(np.repeat(last, replicas).reshape(-1, replicas, 1), len(last), 1, 1.0 / replicas)
 
 
-def stream_parts(stream: Stream, feed: StreamFeed, replicas: int) -> Iterator[Part]:
+def stream_parts(stream: Stream, feed: StreamFeed, replicas: int, limit: int | None = None) -> Iterator[Part]:
     """Yield the batches of a stream, each shared by all replicas.
 
     Args:
         stream: The examples.
         feed: Stacks what the replicas take.
         replicas: Number of replicas.
+        limit: The most examples of a batch on each of them; by default as many as the stream's batches have.
     """
-    for batch in stream.read(0, 0):
+    for batch in _cut(stream.read(0, 0), limit and limit * replicas):
         examples = len(flatten(batch)[0])
         shared = examples // replicas * replicas
         if shared:
@@ -75,3 +76,12 @@ def stream_parts(stream: Stream, feed: StreamFeed, replicas: int) -> Iterator[Pa
             )
             one = map_structure(lambda array: array[:1], repeated)
             yield Part(feed.stacked(repeated), 1, 1, 1.0 / replicas, one)
+
+
+def _cut(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
+    """Cut batches into some of at most so many examples."""
+    for batch in batches:
+        examples = len(flatten(batch)[0])
+        for first in range(0, examples, most or max(1, examples)):
+            own = slice(first, first + (most or examples))
+            yield map_structure(lambda array, own=own: array[own], batch)

@@ -42,6 +42,7 @@ class RunProgress:
         measured: Names of the metrics of validation, without a prefix; empty if they are unknown.
         trained: Names of the metrics of training.
         validates: Whether there is anything to validate.
+        since: When training began, by ``time.monotonic()``, if this is not its first try; now by default.
         reporter: The run's step; if it continues, its events are read.
         agree: Returns the chief's decision, for all workers to follow.
 
@@ -62,12 +63,13 @@ class RunProgress:
         agree: Callable[[bool], bool] = bool,
         *,
         validates: bool = True,
+        since: float | None = None,
     ) -> None:
         self._plan = plan
         self._reporter = reporter
         self._agree = agree
         self._validates = validates
-        self._timetable = Timetable(plan, validates=validates)
+        self._timetable = Timetable(plan, validates=validates, since=since)
         self._stopping = _follow(plan, monitor, measured, trained, validates=validates)
         self.metrics: dict[str, float] = {}
         if reporter.step:
@@ -120,6 +122,10 @@ class RunProgress:
         if _is_planned(event):
             self._timetable.validation.done(event.step)
         return replace(event, waited=self._stopping.waited(event))
+
+    def leave_out_validation(self) -> None:
+        """Take into account that the validation that is due now is impossible."""
+        self._timetable.validation.done(self._reporter.step)
 
     def _note_metrics(self, event: Event) -> None:
         match event:

@@ -66,9 +66,17 @@ class Timetable:
         plan: The plan.
         now: A monotonic clock, in seconds.
         validates: Whether there is anything to validate.
+        since: The time from which the time limit counts, by ``now``; now by default.
     """
 
-    def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic, *, validates: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        validates: bool = True,
+        since: float | None = None,
+    ) -> None:
         during = validates and plan.validation == "epoch"
         self.validation = Recurring(parse_interval("validation_every", plan.validation_every) if during else None, now)
         automatic = plan.checkpoint_every == "auto"
@@ -78,7 +86,8 @@ class Timetable:
         self.saves_every_epoch = automatic
         """Whether checkpoints are due after each epoch, as far as their time allows."""
         self._now = now
-        self._end = now() + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
+        begin = now() if since is None else since
+        self._end = begin + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
 
     @property
     def by_clock(self) -> bool:

@@ -1,14 +1,30 @@
 """Chooses how a run continues after a failure."""
 
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run.writer import RunWriter
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.recovery.repair import Repair
 
 
 class Recovery:
-    """Finds the repair of a failure; remembers those before it, whose number is limited."""
+    """Finds the repair of a failure; remembers those before it, whose number is limited.
 
-    def __init__(self) -> None:
-        self._repairs: list[Repair] = []
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: RunWriter) -> None:
+        self._memory = OutOfMemory(run)
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """What was done so far because memory ran out, for the user."""
+        return tuple(self._memory.tried)
+
+    def note(self, assembly: Assembly) -> None:
+        """Take note of what is trained, before it is."""
+        self._memory.note(assembly)
 
     def repair(self, error: BaseException, resolved: ResolvedPlan, step: int) -> Repair | None:
         """The repair of a failure; ``None`` if the run has to end.
@@ -18,5 +34,4 @@ class Recovery:
             resolved: The plan that was trained.
             step: Steps taken.
         """
-        del error, resolved, step
-        return None
+        return self._memory.repair(error, resolved, step)

@@ -15,6 +15,7 @@ class Repair:
         action: What is done about it, for the user.
         step: The step of the checkpoint that training continues from; 0 for the start.
         changes: Fields of the plan that change, with their new values.
+        streams_data: Whether the training examples are no longer cached on the devices.
     """
 
     trouble: str
@@ -22,3 +23,4 @@ class Repair:
     action: str
     step: int
     changes: Mapping[str, Any] = field(default_factory=dict)
+    streams_data: bool = False

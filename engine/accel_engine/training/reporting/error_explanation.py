@@ -4,14 +4,14 @@ import errno
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import tensorflow as tf
-
+from accel_engine import strategies
 from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
+from accel_engine.training.reporting.memory_errors import is_out_of_memory
 
 _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
 """Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""
@@ -22,8 +22,13 @@ _LIBRARY_FOLDERS = tuple(
 )
 
 
-def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
+def explain_error(error: BaseException, plan: Plan, tried: Sequence[str] = ()) -> tuple[str, str]:
     """Explain why a run failed.
+
+    Args:
+        error: What training raised.
+        plan: The plan, with the changes of what was tried.
+        tried: What was done before because memory ran out.
 
     Returns:
         The reason and a hint, which may be empty.
@@ -34,18 +39,28 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
         return "the disk is full", "free some space and continue the run from its last checkpoint"
     if isinstance(error, AccelError):
         return str(error), ""
-    if isinstance(error, tf.errors.ResourceExhaustedError | MemoryError):
-        advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
-        parts = 2 * (plan.micro_batches or 1)
+    if is_out_of_memory(error):
+        return "out of memory", _memory_advice(plan, tried)
+    return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
+
+
+def _memory_advice(plan: Plan, tried: Sequence[str]) -> str:
+    """What was tried of a run that is out of memory, and what else may help."""
+    advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
+    parts = 2 * (plan.micro_batches or 1)
+    several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
+    if plan.on_oom == "fail" or several:
         if plan.batch_size % parts == 0:
             advice.insert(0, f"--micro-batches {parts}, which takes less memory for the same batch")
         if plan.remat != "on":
             advice.insert(0, "--remat on, which computes parts of the model again instead of keeping them")
-        if plan.policy == "float32":
-            advice.append("--precision mixed_bfloat16")
-        advice.append("a smaller model")
-        return "out of memory", f"try {', '.join(advice)}"
-    return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
+        if not several:
+            advice.insert(0, "--on-oom adapt, which does both by itself as far as needed")
+    if plan.policy == "float32":
+        advice.append("--precision mixed_bfloat16")
+    advice.append("a smaller model")
+    before = f"it did not help that the run {', that it '.join(tried)}; " if tried else ""
+    return f"{before}try {', '.join(advice)}"
 
 
 def print_traceback(error: BaseException) -> None:

@@ -256,3 +256,56 @@ def test_the_model_of_a_table_takes_its_columns(parts: Make, tmp_path: Path) -> 
     saved = keras.models.load_model(run.directory / MODEL)
     assert [each.name for each in saved.inputs] == ["a", "b"]
     assert saved.name == run.assembly.model.name
+
+
+class Starved:
+    """Stands for ``Checkpoints.save``, which runs out of memory some times."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, times: int) -> None:
+        self.left, works = times, Checkpoints.save
+
+        def save(*arguments: Any) -> str:
+            self.left -= 1
+            if self.left >= 0:
+                np.empty(1 << 55, np.uint8)
+            return works(*arguments)
+
+        patch.setattr(Checkpoints, "save", save)
+
+
+def test_a_checkpoint_is_saved_at_the_second_try_if_memory_runs_out(
+    parts: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = parts()
+    Starved(monkeypatch, 1)
+
+    assert save_at(run, 5) == ""
+    assert checkpoint_steps(run.directory) == [5]
+    assert messages(run) == []
+
+
+def test_training_continues_without_a_checkpoint_that_takes_too_much_memory(
+    parts: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = parts()
+    assert save_at(run, 5) == ""
+    Starved(monkeypatch, 4)
+
+    message = "no checkpoint is saved, as memory ran out: the last one remains that of step 5"
+    assert save_at(run, 10) == save_at(run, 15) == message
+    assert messages(run) == [message]
+    assert save_at(run, 20) == ""
+    assert checkpoint_steps(run.directory) == [5, 20]
+
+
+@pytest.mark.parametrize(("on_oom", "epochs"), [("fail", 0), ("adapt", 1)])
+def test_the_last_checkpoint_is_not_given_up(
+    parts: Make, monkeypatch: pytest.MonkeyPatch, on_oom: str, epochs: int
+) -> None:
+    """The run then returns to the checkpoint before."""
+    run = parts(on_oom=on_oom, epochs=1)
+    run.reporter.epochs = epochs
+    Starved(monkeypatch, 2)
+
+    with pytest.raises(MemoryError):
+        save_at(run, 5)

@@ -16,7 +16,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
-from accel_engine.training.core.micro_batches import candidate_count, is_mean, part_count, supports_micro_batches
+from accel_engine.training.core.micro_batches import candidate_count, is_mean, part_sizes, supports_micro_batches
 
 from ..conftest import Gym
 
@@ -79,8 +79,9 @@ def models(tmp_path: Path) -> str:
         {"strategy": "mirrored", "virtual_cpus": 2},
         {"xla": "on"},
         {"precision": "mixed_float16"},
+        {"class_weight": ("balanced",), "last_batch": "keep", "optimizer": "sgd", "learning_rate": 0.05},
     ],
-    ids=["adam", "sgd", "mirrored", "xla", "float16"],
+    ids=["adam", "sgd", "mirrored", "xla", "float16", "weights"],
 )
 def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, object]) -> None:
     plan = PLAN.replace(gradient_norm="on", **changes)
@@ -94,7 +95,7 @@ def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, o
 
 
 @pytest.mark.parametrize("virtual_cpus", [1, 2])
-@pytest.mark.parametrize(("examples", "left"), [(64 * 3 + 48, 48), (64 * 3 + 24, 24), (64 * 3 + 4, 4)])
+@pytest.mark.parametrize(("examples", "left"), [(64 * 3 + 48, 48), (64 * 3 + 58, 58), (64 * 3 + 4, 4)])
 def test_a_smaller_last_batch_has_fewer_or_smaller_micro_batches(
     gym: Gym, examples: int, left: int, virtual_cpus: int
 ) -> None:
@@ -118,17 +119,29 @@ def test_a_smaller_last_batch_has_fewer_or_smaller_micro_batches(
 
 @pytest.mark.parametrize(
     ("examples", "parts"),
-    [(64, 4), (48, 3), (40, 4), (24, 2), (16, 1), (5, 1), (31, 1), (33, 3), (1, 1), (None, 1)],
+    [
+        (64, {16: 4}),
+        (48, {16: 3}),
+        (40, {14: 1, 13: 2}),
+        (24, {12: 2}),
+        (31, {16: 1, 15: 1}),
+        (33, {11: 3}),
+        (16, {}),
+        (1, {}),
+        (None, {}),
+    ],
 )
-def test_parts_of_a_batch_are_equal_and_no_larger_than_those_of_a_whole_one(examples: int | None, parts: int) -> None:
+def test_parts_of_a_batch_are_about_equal_and_no_larger_than_those_of_a_whole_one(
+    examples: int | None, parts: dict[int, int]
+) -> None:
     batch = Batch({"x": tf.TensorSpec((examples, 3))}, tf.TensorSpec((examples,)))
 
-    assert part_count(4, 64, batch) == parts
-    assert part_count(1, 64, batch) == 1
+    assert part_sizes(4, 64, batch) == parts
+    assert part_sizes(1, 64, batch) == {}
 
 
 def test_single_examples_are_parts_only_where_those_of_a_whole_batch_are() -> None:
-    assert [part_count(4, 4, Batch(tf.TensorSpec((examples, 3)))) for examples in (4, 3, 1)] == [4, 3, 1]
+    assert [part_sizes(4, 4, Batch(tf.TensorSpec((examples, 3)))) for examples in (4, 3, 1)] == [{1: 4}, {1: 3}, {}]
 
 
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")

@@ -27,12 +27,16 @@ def test_every_row_has_the_weight_of_one_example(examples: int, replicas: int, s
     np.testing.assert_allclose(weights, 1.0)
 
 
+@pytest.mark.parametrize("limit", [None, 1, 2])
 @pytest.mark.parametrize(("examples", "replicas", "size"), [(21, 3, 8), (2, 4, 8), (12, 3, 6), (5, 1, 2)])
-def test_every_row_of_a_stream_has_the_weight_of_one_example(examples: int, replicas: int, size: int) -> None:
+def test_every_row_of_a_stream_has_the_weight_of_one_example(
+    examples: int, replicas: int, size: int, limit: int | None
+) -> None:
     weights, batches = np.zeros(examples), []
     feed = cast(StreamFeed, SimpleNamespace(stacked=lambda batch: batch))
-    for part in stream_parts(Recorded(Split(np.arange(examples)), size), feed, replicas):
+    for part in stream_parts(Recorded(Split(np.arange(examples)), size), feed, replicas, limit):
         assert part.steps == 1
+        assert part.examples <= replicas * (limit or size)
         assert part.batch is not None
         assert part.examples == len(part.batch.inputs) == len(part.order.inputs) * part.weight
         np.add.at(weights, part.order.inputs, part.weight)

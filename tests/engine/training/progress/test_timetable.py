@@ -58,6 +58,13 @@ def test_minutes_and_the_time_limit_go_by_the_clock() -> None:
     assert timetable.is_due_by_clock(6)
 
 
+def test_a_later_try_has_what_is_left_of_the_time_limit() -> None:
+    clock = Clock()
+    clock.seconds = 1000
+    assert Timetable(Plan(time_limit="1h"), now=clock, since=100).seconds_left == 3600 - 900
+    assert Timetable(Plan(time_limit="1h"), now=clock).seconds_left == 3600
+
+
 def test_nothing_is_validated_on_the_way_if_only_the_end_counts() -> None:
     assert not Timetable(Plan(validation="end")).validation.is_due(10, 1)
 

@@ -29,23 +29,33 @@ def test_a_full_disk_is_distinguished_from_full_memory(error: Exception) -> None
     assert "continue" in hint
 
 
-def test_out_of_memory_comes_with_suggestions() -> None:
-    reason, hint = explain_error(
-        tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), Plan(batch_size=64)
-    )
+@pytest.mark.parametrize("plan", [Plan(on_oom="fail"), Plan(strategy="multi-worker", local_workers=2)])
+def test_out_of_memory_comes_with_suggestions(plan: Plan) -> None:
+    reason, hint = explain_error(tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), plan)
 
     assert reason == "out of memory"
     assert "--micro-batches 2" in hint
     assert "--remat on" in hint
     assert "(32 instead of 64)" in hint
     assert "mixed_bfloat16" in hint
+    assert ("--on-oom adapt" in hint) == (plan.on_oom == "fail")
+
+
+def test_what_was_tried_because_memory_ran_out_is_not_suggested() -> None:
+    error, plan = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), Plan(micro_batches=4)
+
+    assert explain_error(error, plan, ["takes 2 micro-batches", "takes 4 micro-batches"]) == (
+        "out of memory",
+        "it did not help that the run takes 2 micro-batches, that it takes 4 micro-batches; try "
+        "a smaller batch size (32 instead of 64), --precision mixed_bfloat16, a smaller model",
+    )
 
 
 def test_suggested_micro_batches_divide_the_batch() -> None:
     error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
 
-    assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4))[1]
-    assert "micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4))[1]
+    assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4, on_oom="fail"))[1]
+    assert "micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4, on_oom="fail"))[1]
 
 
 def test_errors_for_the_user_are_unchanged() -> None:

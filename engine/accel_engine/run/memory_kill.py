@@ -1,0 +1,68 @@
+"""Whether a run was lost because memory ran out, and how it can train on with less."""
+
+import signal
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from accel_engine.errors import UsageError
+from accel_engine.plan import Plan
+from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
+from accel_engine.run.connection import connect
+from accel_engine.run.memory_loss import MemoryLoss
+from accel_engine.run.meta import effective_plan, read_meta
+from accel_engine.run.reader import RunReader
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """How a run trains on with less memory.
+
+    Attributes:
+        plan: The plan, with the changes of the cure.
+        cure: What changes, and what it does.
+    """
+
+    plan: Plan
+    cure: Cure
+
+
+def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:
+    """Whether a run was probably lost because memory ran out: the kernel killed its engine, or native code crashed.
+
+    Args:
+        directory: The run's directory.
+        exit_status: What its process returned, by ``Popen.returncode``, if this process has started it.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    if exit_status is not None and exit_status >= 0:  # no signal ended it
+        return False
+    with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
+        loss = reader.info().memory_loss
+    return loss is not None and (loss is MemoryLoss.CRASHED or exit_status in (None, -signal.SIGKILL))
+
+
+def adapted(directory: Path) -> Adaptation | None:
+    """How to continue a run that the kernel has killed, from what its engine wrote; ``None`` if nothing is known.
+
+    Also if the plan says ``--on-oom fail``, and if no CPU trains: it was the host's memory that ran out.
+
+    Args:
+        directory: The run's directory.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    with closing(connect(directory, read_only=True)) as database:
+        meta = read_meta(database)
+    facts = MemoryFacts.parse(meta.get("memory"))
+    try:
+        plan = Plan.from_mapping(effective_plan(meta.get("plan", "")))
+    except (UsageError, ValueError):
+        return None
+    if facts is None or not facts.on_host or plan.on_oom == "fail":
+        return None
+    cure = next_cure(plan, replace(facts, caches_data=False))  # no field of a plan says so
+    return None if cure is None else Adaptation(plan.replace(**cure.changes), cure)

@@ -1,0 +1,104 @@
+"""Lets a run that is out of memory train on with less: from its last checkpoint, with the same batch and schedule.
+
+A failed step may have updated some of the weights and random states, as TensorFlow runs what does not depend on each
+other in any order. So training continues from a checkpoint, or from the start.
+"""
+
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run import checkpoint_files
+from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.writer import RunWriter
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.feed import choose_feed
+from accel_engine.training.recovery.memory_facts import memory_facts
+from accel_engine.training.recovery.repair import Repair
+from accel_engine.training.reporting.memory_errors import allocated, is_of_host, is_out_of_memory
+
+TROUBLE = "out of memory"
+
+
+class OutOfMemory:
+    """Finds the repairs of a run that is out of memory, one after the other.
+
+    Args:
+        run: The run.
+
+    Attributes:
+        tried: What was done so far, for the user.
+    """
+
+    def __init__(self, run: RunWriter) -> None:
+        self._run = run
+        self._facts: MemoryFacts | None = None
+        self._remat_before = ""
+        self._cannot_recompute = False
+        self.tried: list[str] = []
+
+    def note(self, assembly: Assembly) -> None:
+        """Take note of what is trained, and write it for a process that starts a killed run again."""
+        facts = memory_facts(assembly)
+        if facts != self._facts:
+            self._run.write_memory_facts(facts)
+        self._facts = facts
+
+    def repair(self, error: BaseException, resolved: ResolvedPlan, step: int) -> Repair | None:
+        """The repair of a run that is out of memory; ``None`` if it is not, or if nothing is left to do.
+
+        Args:
+            error: What training raised.
+            resolved: The plan that was trained.
+            step: Steps taken.
+        """
+        plan, before = resolved.plan, {}
+        if plan.on_oom == "fail" or resolved.strategy.processes:  # one of several workers cannot change the plan
+            return None
+        if self._remat_before and isinstance(error, AccelError) and not is_out_of_memory(error):
+            self._cannot_recompute = True  # the model computes something that cannot be repeated
+            before = {"remat": self._remat_before}
+        elif not is_out_of_memory(error):
+            return None
+        cure = self._next_cure(plan.replace(**before), error, resolved)
+        self._remat_before = plan.remat if cure and "remat" in cure.changes else ""
+        if cure is None:
+            return None
+        self.tried.append(cure.action)
+        return Repair(
+            TROUBLE,
+            _reason(error, step) if not before else f"rematerialization is impossible: {error}",
+            f"the run {cure.action}",
+            newest_whole(self._run.directory, step),
+            {**before, **cure.changes},
+            streams_data=cure.streams_data,
+        )
+
+    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan) -> Cure | None:
+        facts = self._facts
+        if facts is None:  # before the model was assembled
+            caches = not resolved.streams_data and _failed_in(error, choose_feed.__name__)
+            return next_cure(plan, MemoryFacts(batch=0, caches_data=caches))
+        if not facts.on_host and is_of_host(error):  # smaller steps take less of the accelerator's memory only
+            return None
+        return next_cure(plan, replace(facts, can_recompute=facts.can_recompute and not self._cannot_recompute))
+
+
+def newest_whole(directory: Path, limit: int) -> int:
+    """The step of the newest whole checkpoint of a run, up to a step; 0 if there is none."""
+    folder = directory / CHECKPOINTS
+    steps = [step for step in checkpoint_files.steps_in(folder) if step <= limit]
+    return next((step for step in reversed(steps) if not checkpoint_files.damage(folder, step)), 0)
+
+
+def _reason(error: BaseException, step: int) -> str:
+    what = allocated(error)
+    return f"out of memory after step {step:,}" + (f", allocating {what}" if what else "")
+
+
+def _failed_in(error: BaseException, function: str) -> bool:
+    return any(frame.f_code.co_name == function for frame, _ in traceback.walk_tb(error.__traceback__))

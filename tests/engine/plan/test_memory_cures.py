@@ -1,0 +1,80 @@
+"""What a run that is out of memory does next."""
+
+from dataclasses import replace
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.plan.memory_cures import MemoryFacts, next_cure
+
+EXACT = MemoryFacts(batch=64, can_split=True, can_recompute=True)
+INEXACT = replace(EXACT, splitting_changes=("batch normalization", "dropout"))
+
+
+def cures(plan: Plan, facts: MemoryFacts) -> list[str | int]:
+    """What a run that is out of memory again and again does: the values of the changed fields, or ``streams``."""
+    done: list[str | int] = []
+    while (cure := next_cure(plan, facts)) is not None:
+        plan = plan.replace(**cure.changes)  # also checks it
+        facts = replace(facts, caches_data=facts.caches_data and not cure.streams_data)
+        done += cure.changes.values() or ["streams"]
+    return done
+
+
+def test_micro_batches_come_first_where_they_change_nothing() -> None:
+    assert cures(Plan(), EXACT) == [2, 4, 8, "on", 16, 32, 64]
+
+
+def test_rematerialization_comes_first_where_micro_batches_change_the_losses() -> None:
+    assert cures(Plan(), INEXACT) == ["on", 2, 4, 8, 16, 32]
+
+    cure = next_cure(Plan(remat="on"), INEXACT)
+    assert cure is not None
+    assert "in 2 micro-batches of 32 examples" in cure.action
+    assert "changes the losses: batch normalization and dropout" in cure.action
+
+
+def test_data_is_streamed_and_xla_left_out_before_micro_batches_become_small() -> None:
+    more = {"caches_data": True, "tries_xla": True}
+    assert cures(Plan(), replace(EXACT, **more)) == [2, 4, 8, "on", "streams", "off", 16, 32, 64]
+    assert cures(Plan(), replace(INEXACT, **more)) == ["on", "streams", "off", 2, 4, 8, 16, 32]
+
+
+@pytest.mark.parametrize(
+    ("batch", "counts"),
+    [(48, [2, 4, 8, 16, 48]), (100, [2, 4, 10, 20, 50, 100]), (37, [37]), (1, []), (75, [3, 15, 75])],
+)
+def test_micro_batches_at_least_double_and_divide_the_batch(batch: int, counts: list[int]) -> None:
+    found = [cure for cure in cures(Plan(remat="on"), replace(EXACT, batch=batch)) if isinstance(cure, int)]
+    assert found == counts
+
+
+def test_micro_batches_of_the_user_are_doubled() -> None:
+    assert cures(Plan(micro_batches=4), EXACT)[0] == 8
+    assert cures(Plan(micro_batches=64), EXACT) == ["on"]
+
+
+def test_the_users_remat_off_stays_until_nothing_else_is_left() -> None:
+    assert cures(Plan(remat="off"), EXACT) == [2, 4, 8, 16, 32, 64, "on"]
+    assert cures(Plan(remat="off", micro_batches=32), INEXACT) == ["on"]
+
+    cure = next_cure(Plan(remat="off", micro_batches=64), EXACT)
+    assert cure is not None
+    assert "although the plan says --remat off" in cure.action
+
+
+def test_the_users_xla_stays() -> None:
+    facts = replace(EXACT, tries_xla=True, can_split=False, can_recompute=False)
+    assert cures(Plan(), facts) == ["off"]
+    assert cures(Plan(xla="on"), facts) == cures(Plan(xla="off"), facts) == []
+
+
+def test_a_custom_step_only_stops_caching_its_data() -> None:
+    assert cures(Plan(), MemoryFacts(batch=64)) == []
+    assert cures(Plan(), MemoryFacts(batch=64, caches_data=True)) == ["streams"]
+
+
+def test_facts_are_stored_as_text() -> None:
+    assert MemoryFacts.parse(INEXACT.to_json()) == INEXACT
+    assert MemoryFacts.parse("{}") is None
+    assert MemoryFacts.parse(None) is None

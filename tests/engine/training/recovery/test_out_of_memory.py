@@ -1,0 +1,166 @@
+"""A run that is out of memory trains on by itself; the errors are TensorFlow's own."""
+
+import weakref
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.events import Outcome, Recovered, Validated, Warned
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader
+from accel_engine.run.memory_kill import adapted
+from accel_engine.training import trainer
+from accel_engine.training.core.assembly import Assembly
+
+from ..conftest import Gym, Trained
+from .hungry_models import write_models
+
+ENOUGH = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hungry")
+
+
+def plan_of(folder: Path, model: str, fits: int, **values: object) -> Plan:
+    """A plan of 50 steps, whose model can take ``fits`` examples at a time."""
+    path = write_models(folder, fits=fits)
+    plan = {"batch_size": 64, "epochs": 2, "steps_per_epoch": 25, "xla": "off", "validation": "off"}
+    return Plan.from_mapping({"model": f"{path}:{model}", **plan, **values})
+
+
+def assert_same_losses(trained: Trained, whole: Trained) -> None:
+    """The losses of 50 steps are those of a run without trouble."""
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended
+    assert len(trained.series["loss"]) == len(whole.series["loss"]) == 50
+    assert np.abs(trained.series["loss"] - whole.series["loss"]).max() < 1e-5
+
+
+def test_the_first_step_is_taken_in_micro_batches(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "plain", ENOUGH))
+    trained = gym.train(plan_of(folder, "tensors", 32))
+
+    recovered = trained.only(Recovered)
+    assert (recovered.trouble, recovered.step, recovered.failed_step) == ("out of memory", 0, 0)
+    assert recovered.reason == "out of memory after step 0, allocating a float tensor of 33554432x4194304"
+    assert recovered.action == "the run takes each step in 2 micro-batches of 32 examples"
+    assert recovered.changes == {"micro_batches": 2}
+    assert_same_losses(trained, whole)
+    with closing(RunReader(trained.directory)) as reader:
+        assert reader.info().plan_values["micro_batches"] == 2
+
+
+def test_a_later_step_is_taken_again_from_the_last_checkpoint(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "later", ENOUGH))
+    trained = gym.train(plan_of(folder, "later", 32, checkpoint_every="10 steps"))
+
+    recovered = trained.only(Recovered)
+    assert (recovered.step, recovered.failed_step) == (30, 30)
+    assert_same_losses(trained, whole)
+
+
+def test_without_a_checkpoint_training_starts_again(gym: Gym, folder: Path) -> None:
+    in_one_epoch = {"epochs": 1, "steps_per_epoch": 50}
+    whole = gym.train_once(plan_of(folder, "later", ENOUGH, **in_one_epoch))
+    trained = gym.train(plan_of(folder, "later", 32, **in_one_epoch))
+
+    recovered = trained.only(Recovered)
+    assert (recovered.step, recovered.failed_step) == (0, 29)
+    assert_same_losses(trained, whole)
+
+
+def test_rematerialization_gives_the_losses_of_batch_normalization_and_dropout(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "random", ENOUGH))
+    trained = gym.train(plan_of(folder, "random", 16))
+
+    recovered = trained.only(Recovered)
+    assert recovered.changes == {"remat": "on"}
+    assert recovered.action == "the run computes parts of the model again for the gradients (--remat on)"
+    assert_same_losses(trained, whole)
+
+
+def test_batch_normalization_is_computed_again_before_it_sees_less(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "normalized", 32))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    first, second = trained.all(Recovered)
+    assert first.changes == {"remat": "on"}
+    assert second.changes == {"micro_batches": 2}
+    assert second.action.endswith("which changes the losses: batch normalization see one of them at a time")
+
+
+def test_on_oom_fail_ends_the_run(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "plain", 16, on_oom="fail"))
+
+    assert not trained.all(Recovered)
+    assert (trained.ended.outcome, trained.ended.reason) == (Outcome.FAILED, "out of memory")
+    assert "--on-oom adapt" in trained.ended.hint
+
+
+def test_a_run_fails_once_nothing_is_left(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "plain", 0, batch_size=4))
+
+    assert [each.changes for each in trained.all(Recovered)] == [
+        {"remat": "on"},
+        {"micro_batches": 2},
+        {"micro_batches": 4},
+    ]
+    assert (trained.ended.outcome, trained.ended.reason) == (Outcome.FAILED, "out of memory")
+    assert "it takes each step in 4 micro-batches of 1 example; try a smaller batch size" in trained.ended.hint
+    assert adapted(trained.directory) is None
+
+
+def test_what_failed_is_released_before_the_next_try(gym: Gym, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the frames of the exception nor graphs keep the model, its data and its optimizer."""
+    models: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+    assemble = trainer.assemble
+
+    def noted(*arguments: Any) -> Assembly:
+        alive.append(sum(model() is not None for model in models))
+        made = assemble(*arguments)
+        models.append(weakref.ref(made.model))
+        models.append(weakref.ref(made.feed))
+        models.extend(weakref.ref(variable.value) for variable in made.model.optimizer.variables)
+        return made
+
+    monkeypatch.setattr(trainer, "assemble", noted)
+    trained = gym.train(plan_of(folder, "plain", 16))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert alive == [0, 0, 0]
+
+
+def test_validation_takes_smaller_batches_and_measures_the_same(gym: Gym, folder: Path) -> None:
+    whole = gym.train_once(plan_of(folder, "validating", ENOUGH, validation="epoch"))
+    trained = gym.train(plan_of(folder, "validating", 70, validation="epoch"))
+
+    first, second = trained.all(Recovered)
+    assert first.reason == "out of memory in validation"
+    assert first.action == "the run validates in batches of 128 examples on each replica"
+    assert second.action == "the run validates in batches of 64 examples on each replica"
+    assert (second.step, second.failed_step, second.changes) == (25, 25, {})
+    assert_same_losses(trained, whole)
+    for measured, expected in zip(trained.all(Validated), whole.all(Validated), strict=True):
+        assert measured.step == expected.step
+        assert measured.metrics == pytest.approx(expected.metrics, abs=1e-6)
+
+
+def test_validation_that_is_impossible_does_not_end_training(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "validating", 0, validation="end"))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert trained.ended.steps == 50
+    assert not trained.all(Validated)
+    (warned,) = [event.message for event in trained.all(Warned) if "validation" in event.message]
+    assert warned == "out of memory in validation, although it takes one example at a time: it is left out"
+
+
+def test_with_on_oom_fail_validation_ends_the_run(gym: Gym, folder: Path) -> None:
+    trained = gym.train(plan_of(folder, "validating", 50, validation="epoch", on_oom="fail"))
+
+    assert (trained.ended.outcome, trained.ended.reason, trained.ended.steps) == (Outcome.FAILED, "out of memory", 25)
