@@ -288,8 +288,13 @@ class RunWriter:
         with self._writing():
             rows = self._database.chunks_between(first, last, self._series)
         rows = [row for row in rows if first <= row[0] and row[0] + row[1] <= last]
-        packed = {name: b"".join(row[index] or b"" for row in rows) for index, name in enumerate(self._series, 4)}
-        series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items() if values}
+        missing = np.float32(np.nan).tobytes()
+        packed = {
+            name: b"".join(row[index] or row[1] * missing for row in rows)
+            for index, name in enumerate(self._series, 4)
+            if any(row[index] for row in rows)
+        }
+        series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items()}
         return series, sum(ended - started for _, _, started, ended, *_ in rows)
 
     def heartbeat(self) -> None:

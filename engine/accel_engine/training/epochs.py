@@ -19,6 +19,8 @@ from accel_engine.training.distributed.worker_sync import SharedCommands, Worker
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.recovery.loss_watch import LossWatch
+from accel_engine.training.recovery.skipped_steps import advance_optimizers, separated, skipped_steps
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import StepRecorder
@@ -61,6 +63,8 @@ class Epochs:
         commands = SharedCommands(mailbox, sync) if sync else mailbox
         self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
         self._recorder = StepRecorder(reporter)
+        self._watch = LossWatch(assembly, reporter)
+        self._skipped = skipped_steps(assembly.plan)
         self._loop: Loop
         self._autotuner: AutoTuner | None = None
         self._meter: MfuMeter | None = None
@@ -85,6 +89,7 @@ class Epochs:
 
         Raises:
             StopRequested: A command stopped the run.
+            NotANumberError: Losses or weights are not finite, and the plan does not say to continue.
         """
         self._commands.handle()
         self._trace()
@@ -93,14 +98,15 @@ class Epochs:
         except EndTraining as end:
             if end.outcome is Outcome.FINISHED and self._progress.last_validation_is_due:
                 self._validate()
-            self._saver.save_checkpoint()
+            self._saver.save_checkpoint(self._watch.weights_not_finite)
             return end
         return None
 
     def _train_all(self) -> None:
         reporter, last = self._reporter, self._assembly.plan.epochs
         reporter.epochs, done = self._batches.restore(reporter.step)
-        self._recorder.continue_epoch(done, self._assembly.step_counts.step_sizes(0, done))
+        sizes = self._assembly.step_counts.step_sizes(0, done)
+        self._recorder.continue_epoch(done, sizes, self._skipped)
         # Its engine may have exited between a checkpoint and the validation, or the end.
         missing = self._progress.validation_is_missing(None if done else reporter.epochs)
         if reporter.epochs >= last or missing:
@@ -116,7 +122,11 @@ class Epochs:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        for segment in self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps):
+        segments = self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps)
+        for segment, is_skipped in separated(segments, self._skipped, lambda: self._reporter.step):
+            if is_skipped:
+                self._skip_step()
+                continue
             position = 0
             while position < segment.steps:
                 ahead = self._progress.steps_until_next
@@ -126,16 +136,27 @@ class Epochs:
                     self._recorder.record(chunk)
                     self._batches.count(chunk.count)
                     position += chunk.count
-                    # At the end of an epoch, EpochEnded comes before any command.
-                    if not self._batches.epoch_ended and self._loop.is_idle:
-                        self._commands.handle()
-                        if self._progress.within_epochs:
-                            self._do_what_is_due(None)
+                    self._watch.observe(chunk.series)
+                    self._do_between_chunks()
                     if self._meter:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
+
+    def _skip_step(self) -> None:
+        """Take a step without an update."""
+        self._recorder.skip(self._assembly.learning_rate)
+        advance_optimizers(self._assembly)
+        self._batches.count(1)
+        self._do_between_chunks()
+
+    def _do_between_chunks(self) -> None:
+        # At the end of an epoch, EpochEnded comes before any command.
+        if not self._batches.epoch_ended and self._loop.is_idle:
+            self._commands.handle()
+            if self._progress.within_epochs:
+                self._do_what_is_due(None)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""
@@ -205,7 +226,7 @@ class Epochs:
         if progress.validation_is_due(epoch):
             self._validate()
         if progress.checkpoint_is_due(epoch, lambda: self._saver.is_due):
-            self._saver.save_checkpoint()
+            self._saver.save_checkpoint(self._watch.weights_not_finite)
         if epoch is None:
             progress.raise_if_over()
             self._reporter.resume_phase(Phase.TRAINING)

@@ -96,6 +96,11 @@ def changed(tmp_path: Path) -> Plan:
         time_limit="2h",
         checkpoint_every="10 minutes",
         keep_checkpoints=5,
+        learning_rate_factor=0.5,
+        on_oom="fail",
+        on_nan="skip",
+        skip_steps=("12", "40"),
+        keep_alive="on",
         name="it's a try",
     )
 

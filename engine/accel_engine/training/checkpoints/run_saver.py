@@ -64,8 +64,11 @@ class RunSaver:
         """Whether another checkpoint keeps within :data:`MAX_CHECKPOINT_TIME_SHARE`; the first always does."""
         return time.perf_counter() >= self._due
 
-    def save_checkpoint(self) -> str:
+    def save_checkpoint(self, on_failure: Callable[[NotFiniteError], None] = lambda _: None) -> str:
         """Write a checkpoint, unless there is already one of this step and learning rate.
+
+        Args:
+            on_failure: Called if weights are not finite; it may raise an error.
 
         Returns:
             Why none is written although there is none; empty otherwise.
@@ -79,6 +82,7 @@ class RunSaver:
         try:
             path = self._checkpoints.save(reporter.step, self._write)
         except NotFiniteError as error:
+            on_failure(error)
             return self._report_not_finite(error)
         self._saved, self._warned = self._current, False
         ended = time.perf_counter()
