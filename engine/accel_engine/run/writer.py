@@ -132,14 +132,14 @@ class RunWriter:
             try:
                 return WriterLock(self.directory)
             except BlockingIOError:
-                info = read_info(self._database)
+                info = read_info(self._database, watched=False)
                 if info.status is not Status.STARTING or time.monotonic() > deadline:
                     raise already_training_error(info) from None
             time.sleep(0.01)
 
     def _claim(self, started: RunStarted | None) -> None:
         with self._database.transaction():
-            info = read_info(self._database)
+            info = read_info(self._database, watched=False)
             is_pending = info.status is Status.STARTING
             if is_pending and info.pid not in (None, os.getpid()):
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet

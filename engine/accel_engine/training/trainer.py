@@ -124,7 +124,8 @@ class Trainer:
             if repair := self._recovery.repair(error, self._resolved, self._reporter.step):
                 return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
-            return self.ended(Outcome.FAILED, *explain_error(error, self._plan))
+            ended = self.ended(Outcome.FAILED, *explain_error(error, self._plan))
+            return replace(ended, temporary=isinstance(error, (*CONNECTION_ERRORS, ConnectionError, TimeoutError)))
         finally:
             self._opened.close()
         return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
