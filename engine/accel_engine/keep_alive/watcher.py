@@ -69,7 +69,7 @@ class Watcher:
 
     def _why_again(self, info: RunInfo, exit_status: int | None) -> str:
         """Why the engine is started again; empty if it is not."""
-        if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._stop_command():
+        if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._obey_stop():
             return ""
         if info.status is Status.LOST:
             return f"the engine exited unexpectedly{_how(exit_status)}"
@@ -107,18 +107,21 @@ class Watcher:
         """Wait; returns whether the run is still to be started again: no user has stopped or continued it."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if command := self._stop_command():
-                with writing(self._directory) as database:
-                    answer = "stopped: the engine is not started again"
-                    database.answer(command, clock.now(), answer, obeyed=True)
+            if self._obey_stop():
                 return False
             time.sleep(min(left, POLL_SECONDS))
         return not self._info().status.live
 
-    def _stop_command(self) -> int:
-        """The number of a command to stop that has no answer; 0 if there is none."""
+    def _obey_stop(self) -> bool:
+        """Answer a command to stop that the engine has not answered; returns whether there was one."""
         with reading(self._directory) as database:
-            return next((int(row[0]) for row in database.unanswered() if row[3] in _STOPS), 0)
+            stops = [int(row[0]) for row in database.unanswered() if row[3] in _STOPS]
+        if stops:
+            with writing(self._directory) as database:
+                for number in stops:
+                    answer = "stopped: the engine is not started again"
+                    database.answer(number, clock.now(), answer, obeyed=True)
+        return bool(stops)
 
     def _workers_have_exited(self) -> bool:
         """Wait for the workers on this machine to exit; returns whether they have."""

@@ -42,7 +42,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def watched() -> Iterator[Callable[[Path], list[psutil.Process]]]:
     """Finds the processes that watch a run; they end at the end of the test, with their engines."""
-    known: list[Path] = []
+    known: list[Path] = []  # find adds to it
 
     def find(directory: Path) -> list[psutil.Process]:
         known.append(directory)
@@ -50,7 +50,7 @@ def watched() -> Iterator[Callable[[Path], list[psutil.Process]]]:
         return [each for each in psutil.process_iter(["cmdline"]) if (each.info["cmdline"] or [])[-2:] == words]
 
     yield find
-    for directory in known:
+    for directory in set(known):
         for process in find(directory):
             for each in (process, *process.children(recursive=True)):
                 each.kill()
@@ -175,8 +175,8 @@ def test_a_stop_during_the_pause_is_obeyed(
     wait_until(lambda: is_over(directory), "the end")
 
     assert status(directory) is Status.LOST
+    assert read_answer(directory, number) == (True, "stopped: the engine is not started again")
     assert not all_of(directory, Recovered)
-    del number
 
 
 def test_a_run_that_fails_for_good_ends(
