@@ -147,12 +147,16 @@ class Trainer:
 
     def _find_cause(self, trouble: Trouble, first: int) -> Cause:
         """Assemble the run again, and take its steps from a checkpoint to the trouble."""
+
+        def assemble_again() -> Assembly:
+            gc.collect()
+            return assemble(self._resolved, self._device_names, memory, strategy=self._strategy)
+
         self._opened.close()
         self._release()
         self._reporter.enter_phase(Phase.BUILDING, f"looking for the cause: {trouble.text}")
         memory = device_visibility.device_memory(self._device_names, self._resolved, self._inventory)
-        assembly = assemble(self._resolved, self._device_names, memory, strategy=self._strategy)
-        return find_cause(trouble, assembly, self._run.directory, first, lambda: self._mailbox.has_pending)
+        return find_cause(trouble, assemble_again, self._run.directory, first, lambda: self._mailbox.has_pending)
 
     def _release(self) -> None:
         """Release the model, its data and its graphs."""

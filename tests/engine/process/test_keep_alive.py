@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, RunStarted
+from accel_engine.events import Outcome, Recovered, RunEnded, RunStarted
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, lock
@@ -81,7 +81,7 @@ def test_a_killed_engine_is_started_again(
     engines[0].wait()
     assert status(directory).live  # it is not lost: it will be started again
     wait_until(lambda: len(all_of(directory, RunStarted)) == 2 and pid(directory) != first, "the second engine")
-    wait_until(lambda: all_of(directory, CheckpointSaved)[-1].time > all_of(directory, RunStarted)[-1].time, "progress")
+    wait_until(lambda: latest_checkpoint(directory) > all_of(directory, RunStarted)[1].first_step, "progress")
     assert len(watched(directory)) == 1
     second = pid(directory)
     assert second
@@ -98,7 +98,7 @@ def test_a_killed_engine_is_started_again(
     wait_until(lambda: read_answer(directory, number), "the stop")
     wait_until(lambda: is_over(directory), "the end")
     assert last(directory).outcome is Outcome.STOPPED
-    assert not watched(directory)
+    wait_until(lambda: not watched(directory), "the end of the process that watches")
 
 
 def test_a_preempted_engine_saves_and_is_started_again(
@@ -189,4 +189,4 @@ def test_a_run_that_fails_for_good_ends(
 
     assert not all_of(directory, Recovered)
     assert not last(directory).temporary
-    assert not watched(directory)
+    wait_until(lambda: not watched(directory), "the end of the process that watches")

@@ -56,7 +56,7 @@ class NumberRecovery:
             plan: The plan of the run.
             checkpoints: The steps of its checkpoints.
         """
-        tries = f" after {self._repairs} repairs" if self._repairs else ""
+        tries = f", also after {self._repairs} repairs" if self._repairs else ""
         reason = "; ".join(filter(None, (f"{trouble.text}{tries}", cause.text)))
         if cause.batch:
             advice = "correct or remove these examples"

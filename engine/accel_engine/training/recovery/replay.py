@@ -27,6 +27,14 @@ class ReplayEnded(Exception):  # noqa: N818 (an answer, not an error)
     """The steps were not taken again up to the step that was asked for."""
 
 
+class _FoundChunk(Exception):  # noqa: N818 (an answer, not an error)
+    """Weights are not finite after a chunk."""
+
+    def __init__(self, before: int) -> None:
+        super().__init__()
+        self.before = before
+
+
 class Replay:
     """Takes the steps of an assembled run again.
 
@@ -45,6 +53,7 @@ class Replay:
         self._batches = training_batches(assembly)
         self._checkpoints = Checkpoints(assembly, directory, self._batches)
         self._began = time.monotonic()
+        self._until_not_finite = False
         self.step = first
         if first:
             self._checkpoints.restore(first)
@@ -53,6 +62,23 @@ class Replay:
         """The first weight, or variable of the optimizer, that is not finite now; empty if all are finite."""
         variables = self._checkpoints.not_finite()
         return variables[0].path if variables else ""
+
+    def failing_chunk(self, last: int) -> tuple[int, int]:
+        """Take steps until weights are not finite after a chunk; returns the steps taken before it and after it.
+
+        Args:
+            last: The step to end with at most.
+
+        Raises:
+            ReplayEnded: They stay finite; or it took too long, or was interrupted.
+        """
+        self._until_not_finite = True
+        try:
+            for _ in self.before([last]):
+                pass
+        except _FoundChunk as found:
+            return found.before, self.step
+        raise ReplayEnded("the same steps, taken again, gave weights that are finite")
 
     def before(self, steps: Collection[int]) -> Iterator[tuple[Batch, Rows | None]]:
         """Yield before each of some steps, with its batch: NumPy arrays ``[examples, ...]``, and their rows.
@@ -99,6 +125,8 @@ class Replay:
     def _count(self, steps: int) -> None:
         self._batches.count(steps)
         self.step += steps
+        if self._until_not_finite and self.not_finite():
+            raise _FoundChunk(self.step - steps)
         if self._interrupted():
             raise ReplayEnded("a command has ended the search")
         if time.monotonic() - self._began > MAX_SECONDS:

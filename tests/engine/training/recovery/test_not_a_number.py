@@ -26,6 +26,11 @@ def linear(input_shape):
     model.compile("sgd", "mse")
     return model
 
+def hidden(input_shape):
+    model = keras.Sequential([keras.Input(input_shape), layers.Dense(8, activation="relu"), layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
 def log_of_zero(input_shape):
     def loss(targets, outputs):
         return -ops.log(ops.relu(outputs - ops.cast(ops.max(targets) > 2.5, "float32") * 1e9))
@@ -158,6 +163,18 @@ def test_a_stream_with_nan_inputs(gym: Gym, plan: Plan) -> None:
     assert (trained.ended.outcome, trained.ended.steps) == (Outcome.FINISHED, 12)
 
 
+def test_weights_that_are_not_finite_behind_finite_losses(gym: Gym, plan: Plan) -> None:
+    """The gradient of the first layer is NaN, and ReLU hides it: only the checkpoint notices."""
+    plan = plan.replace(data=model(plan, "stream"), model=model(plan, "hidden"), steps_per_epoch=12, batch_size=64)
+    trained = gym.train(plan.replace(validation="off", checkpoint_every="auto"))
+
+    recovered = trained.only(Recovered)
+    assert recovered.failed_step == 12
+    assert recovered.changes == {"skip_steps": ["5"]}
+    assert "inputs not finite in column 2" in recovered.reason
+    assert trained.ended.outcome is Outcome.FINISHED
+
+
 @pytest.mark.parametrize("changes", [{}, {"schedule": "cosine"}, {"strategy": "mirrored", "virtual_cpus": 2}])
 def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, changes: dict[str, Any]) -> None:
     """The losses from the checkpoint on are those of a run that is given the same change by hand."""
@@ -184,7 +201,7 @@ def test_after_three_repairs_the_run_stops(gym: Gym, plan: Plan) -> None:
 
     assert trained.ended.outcome is Outcome.FAILED
     assert len(trained.all(Recovered)) == 3
-    assert "after 3 repairs" in trained.ended.reason
+    assert "also after 3 repairs" in trained.ended.reason
     assert "try a lower learning rate" in trained.ended.hint
 
 
