@@ -190,3 +190,41 @@ def test_a_run_that_fails_for_good_ends(
     assert not all_of(directory, Recovered)
     assert not last(directory).temporary
     wait_until(lambda: not watched(directory), "the end of the process that watches")
+
+
+TOGETHER = PLAN.replace(last_batch="drop", strategy="multi-worker", local_workers=2, steps_per_epoch=50_000)
+
+
+def test_all_workers_are_started_again_when_one_is_killed(
+    engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
+) -> None:
+    directory = run.create(TOGETHER)
+    engines.append(start(directory))
+    worker = directory / "workers" / "1"
+    wait_until(lambda: latest_checkpoint(directory) and latest_checkpoint(worker), "checkpoints")
+    (watcher,) = watched(directory)
+    assert not watched(worker)
+    lost = pid(worker)
+    assert lost
+    os.kill(lost, signal.SIGKILL)
+    wait_until(lambda: all_of(directory, Recovered), "the second engine")
+    (recovered,) = all_of(directory, Recovered)
+    assert "worker 1" in recovered.reason
+    wait_until(lambda: latest_checkpoint(directory) > recovered.step, "progress")
+    assert watched(directory) == [watcher]
+    run.request(directory, "stop")
+    wait_until(lambda: is_over(directory), "the end")
+    assert last(directory).outcome is Outcome.STOPPED
+
+
+def test_several_workers_stop_at_a_loss_that_is_not_a_number(engines: list["subprocess.Popen[str]"]) -> None:
+    directory = run.create(TOGETHER.replace(optimizer="sgd", learning_rate=1e20, keep_alive="off"))
+    engines.append(start(directory))
+
+    assert engines[0].wait(120) == 1
+    for each in (directory, directory / "workers" / "1"):
+        ended = last(each)
+        assert ended.outcome is Outcome.FAILED
+        assert "of step 1 is" in ended.reason
+        assert "more is unknown: it is not looked for with several processes" in ended.reason
+    assert not all_of(directory, Recovered)
