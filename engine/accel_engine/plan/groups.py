@@ -91,7 +91,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "monitor": ("val_loss", "val_accuracy"),
     "optimizer": ("adam", "sgd", "solver"),
     "learning_rate": ("lr", "eta", "step size", "ReduceLROnPlateau"),
-    "learning_rate_factor": ("lr", "multiplier", "ReduceLROnPlateau"),
+    "learning_rate_factor": ("multiplier",),
     "rate_scaling": ("lr", "scale_lr"),
     "weight_decay": ("l2", "regularization", "wd"),
     "nesterov": ("nag",),

@@ -83,6 +83,8 @@ def changed(tmp_path: Path) -> Plan:
         warmup=0.05,
         rate_drops=("1000", "2000"),
         rate_drop_factor=0.5,
+        learning_rate_factor=0.5,
+        skip_steps=("12", "40"),
         augmentation=("flip", "crop"),
         initial_weights="imagenet",
         freeze=("all-but-head",),
@@ -96,11 +98,6 @@ def changed(tmp_path: Path) -> Plan:
         time_limit="2h",
         checkpoint_every="10 minutes",
         keep_checkpoints=5,
-        learning_rate_factor=0.5,
-        on_oom="fail",
-        on_nan="skip",
-        skip_steps=("12", "40"),
-        keep_alive="on",
         name="it's a try",
     )
 
