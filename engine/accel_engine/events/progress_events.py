@@ -227,6 +227,7 @@ class RunEnded(Event):
         flops_per_second: FLOP/s at that speed, from :class:`WorkCounted`; ``None`` if unknown.
         mfu: Model FLOPs utilization, the share of the devices' peak; ``None`` if unknown.
         model_step: The step of the weights in ``model.keras``, if they are the best ones and not the last.
+        temporary: Whether it ended for a reason that may be temporary, such as a preempted machine or a lost worker.
     """
 
     outcome: Outcome
@@ -240,3 +241,4 @@ class RunEnded(Event):
     flops_per_second: float | None = None
     mfu: float | None = None
     model_step: int | None = None
+    temporary: bool = False

@@ -24,6 +24,13 @@ def optimizers_by_attribute(model: Any) -> dict[str, Any]:
     return found
 
 
+def every_optimizer(model: Any) -> list[Any]:
+    """Each optimizer of a model once, also those in lists and dictionaries, without loss scaling around them."""
+    found = [getattr(model, "optimizer", None), *_optimizers(vars(model))]
+    inner = [inner_optimizer(each) for each in found if each is not None]
+    return list({id(each): each for each in inner}.values())
+
+
 def optimizer_of_steps(model: keras.Model, *, custom_step: bool) -> keras.Optimizer | None:
     """The optimizer that updates a compiled model.
 

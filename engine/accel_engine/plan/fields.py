@@ -152,6 +152,9 @@ class PlanFields:
     learning_rate: float | None = _field(
         None, "Learning rate; default: the optimizer's own", float, above=0, optional=True
     )
+    learning_rate_factor: float = _field(
+        1.0, "Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5"
+    )
     rate_scaling: str = _field(
         "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS
     )
@@ -304,6 +307,9 @@ class PlanFields:
         "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
         str,
         choices=NOT_A_NUMBER_ACTIONS,
+    )
+    skip_steps: tuple[str, ...] = _field(
+        (), "Steps without an update, counted from 0, to skip their batches", tuple, optional=True, example="120,348"
     )
     keep_alive: str = _field(
         "off", "Start a lost or failed engine again from its last checkpoint", str, choices=("on", "off")

@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Optimizer": (
         "optimizer",
         "learning_rate",
+        "learning_rate_factor",
         "rate_scaling",
         "weight_decay",
         "momentum",
@@ -44,7 +45,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Validation": ("validation", "validation_every", "validation_steps"),
     "Early stopping": ("patience", "min_delta", "restore_best", "time_limit"),
     "Checkpoints": ("checkpoint_every", "keep_checkpoints", "tensorboard"),
-    "Recovery": ("on_oom", "on_nan", "keep_alive"),
+    "Recovery": ("on_oom", "on_nan", "skip_steps", "keep_alive"),
     "Devices": (
         "strategy",
         "devices",
@@ -90,6 +91,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "monitor": ("val_loss", "val_accuracy"),
     "optimizer": ("adam", "sgd", "solver"),
     "learning_rate": ("lr", "eta", "step size", "ReduceLROnPlateau"),
+    "learning_rate_factor": ("multiplier",),
     "rate_scaling": ("lr", "scale_lr"),
     "weight_decay": ("l2", "regularization", "wd"),
     "nesterov": ("nag",),
@@ -129,6 +131,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "keep_checkpoints": ("max_to_keep", "ModelCheckpoint"),
     "on_oom": ("oom", "out of memory", "ResourceExhaustedError", "micro-batches"),
     "on_nan": ("nan", "TerminateOnNaN", "infinite", "diverged", "exploding", "callbacks"),
+    "skip_steps": ("skip batch", "bad batch"),
     "keep_alive": ("restart", "preemption", "spot", "BackupAndRestore", "PreemptionCheckpointHandler", "callbacks"),
     "tensorboard": ("logs", "event files", "callbacks"),
     "strategy": ("distribute", "distributed", "multi-gpu", "MirroredStrategy"),

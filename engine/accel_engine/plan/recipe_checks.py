@@ -16,6 +16,10 @@ def recipe_errors(plan: PlanFields) -> Iterator[PlanError]:
     yield from _optimizer_errors(plan)
     yield from _schedule_errors(plan)
     yield from _interval_errors(plan)
+    if plan.skip_steps and plan.strategy == "parameter-server":
+        yield PlanError("skip_steps", plan.skip_steps, "parameter-server takes steps in no order: leave it empty")
+    if not all(each.strip().isdecimal() for each in plan.skip_steps):
+        yield PlanError("skip_steps", plan.skip_steps, "must be numbers of steps, counted from 0, e.g. 120,348")
     yield from need_errors(plan)
 
 

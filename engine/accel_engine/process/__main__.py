@@ -17,6 +17,7 @@ from pathlib import Path
 from accel_engine import hangup, network_namespace
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
+from accel_engine.keep_alive.launch import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process import environment, query_server
@@ -79,6 +80,8 @@ def main() -> int:
         directory = _wait_for_run(tensorflow)
         if directory is None:
             return 0
+    if not arguments.isolated:
+        ensure_watched(directory)
     if not arguments.isolated and _is_isolated(directory):
         command = network_namespace.command(*_train_command(directory), "--isolated")
         os.execv(command[0], command)  # noqa: S606

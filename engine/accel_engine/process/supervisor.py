@@ -21,6 +21,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
+from accel_engine.keep_alive.restart import Restart
 from accel_engine.launch.engine_process import versions
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.placement import find_cluster
@@ -76,6 +77,7 @@ class EngineSupervisor:
         self._values: dict[str, object] = {}
         self._trainer: Trainer | ClusterServer | None = None
         self._ended: RunEnded | None = None
+        self._preempted = False
         self._cluster: ClusterSpec | None = None
         self._workers: LocalWorkers | None = None
         self._peer_monitor: PeerMonitor | None = None
@@ -84,7 +86,7 @@ class EngineSupervisor:
     def run(self) -> Outcome:
         """Train the run and return its outcome."""
         clock.read_wall_clock()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, lambda received, _: self._signals.append(received))
         self._sampler.find_devices()  # while the disk is written
         self._start_run()
@@ -100,7 +102,7 @@ class EngineSupervisor:
                 self._write_end(self._make_end(Outcome.STOPPED, "stopped immediately, without waiting for TensorFlow"))
                 self._exit(0)
             if late := self._deadline.missed:
-                self._write_end(self._make_end(Outcome.FAILED, late))
+                self._write_end(replace(self._make_end(Outcome.FAILED, late), temporary=True))
                 self._exit(1)
             if self._peer_monitor and self._peer_monitor.problem:
                 self._exit_for_lost_peers(self._peer_monitor)
@@ -119,7 +121,7 @@ class EngineSupervisor:
         if monitor.all_joined and self._cluster and self._cluster.serves:
             self._write_end(self._make_end(Outcome.FINISHED, f"training has ended, or {monitor.problem}"))
             self._exit(0)
-        self._write_end(self._make_end(Outcome.FAILED, monitor.problem, LOST_HINT))
+        self._write_end(replace(self._make_end(Outcome.FAILED, monitor.problem, LOST_HINT), temporary=True))
         self._exit(1)
 
     def _exit(self, status: int) -> NoReturn:
@@ -147,6 +149,8 @@ class EngineSupervisor:
             self._wait_in_thread(lambda: self._writer.begin(started), self._forward_signals)
         except StopRequested as stop:
             raise RunError(str(stop)) from stop
+        if restart := Restart.take():
+            self._writer.write_event(restart.event(self._first_step))
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
@@ -273,7 +277,7 @@ class EngineSupervisor:
         """Name the lost process if training failed because of it; TensorFlow's error does not."""
         monitor, lost = self._peer_monitor, self._trainer is not None and self._trainer.lost_connection
         if monitor and lost and (problem := monitor.wait_for_problem()):
-            return replace(ended, reason=problem, hint=LOST_HINT)
+            return replace(ended, reason=problem, hint=LOST_HINT, temporary=True)
         return ended
 
     def _forward_commands(self) -> None:
@@ -284,7 +288,9 @@ class EngineSupervisor:
 
     def _forward_signals(self) -> None:
         while self._signals:
-            command = command_from_signal(self._signals.popleft(), clock.now(), again=self._stop is not None)
+            number = self._signals.popleft()
+            self._preempted = self._preempted or (number == signal.SIGTERM and self._stop is None)
+            command = command_from_signal(number, clock.now(), again=self._stop is not None)
             self._mailbox.post(command)
             self._take([command])
         if self._stop and self._writer.disk.problem:  # which may be later than the stop
@@ -301,6 +307,8 @@ class EngineSupervisor:
 
     def _write_end(self, ended: RunEnded) -> Outcome:
         """Stop the other writers, then write the event that ends the run."""
+        if self._preempted and ended.outcome is Outcome.STOPPED:
+            ended = replace(ended, temporary=True)
         self._sampler.stop()
         if self._peer_monitor:
             self._peer_monitor.stop()

@@ -102,9 +102,9 @@ def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
     if not info.has_engine:
         raise RunError(f"{why}; interrupt the script itself, or make room")
     if not process or not process.alive:
-        raise RunError(f"{why}; send SIGTERM to process {info.pid} on {info.host} to stop it, or make room")
+        raise RunError(f"{why}; send SIGINT to process {info.pid} on {info.host} to stop it, or make room")
     try:
-        for number in (signal.SIGTERM, *((signal.SIGINT,) if name == "stop_now" else ())):
+        for number in (signal.SIGINT, *((signal.SIGTERM,) if name == "stop_now" else ())):
             os.kill(process.pid, number)
     except OSError as error:
         raise RunError(f"{why}, and process {process.pid} gets no signal: {error.strerror}") from error

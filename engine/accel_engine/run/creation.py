@@ -197,7 +197,7 @@ def assign_process(directory: Path, pid: int) -> None:
         RunError: The run cannot be written, or another process trains it.
     """
     with writing(directory) as database:
-        info = read_info(database)
+        info = read_info(database, watched=False)
         if info.status.live and info.pid not in (None, pid):
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
@@ -218,7 +218,7 @@ def reopen(directory: Path, plan: Plan) -> None:
     plan = plan.absolute()
     check_not_written_elsewhere(directory)
     with writing(directory) as database:
-        info = read_info(database)
+        info = read_info(database, watched=False)
         if info.status.live:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):

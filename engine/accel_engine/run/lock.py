@@ -55,6 +55,7 @@ class WriterLock:
 
     Args:
         directory: The run's directory.
+        name: The file, for the lock of a process other than the writer.
 
     Attributes:
         directory: Where the file should be.
@@ -64,11 +65,12 @@ class WriterLock:
         RunError: The file system has no locks, or the file cannot be opened.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = LOCK) -> None:
         self.directory = directory
+        self._name = name
         with _forking:  # no child is forked between opening the file and noting that
             try:
-                self._descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                self._descriptor = os.open(directory / name, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise RunError(f"cannot open the lock of run {directory.name}: {error.strerror}") from error
             file = os.fstat(self._descriptor)
@@ -106,7 +108,7 @@ class WriterLock:
     def is_current(self) -> bool:
         """Whether its file is still the one in the run's directory."""
         try:
-            file = os.stat(self.directory / LOCK)
+            file = os.stat(self.directory / self._name)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:  # a network that does not answer, for example
@@ -139,10 +141,10 @@ class WriterLock:
             os.close(descriptor)
 
 
-def is_held(directory: Path) -> bool:
+def is_held(directory: Path, name: str = LOCK) -> bool:
     """Whether a process holds a run's lock, on this machine or any that shares the file system's locks."""
     try:
-        descriptor = os.open(directory / LOCK, os.O_RDONLY)
+        descriptor = os.open(directory / name, os.O_RDONLY)
     except OSError:
         return False  # the run was never written, or is deleted
     try:

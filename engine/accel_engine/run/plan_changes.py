@@ -12,6 +12,7 @@ CHANGEABLE = frozenset(
     {
         "epochs",
         "learning_rate",
+        "learning_rate_factor",
         "clip_norm",
         "global_clip_norm",
         "clip_value",
@@ -31,6 +32,7 @@ CHANGEABLE = frozenset(
         "gradient_norm",
         "on_oom",
         "on_nan",
+        "skip_steps",
         "keep_alive",
         "tensorboard",
         "force",

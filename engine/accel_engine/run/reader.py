@@ -78,10 +78,14 @@ class RunReader:
         self._position = _Position()
         self._unpacker = SampleUnpacker()
 
-    def info(self) -> RunInfo:
-        """Read the run's ``meta`` and status."""
+    def info(self, *, watched: bool = True) -> RunInfo:
+        """Read the run's ``meta`` and status.
+
+        Args:
+            watched: Whether a run whose engine will be started again is starting; else it has the status of its end.
+        """
         with self._reading():
-            return read_info(self._database)
+            return read_info(self._database, watched=watched)
 
     def poll(self) -> Update:
         """Read what was written since the last call; the first call reads everything.

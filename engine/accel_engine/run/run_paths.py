@@ -17,6 +17,9 @@ LOG = "log.txt"
 LOCK = "run.lock"
 """File that a run's writer holds locked; see :mod:`accel_engine.run.lock`."""
 
+WATCHER_LOCK = "watcher.lock"
+"""File that the process locks which starts the run's engine again; see :mod:`accel_engine.keep_alive`."""
+
 MODEL = "model.keras"
 """File of a run's trained model."""
 

@@ -22,8 +22,9 @@ from accel_engine.run.lost_directory import is_current
 from accel_engine.run.memory_loss import MemoryLoss, memory_loss
 from accel_engine.run.meta import ImportSource, effective_plan, read_meta, stored_plan
 from accel_engine.run.process_identity import ProcessIdentity, machine_id
-from accel_engine.run.run_paths import LOCK
+from accel_engine.run.run_paths import LOCK, WATCHER_LOCK
 from accel_engine.run.series_names import BATCH_SIZE
+from accel_engine.run.stored_events import last_event
 from accel_engine.stored_values import parse_object
 
 HEARTBEAT_SECONDS = 1.0
@@ -149,22 +150,28 @@ class RunInfo:
         )
 
 
-def read_info(database: Database) -> RunInfo:
-    """Read a run's ``meta`` and find its status; what is damaged is as if it was not written."""
+def read_info(database: Database, *, watched: bool = True) -> RunInfo:
+    """Read a run's ``meta`` and find its status; what is damaged is as if it was not written.
+
+    Args:
+        database: The run.
+        watched: Whether a run whose engine will be started again is starting; else it has the status of its end.
+    """
     directory, meta = database.directory, read_meta(database)
     script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")
     has_engine = _kind(script, source, bench) == "training"
     is_directory_lost = not is_current(database)
     status = _status(database, meta, is_directory_lost=is_directory_lost)
+    values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
     return RunInfo(
         id=directory.name,
         directory=directory,
         plan=_plan_of(plan) if has_engine and plan else None,
-        plan_values=dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {},
+        plan_values=values,
         created=meta["created"] if "created" in meta else database.first_time(),
         host=meta.get("host", ""),
         pid=meta.get("pid"),
-        status=status,
+        status=Status.STARTING if watched and _will_restart(database, values, status) else status,
         annotations=read_annotations(meta),
         script=script,
         source=source,
@@ -176,6 +183,14 @@ def read_info(database: Database) -> RunInfo:
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
         memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
     )
+
+
+def _will_restart(database: Database, plan: Mapping[str, Any], status: Status) -> bool:
+    """Whether a process beside the engine will start the lost or ended engine again."""
+    if status.live or plan.get("keep_alive") != "on" or not lock.is_held(database.directory, WATCHER_LOCK):
+        return False
+    ended = last_event(database, RunEnded)
+    return status is Status.LOST or (ended is not None and ended.temporary)
 
 
 def _kind(script: str, source: ImportSource | None, bench: str) -> str:

@@ -148,7 +148,7 @@ class RunWriter:
             try:
                 return WriterLock(self.directory)
             except BlockingIOError:
-                info = read_info(self._database)
+                info = read_info(self._database, watched=False)
                 if info.status is not Status.STARTING or time.monotonic() > deadline:
                     raise already_training_error(info) from None
             time.sleep(0.01)
@@ -156,7 +156,7 @@ class RunWriter:
     def _claim(self, started: RunStarted | None) -> None:
         self._kills = count_kills()
         with self._database.transaction():
-            info = read_info(self._database)
+            info = read_info(self._database, watched=False)
             is_pending = info.status is Status.STARTING
             if is_pending and info.pid not in (None, os.getpid()):
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet
@@ -307,8 +307,13 @@ class RunWriter:
         with self._writing():
             rows = self._database.chunks_between(first, last, self._series)
         rows = [row for row in rows if first <= row[0] and row[0] + row[1] <= last]
-        packed = {name: b"".join(row[index] or b"" for row in rows) for index, name in enumerate(self._series, 4)}
-        series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items() if values}
+        missing = np.float32(np.nan).tobytes()
+        packed = {
+            name: b"".join(row[index] or row[1] * missing for row in rows)
+            for index, name in enumerate(self._series, 4)
+            if any(row[index] for row in rows)
+        }
+        series = {name: np.frombuffer(values, dtype="<f4") for name, values in packed.items()}
         return series, sum(ended - started for _, _, started, ended, *_ in rows)
 
     def heartbeat(self) -> None:

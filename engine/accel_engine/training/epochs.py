@@ -20,6 +20,8 @@ from accel_engine.training.evaluation.adaptive_validation import AdaptiveValidat
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
+from accel_engine.training.recovery.loss_watch import LossWatch
+from accel_engine.training.recovery.skipped_steps import advance_optimizers, separated, skipped_steps
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import StepRecorder
@@ -66,6 +68,8 @@ class Epochs:
         self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
         self._recorder = StepRecorder(reporter)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
+        self._watch = LossWatch(assembly, reporter)
+        self._skipped = skipped_steps(assembly.plan)
         self._loop: Loop
         self._autotuner: AutoTuner | None = None
         self._meter: MfuMeter | None = None
@@ -95,6 +99,7 @@ class Epochs:
 
         Raises:
             StopRequested: A command stopped the run.
+            NotANumberError: Losses or weights are not finite, and the plan does not say to continue.
         """
         self._handle_commands()
         self._trace()
@@ -112,7 +117,8 @@ class Epochs:
     def _train_all(self) -> None:
         reporter, last = self._reporter, self._assembly.plan.epochs
         reporter.epochs, done = self._batches.restore(reporter.step)
-        self._recorder.continue_epoch(done, self._assembly.step_counts.step_sizes(0, done))
+        sizes = self._assembly.step_counts.step_sizes(0, done)
+        self._recorder.continue_epoch(done, sizes, self._skipped)
         # Its engine may have exited between a checkpoint and the validation, or the end.
         missing = self._progress.validation_is_missing(None if done else reporter.epochs)
         if reporter.epochs >= last or missing:
@@ -128,8 +134,12 @@ class Epochs:
             done = 0
 
     def _train_epoch(self, done: int) -> None:
-        segments = self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps)
-        for segment, waited in self._time.waiting(segments):
+        all_segments = self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps)
+        segments = separated(all_segments, self._skipped, lambda: self._reporter.step)
+        for (segment, is_skipped), waited in self._time.waiting(segments):
+            if is_skipped:
+                self._skip_step()
+                continue
             position = 0
             while position < segment.steps:
                 ahead = self._progress.steps_until_next
@@ -141,11 +151,8 @@ class Epochs:
                     self._time.add("steps", taken.seconds)
                     self._batches.count(chunk.count)
                     position += chunk.count
-                    # At the end of an epoch, EpochEnded comes before any command.
-                    if not self._batches.epoch_ended and self._loop.is_idle:
-                        self._handle_commands()
-                        if self._progress.within_epochs:
-                            self._do_what_is_due(None)
+                    self._watch.observe(chunk.series)
+                    self._do_between_chunks()
                     if self._meter:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
@@ -153,6 +160,20 @@ class Epochs:
                     if self._loop_for(segment) is not self._loop:
                         break  # continue with the loop chosen
                 self._time.add("tracing", self._loop.take_tracing_seconds())
+
+    def _skip_step(self) -> None:
+        """Take a step without an update."""
+        self._recorder.skip(self._assembly.learning_rate)
+        advance_optimizers(self._assembly)
+        self._batches.count(1)
+        self._do_between_chunks()
+
+    def _do_between_chunks(self) -> None:
+        # At the end of an epoch, EpochEnded comes before any command.
+        if not self._batches.epoch_ended and self._loop.is_idle:
+            self._handle_commands()
+            if self._progress.within_epochs:
+                self._do_what_is_due(None)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""
@@ -247,7 +268,7 @@ class Epochs:
 
     def _save_checkpoint(self) -> None:
         with self._time.measure("checkpoints"):
-            self._saver.save_checkpoint()
+            self._saver.save_checkpoint(self._watch.weights_not_finite)
 
     def _handle_commands(self) -> None:
         """Handle the commands that have come, which may be a pause."""

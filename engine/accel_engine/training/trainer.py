@@ -12,7 +12,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, Recovered, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
-from accel_engine.run.run_paths import latest_checkpoint, reference
+from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint, reference
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
@@ -31,6 +31,9 @@ from accel_engine.training.distributed.worker_sync import WorkerSync, link_worke
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.recovery.cause import Cause, find_cause
+from accel_engine.training.recovery.loss_watch import NotANumberError, Trouble
+from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.recovery import Recovery
 from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.recovery.repair import Repair
@@ -94,6 +97,7 @@ class Trainer:
         self._deadline = deadline or Deadline()
         self._opened = ExitStack()
         self._recovery = Recovery(run)
+        self._numbers = NumberRecovery()
 
     def train(self) -> RunEnded:
         """Train until the run finishes, stops or fails, and return the event that ends it."""
@@ -114,23 +118,58 @@ class Trainer:
             if not stop.now:
                 self._wait_for_workers()
             return self.ended(Outcome.STOPPED, str(stop), self._explain_unsaved() if stop.problem else "")
+        except NotANumberError as error:
+            return self._recover_from_not_a_number(error.trouble)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             print_traceback(error)
             if repair := self._recovery.repair(error, self._resolved, self._reporter.step):
                 return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
-            return self.ended(Outcome.FAILED, *explain_error(error, self._plan, self._recovery.tried))
+            ended = self.ended(Outcome.FAILED, *explain_error(error, self._plan, self._recovery.tried))
+            return replace(ended, temporary=isinstance(error, (*CONNECTION_ERRORS, ConnectionError, TimeoutError)))
         finally:
             self._opened.close()
         return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
 
-    def _apply(self, repair: Repair) -> None:
-        """Return to the step of a repair, with its changes of the plan, and release what failed."""
+    def _recover_from_not_a_number(self, trouble: Trouble) -> RunEnded | Repair:
+        """Look for the cause of losses or weights that are not a number; returns the repair, or the end of the run."""
+        ended, checkpoints = self.ended(Outcome.FAILED), checkpoint_steps(self._run.directory)
+        if self._resolved.strategy.processes:  # whose workers would have to agree on the cause
+            self._wait_for_workers()
+            cause = Cause(unknown="it is not looked for with several processes, which stop here")
+            repair = None
+        else:
+            cause = self._find_cause(trouble, newest_until(trouble.step, checkpoints))
+            repair = self._numbers.repair(trouble, cause, self._plan, checkpoints)
+        if repair:
+            return repair
+        reason, hint = self._numbers.end(trouble, cause, self._plan, checkpoints)
+        return replace(ended, time=clock.now(), reason=reason, hint=hint)
+
+    def _find_cause(self, trouble: Trouble, first: int) -> Cause:
+        """Assemble the run again, and take its steps from a checkpoint to the trouble."""
+
+        def assemble_again() -> Assembly:
+            release_models()
+            return assemble(self._resolved, self._device_names, memory, strategy=self._strategy)
+
+        self._opened.close()
+        self._release()
+        self._reporter.enter_phase(Phase.BUILDING, f"looking for the cause: {trouble.text}")
+        memory = device_visibility.device_memory(self._device_names, self._resolved, self._inventory)
+        return find_cause(trouble, assemble_again, self._run.directory, first, lambda: self._mailbox.has_pending)
+
+    def _release(self) -> None:
+        """Release the model, its data and its graphs."""
         if self._epochs:
             self._epochs.wait_for_compilation()
         self._epochs = self._saver = self.allocated_memory = None
         self._opened = ExitStack()
         release_models()
+
+    def _apply(self, repair: Repair) -> None:
+        """Return to the step of a repair, with its changes of the plan, and release what failed."""
+        self._release()
         failed = self._reporter.step
         self._plan = self._plan.replace(**repair.changes)
         streams_data = self._resolved.streams_data or repair.streams_data

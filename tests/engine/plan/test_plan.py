@@ -83,6 +83,8 @@ def changed(tmp_path: Path) -> Plan:
         warmup=0.05,
         rate_drops=("1000", "2000"),
         rate_drop_factor=0.5,
+        learning_rate_factor=0.5,
+        skip_steps=("12", "40"),
         augmentation=("flip", "crop"),
         initial_weights="imagenet",
         freeze=("all-but-head",),

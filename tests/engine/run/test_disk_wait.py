@@ -337,7 +337,7 @@ def test_a_flag_is_seen_by_others_and_gone_with_the_lock(tmp_path: Path) -> None
     assert read_flag(tmp_path / "gone") is None
 
 
-@pytest.mark.parametrize(("name", "signals"), [("stop", ["SIGTERM"]), ("stop_now", ["SIGTERM", "SIGINT"])])
+@pytest.mark.parametrize(("name", "signals"), [("stop", ["SIGINT"]), ("stop_now", ["SIGINT", "SIGTERM"])])
 def test_a_stop_that_cannot_be_written_is_a_signal(
     directory: Path, waiting: RunWriter, monkeypatch: pytest.MonkeyPatch, name: str, signals: list[str]
 ) -> None:
@@ -362,7 +362,7 @@ def test_a_stop_that_cannot_be_written_is_a_signal(
     ("meta", "advice"),
     [
         ({"script": "train.py"}, "; interrupt the script itself, or make room"),
-        ({"process": None, "host": "box"}, f"; send SIGTERM to process {os.getpid()} on box to stop it, or make room"),
+        ({"process": None, "host": "box"}, f"; send SIGINT to process {os.getpid()} on box to stop it, or make room"),
         ({}, f", and process {os.getpid()} gets no signal: Operation not permitted"),
     ],
     ids=["script", "another computer", "not permitted"],

@@ -99,6 +99,11 @@ OTHERS: dict[str, Any] = {
     "time_limit": "1h",
     "checkpoint_every": "5 steps",
     "keep_checkpoints": 1,
+    "on_oom": "fail",
+    "on_nan": "stop",
+    "skip_steps": ("3",),
+    "keep_alive": "on",
+    "learning_rate_factor": 0.5,
 }
 """Another value for every field."""
 

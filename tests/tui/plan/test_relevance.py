@@ -21,7 +21,7 @@ ALWAYS = {
     "loss", "label_smoothing", "metrics", "monitor", "weight_decay", "ema_momentum", "clip_norm", "global_clip_norm",
     "clip_value", "schedule", "augmentation", "initial_weights", "freeze", "validation_every", "patience",
     "restore_best", "time_limit", "checkpoint_every", "keep_checkpoints", "remat",
-    "on_oom", "on_nan", "keep_alive",
+    "on_oom", "on_nan", "skip_steps", "keep_alive", "learning_rate_factor",
 }  # fmt: skip
 CPUS = {"devices", "virtual_cpus", "cpu_kernels", "threads"}
 MEMORY = {"memory_growth", "memory_limit"}

@@ -17,6 +17,7 @@ _LABELS = {
     "invalid_examples": "if invalid",
     "global_clip_norm": "global clipnorm",
     "ema_momentum": "EMA momentum",
+    "learning_rate_factor": "rate factor",
     "rate_drop_factor": "drop factor",
     "checkpoint_every": "save every",
     "keep_checkpoints": "checkpoints",

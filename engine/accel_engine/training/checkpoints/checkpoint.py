@@ -25,10 +25,11 @@ from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.finiteness import Finiteness
 from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
 from accel_engine.training.core.recipe.optimizer import rate_factor
+from accel_engine.training.core.recipe.rate_multiplier import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
 
-_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation")
+_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation", "rate_factor")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -68,6 +69,7 @@ class Checkpoints:
         self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64)
         rate = assembly.plan.learning_rate
         self._planned_rate = tf.Variable(math.nan if rate is None else rate, dtype=tf.float64)
+        self._rate_factor = tf.Variable(assembly.plan.learning_rate_factor, dtype=tf.float64)
         model = assembly.model
         weights = {id(variable) for variable in model.weights}
         self._parts = {
@@ -85,6 +87,7 @@ class Checkpoints:
             "step": self._step,
             "layout": self._epoch_layout,
             "planned_rate": self._planned_rate,
+            "rate_factor": self._rate_factor,
             "position": self._position,
         }
         # Remote devices (a TPU's host, parameter servers) would write to their own disks.
@@ -196,6 +199,7 @@ class Checkpoints:
             DamagedCheckpointError: It is damaged, or has values that are not finite.
             RunError: The model or the data have changed since.
         """
+        self._rate_factor.assign(1.0)  # that of a checkpoint without one
         with reading(self._directory, step) as path:
             written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
             parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
@@ -221,11 +225,19 @@ class Checkpoints:
             with suppress(OSError):  # they can be written another time
                 checkpoint_files.write_checksums(self._directory, step)
         self._batches.position = self._position.numpy().tolist()
-        rate = self._assembly.plan.learning_rate
+        self._restore_rate()
+
+    def _restore_rate(self) -> None:
+        """Change the learning rate of the checkpoint as far as the plan has changed since."""
+        plan = self._assembly.plan
+        rate, factor = plan.learning_rate, plan.learning_rate_factor
         if rate is not None and rate != float(self._planned_rate) and self._assembly.has_constant_rate:
-            factor = rate_factor(self._assembly.plan, self._assembly.replicas)
-            self._assembly.model.optimizer.learning_rate = rate * factor
+            scaled = rate * rate_factor(plan, self._assembly.replicas) * factor
+            self._assembly.model.optimizer.learning_rate = scaled
             self._planned_rate.assign(rate)
+        elif factor != float(self._rate_factor):
+            multiply_constant_rates(self._assembly.model, factor / float(self._rate_factor))
+        self._rate_factor.assign(factor)
 
 
 def _try(restore: Callable[[int], None], step: int) -> str:

@@ -9,7 +9,10 @@ from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
+from accel_engine.training.core.recipe.rate_multiplier import MultipliedSchedule
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule
+
+_OURS = (JoinedSchedule, MultipliedSchedule)
 
 
 @contextmanager
@@ -37,7 +40,7 @@ def portable_optimizer(assembly: Assembly) -> Iterator[None]:
     optimizer = inner_optimizer(assembly.model.optimizer)
     schedule = schedule_of(optimizer)
     limits = {name: getattr(optimizer, name, None) for name in CLIPPING_ARGUMENTS}
-    if isinstance(schedule, JoinedSchedule):
+    if isinstance(schedule, _OURS):
         rate = float(schedule(optimizer.iterations))
         optimizer.learning_rate = schedules.PolynomialDecay(rate, 1, end_learning_rate=rate)
     if clips_over_replicas(assembly.plan, assembly.replicas):
@@ -45,7 +48,7 @@ def portable_optimizer(assembly: Assembly) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(schedule, JoinedSchedule):
+        if isinstance(schedule, _OURS):
             optimizer.learning_rate = schedule
         _set(optimizer, limits)
 

@@ -66,8 +66,11 @@ class RunSaver:
         """Whether another checkpoint keeps within :data:`MAX_CHECKPOINT_TIME_SHARE`; the first always does."""
         return time.perf_counter() >= self._due
 
-    def save_checkpoint(self) -> str:
+    def save_checkpoint(self, on_failure: Callable[[NotFiniteError], None] = lambda _: None) -> str:
         """Write a checkpoint, unless there is already one of this step and learning rate.
+
+        Args:
+            on_failure: Called if weights are not finite; it may raise an error.
 
         Returns:
             Why none is written although there is none; empty otherwise.
@@ -81,6 +84,7 @@ class RunSaver:
         try:
             path = self._save()
         except NotFiniteError as error:
+            on_failure(error)
             return self._report_unsaved(str(error))
         except Exception as error:
             if not self._survives(error) or reporter.epochs == self._assembly.plan.epochs:

@@ -84,6 +84,9 @@ class CommandMailbox:
 
 
 def command_from_signal(number: int, time: float, *, again: bool) -> Command:
-    """The command for a signal: the first stops gracefully, ``again`` stops immediately."""
-    name = "stop_now" if again else "stop"
+    """The command for a signal: the first stops gracefully, ``again`` stops immediately.
+
+    SIGUSR1, which batch systems send before they end a job, saves a checkpoint.
+    """
+    name = "checkpoint" if number == signal.SIGUSR1 else "stop_now" if again else "stop"
     return Command(0, time, f"{signal.Signals(number).name} to {current_user()}", name)

@@ -33,6 +33,7 @@ from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompil
 from accel_engine.training.core.recipe.metrics import plan_metrics, second_class_note
 from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
+from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, check_outputs, custom_task, find_task
 from accel_engine.training.model_analysis.layer_table import changed_layer
@@ -198,6 +199,7 @@ def _compile(
             replace_optimizer(model, optimizer)
         notes += [] if custom_step else change_loss(model, outputs, dataset, plan)
     notes += optimizer_notes
+    multiply_rates(model, plan.learning_rate_factor)
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes

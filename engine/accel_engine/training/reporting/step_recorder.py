@@ -1,11 +1,12 @@
 """Records the steps of a run, and measures their rate and the means of an epoch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
+from itertools import compress
 
 import numpy as np
-import numpy.typing as npt
 
-from accel_engine.events import Warned
+from accel_engine import clock
+from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.training.core.loop import ChunkResult
 from accel_engine.training.core.means import Means
 from accel_engine.training.core.step_rate import StepRate
@@ -27,17 +28,20 @@ class StepRecorder:
         self._reporter = reporter
         self.means = Means()
         self.rate = StepRate(warm_up=True)
-        self._diverged = False
+        self._names: tuple[str, ...] = ()
 
-    def continue_epoch(self, done: int, sizes: Sequence[int]) -> None:
+    def continue_epoch(self, done: int, sizes: Sequence[int], skipped: Container[int] = ()) -> None:
         """Read the steps that the epoch of a continued run already has.
 
         Args:
             done: Their number.
             sizes: Examples of each.
+            skipped: Steps without an update, which are no part of the means.
         """
         step = self._reporter.step
-        self.means.add(*self._reporter.run.read_steps(step - done, step), sizes)
+        series, seconds = self._reporter.run.read_steps(step - done, step)
+        taken = [each not in skipped for each in range(step - done, step)]
+        self.means.add({name: values[taken] for name, values in series.items()}, seconds, list(compress(sizes, taken)))
 
     def end_epoch(self) -> Means:
         """Begin the means of another epoch; returns those of this one."""
@@ -45,18 +49,22 @@ class StepRecorder:
         return means
 
     def record(self, chunk: ChunkResult) -> None:
-        """Write a chunk, and warn once if its loss is not finite."""
-        first = self._reporter.step
+        """Write a chunk."""
+        first, self._names = self._reporter.step, tuple(chunk.series)
         self._reporter.step += chunk.count
         self._reporter.run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self.means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
         self.rate.add(chunk)
-        self._warn_of_divergence(first, chunk.series)
 
-    def _warn_of_divergence(self, first: int, series: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        diverged = ~np.isfinite(series["loss"])
-        if diverged.any() and not self._diverged:
-            self._diverged = True
-            step = first + int(np.argmax(diverged))
-            message = f"the loss of step {step} is NaN or infinite: try a lower learning rate"
-            self._reporter.emit(Warned, message=message)
+    def skip(self, rate: float | None) -> None:
+        """Write a step without an update, which has no loss.
+
+        Args:
+            rate: The learning rate that it would have had; ``None`` if it is unknown.
+        """
+        step, now = self._reporter.step, clock.now()
+        self._reporter.step += 1
+        series = {name: np.full(1, np.nan, np.float32) for name in ("loss", *self._names)}
+        if rate is not None:
+            series[LEARNING_RATE] = np.full(1, rate, np.float32)
+        self._reporter.run.write_chunk(step, now, now, series)

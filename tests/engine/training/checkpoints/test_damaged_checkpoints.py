@@ -160,7 +160,7 @@ def test_a_checkpoint_of_an_earlier_version_is_passed_over_if_it_is_not_finite(
 
 
 def test_a_diverged_run_keeps_its_last_finite_checkpoint(gym: Gym) -> None:
-    plan = PLAN.replace(optimizer="sgd", learning_rate=0.01, validation="off", keep_checkpoints=1)
+    plan = PLAN.replace(optimizer="sgd", learning_rate=0.01, validation="off", keep_checkpoints=1, on_nan="continue")
     diverged = gym.train(plan, at={4: [("learning_rate", 1e30)], 8: [("checkpoint",)]})
 
     assert diverged.ended.outcome is Outcome.FINISHED

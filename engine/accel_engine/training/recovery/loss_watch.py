@@ -1,0 +1,115 @@
+"""Watches the losses of a run for values that are not finite, and for one that explodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.errors import RunError
+from accel_engine.events import Warned
+from accel_engine.training.checkpoints.checkpoint import NotFiniteError
+from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
+from accel_engine.training.reporting.run_reporter import RunReporter
+
+NOT_A_NUMBER = "not a number"
+"""The name of this trouble in :class:`accel_engine.events.Recovered`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What was seen.
+
+    Attributes:
+        step: The first step, counted from 0, whose loss is not finite or explodes. If weights are not finite, the one
+            that would have been next.
+        text: What was seen, for the user.
+        explodes: Whether the loss is finite, but explodes.
+        grew_from: The step from which on the loss grew to far above what it had been; ``None`` if it did not.
+    """
+
+    step: int
+    text: str
+    explodes: bool = False
+    grew_from: int | None = None
+
+
+class NotANumberError(RunError):
+    """Losses or weights are not finite, or the loss explodes.
+
+    Args:
+        trouble: What was seen.
+    """
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.text)
+        self.trouble = trouble
+
+
+class LossWatch:
+    """Watches the losses of one run.
+
+    With ``on_nan`` set to ``continue`` it warns once of losses that are not finite; else it raises an error.
+
+    Args:
+        assembly: The plan and the kind of step.
+        reporter: The run's step.
+    """
+
+    def __init__(self, assembly: Assembly, reporter: RunReporter) -> None:
+        self._reporter = reporter
+        self._goes_on = assembly.plan.on_nan == "continue"
+        self._warned = False
+        factor = CUSTOM_FACTOR if assembly.has_custom_train_step else FACTOR
+        self._exploding = ExplodingLoss(reporter.step, factor)
+
+    def observe(self, series: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take note of the series of the chunk that has just been taken.
+
+        Raises:
+            NotANumberError: A loss is not finite or explodes, and the plan does not say to continue.
+        """
+        loss = series["loss"]
+        first, losses = self._reporter.step - len(loss), {name: series[name] for name in series if _is_loss(name)}
+        wrong = {name: int(np.argmax(~np.isfinite(values))) for name, values in losses.items() if _has_wrong(values)}
+        good = min(wrong.values(), default=len(loss))
+        explosion = None if self._goes_on else self._exploding.add(loss[:good])
+        if wrong:
+            name = min(wrong, key=lambda each: wrong[each])
+            self._not_finite(name, first + good, float(losses[name][good]))
+        elif explosion:
+            text = (
+                f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
+                f"{explosion.level:.3g}, and was {explosion.loss:.3g} at last"
+            )
+            raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
+
+    def weights_not_finite(self, error: NotFiniteError) -> None:
+        """Take note of weights that are not finite, of which no checkpoint was saved.
+
+        Raises:
+            NotANumberError: The plan does not say to continue.
+        """
+        if not self._goes_on:
+            grew_from = self._exploding.grew_from
+            raise NotANumberError(Trouble(self._reporter.step, str(error), grew_from=grew_from)) from error
+
+    def _not_finite(self, name: str, step: int, value: float) -> None:
+        shown = "NaN" if np.isnan(value) else "infinite"
+        noun = "loss" if name == "loss" else f"series {name}"
+        if not self._goes_on:
+            text, grew_from = f"the {noun} of step {step:,} is {shown}", self._exploding.grew_from
+            raise NotANumberError(Trouble(step, text, grew_from=grew_from))
+        if not self._warned:
+            self._warned = True
+            message = f"the {noun} of step {step} is NaN or infinite: try a lower learning rate"
+            self._reporter.emit(Warned, message=message)
+
+
+def _is_loss(name: str) -> bool:
+    return name == "loss" or name.endswith("_loss")
+
+
+def _has_wrong(values: npt.NDArray[np.float32]) -> bool:
+    return not np.isfinite(values).all()

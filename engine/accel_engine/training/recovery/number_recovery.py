@@ -1,0 +1,82 @@
+"""Decides how a run continues after a loss or weights that are not a number, or a loss that explodes."""
+
+from collections.abc import Iterable
+
+from accel_engine.plan import Plan
+from accel_engine.training.recovery.cause import Cause
+from accel_engine.training.recovery.loss_watch import NOT_A_NUMBER, Trouble
+from accel_engine.training.recovery.repair import Repair
+
+MAX_REPAIRS = 3
+"""Repairs of one run; after them it stops."""
+
+RATE_FACTOR = 0.5
+"""What a repair multiplies the learning rate by."""
+
+
+class NumberRecovery:
+    """Finds the repairs of one run."""
+
+    def __init__(self) -> None:
+        self._repairs = 0
+
+    def repair(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> Repair | None:
+        """How the run continues; ``None`` if it has to stop.
+
+        Args:
+            trouble: What was seen.
+            cause: What was found.
+            plan: The plan of the run.
+            checkpoints: The steps of its checkpoints.
+        """
+        if plan.on_nan == "stop" or self._repairs == MAX_REPAIRS:
+            return None
+        skips = plan.on_nan == "skip" or bool(cause.batch)
+        fault = trouble.step if cause.step is None else cause.step
+        if str(fault) in plan.skip_steps:
+            return None  # it did not help
+        self._repairs += 1
+        changes: dict[str, object]
+        if skips:
+            action = f"the batch of step {fault:,} is skipped"
+            changes = {"skip_steps": (*plan.skip_steps, str(fault))}
+        else:
+            factor = plan.learning_rate_factor * RATE_FACTOR
+            action = f"the learning rate is halved, to {factor:g} of the plan's"
+            changes = {"learning_rate_factor": factor}
+        reason = "; ".join(filter(None, (trouble.text, cause.text)))
+        return Repair(NOT_A_NUMBER, reason, action, start_of(trouble, checkpoints), changes)
+
+    def end(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> tuple[str, str]:
+        """Why the run stops, and what the user can do.
+
+        Args:
+            trouble: What was seen.
+            cause: What was found.
+            plan: The plan of the run.
+            checkpoints: The steps of its checkpoints.
+        """
+        tries = f", also after {self._repairs} repairs" if self._repairs else ""
+        reason = "; ".join(filter(None, (f"{trouble.text}{tries}", cause.text)))
+        if cause.batch:
+            advice = "correct or remove these examples"
+        elif plan.policy == "mixed_float16":
+            advice = "try --precision mixed_bfloat16 or float32, a lower learning rate or --global-clip-norm 1"
+        else:
+            advice = "try a lower learning rate or --global-clip-norm 1"
+        step = start_of(trouble, checkpoints)
+        return reason, f"{advice}; the last checkpoint before it is of step {step:,}" if step else advice
+
+
+def start_of(trouble: Trouble, checkpoints: Iterable[int]) -> int:
+    """The step of the newest checkpoint from before a trouble; 0 if there is none.
+
+    No checkpoint has weights that are not finite. One of the step from which the loss grew has those that made it so.
+    """
+    last = trouble.step if trouble.grew_from is None else min(trouble.step, trouble.grew_from - 1)
+    return newest_until(last, checkpoints)
+
+
+def newest_until(last: int, checkpoints: Iterable[int]) -> int:
+    """The step of the newest checkpoint up to a step; 0 if there is none."""
+    return max((step for step in checkpoints if step <= last), default=0)

@@ -1,0 +1,106 @@
+"""A loss that explodes is found, and healthy losses of any kind are not taken for one."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, ExplodingLoss, Explosion
+
+STEPS = 2000
+STEP = np.arange(STEPS)
+SCALES = [1e-6, 1.0, 1e6]
+
+
+def found(losses: np.ndarray, chunk: int = 7, factor: float | None = None, first: int = 0) -> Explosion | None:
+    """The explosion of some losses, added in chunks."""
+    rule = ExplodingLoss(first) if factor is None else ExplodingLoss(first, factor)
+    for start in range(0, len(losses), chunk):
+        if explosion := rule.add(losses[start : start + chunk].astype(np.float32)):
+            return explosion
+    return None
+
+
+def decay(random: np.random.Generator) -> np.ndarray:
+    return 2.3 * np.exp(-STEP / 200) + 0.01 + 0.005 * random.standard_normal(STEPS)
+
+
+HEALTHY: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "a decay to a thousandth": decay,
+    "a decay over many orders": lambda _: 1e6 * np.exp(-STEP / 60) + 1e-3,
+    "a constant": lambda _: np.full(STEPS, 0.7),
+    "zeros, then a loss": lambda _: np.where(STEP < 400, 0.0, 1.0),
+    "heavy tails": lambda random: np.abs(random.standard_cauchy(STEPS)),
+    "spikes of ten steps": lambda random: decay(random) + 1e5 * (STEP % 300 > 289),
+    "negative, to a minimum": lambda random: -50 + 48 * np.exp(-STEP / 200) + random.standard_normal(STEPS),
+    "around zero": lambda random: random.standard_normal(STEPS),
+    "a random walk": lambda random: np.cumsum(random.standard_normal(STEPS)),
+    "from below zero to above": lambda _: np.linspace(-1, 30, STEPS),
+    "a rise at the start": lambda _: 0.1 + 500 * np.exp(-((STEP - 60) ** 2) / 800),
+    "the warm-up of a learning rate": lambda random: decay(random) + 8 * np.exp(-((STEP - 300) ** 2) / 5000),
+    "a crossentropy that becomes clipped": lambda _: np.where(STEP < 500, 0.3, 14.5),
+    "a discriminator that wins": lambda _: 0.7 + 15.4 / (1 + np.exp(-(STEP - 500) / 8)),
+    "a critic": lambda random: np.cumsum(STEP / 100 * random.standard_normal(STEPS)),
+    "slow growth": lambda _: 1.01**STEP,
+    "epochs of sorted examples": lambda _: 1e-3 + (STEP % 500 / 500) ** 4,
+    "harder data": lambda random: np.where(STEP < 600, 0.02, 1.0) * np.abs(random.standard_normal(STEPS)),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_losses_do_not_explode(name: str, scale: float) -> None:
+    for seed in range(2):
+        assert found(scale * HEALTHY[name](np.random.default_rng(seed))) is None
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("growth", [1.08, 1.2, 2.0])
+def test_a_growing_loss_explodes(growth: float, chunk: int, scale: float) -> None:
+    losses = decay(np.random.default_rng(0))[:1200]
+    after = np.minimum(losses[-1] * growth ** np.arange(400), 1e20)
+    explosion = found(scale * np.concatenate([losses, after]), chunk)
+
+    assert explosion is not None
+    assert 1200 <= explosion.step <= 1290  # where it exceeds what it was at the start
+    assert explosion.loss > 100 * explosion.level
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("before", ["a decay to a thousandth", "negative, to a minimum", "around zero", "a constant"])
+def test_a_jump_explodes(before: str, scale: float) -> None:
+    losses = HEALTHY[before](np.random.default_rng(0))
+    losses[777:] = 1e5
+    explosion = found(scale * losses, first=5000)
+
+    assert explosion is not None
+    assert explosion.step == 5777
+
+
+def test_a_custom_step_needs_more() -> None:
+    losses = np.where(STEP < 500, 0.5, 500.0)
+
+    assert found(losses) is not None
+    assert found(losses, factor=CUSTOM_FACTOR) is None
+    assert found(np.where(STEP < 500, 0.5, 5e4), factor=CUSTOM_FACTOR) is not None
+
+
+def test_losses_that_are_not_finite_are_left_out() -> None:
+    losses = decay(np.random.default_rng(0))
+    losses[::3] = np.nan
+
+    assert found(losses) is None
+
+
+def test_where_losses_that_end_in_nan_grew_from() -> None:
+    rule = ExplodingLoss(100)
+    rule.add(decay(np.random.default_rng(0)).astype(np.float32))
+    assert rule.grew_from is None  # all of a sudden
+    rule.add((3.0 ** np.arange(30)).astype(np.float32))
+    assert rule.grew_from == 100 + STEPS + 0
+
+    fast = ExplodingLoss(0)
+    fast.add((4.0 ** np.arange(30)).astype(np.float32))
+    assert fast.grew_from is not None
+    assert fast.grew_from < 10

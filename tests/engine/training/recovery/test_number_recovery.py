@@ -1,0 +1,71 @@
+"""How a run continues after a loss that is not a number."""
+
+import numpy as np
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.training.core.feed import Segment
+from accel_engine.training.recovery.cause import Cause
+from accel_engine.training.recovery.loss_watch import Trouble
+from accel_engine.training.recovery.number_recovery import NumberRecovery, start_of
+from accel_engine.training.recovery.skipped_steps import separated
+
+TROUBLE = Trouble(57, "the loss of step 57 is NaN")
+BAD_DATA = Cause(step=56, batch="inputs not finite", examples="training examples 3")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "step"),
+    [
+        (TROUBLE, 50),
+        (Trouble(50, ""), 50),
+        (Trouble(49, ""), 40),
+        (Trouble(9, ""), 0),
+        (Trouble(57, "", grew_from=50), 40),
+        (Trouble(57, "", explodes=True, grew_from=57), 50),
+    ],
+)
+def test_a_run_returns_to_a_checkpoint_from_before(trouble: Trouble, step: int) -> None:
+    assert start_of(trouble, [40, 50, 60]) == step
+
+
+def test_the_learning_rate_is_halved_at_most_three_times() -> None:
+    recovery, plan = NumberRecovery(), Plan()
+    for factor in (0.5, 0.25, 0.125):
+        repair = recovery.repair(TROUBLE, Cause(), plan, [50])
+        assert repair is not None
+        assert repair.changes == {"learning_rate_factor": factor}
+        assert repair.step == 50
+        plan = plan.replace(**repair.changes)
+
+    assert recovery.repair(TROUBLE, Cause(), plan, [50]) is None
+    reason, hint = recovery.end(TROUBLE, BAD_DATA, plan, [50])
+    assert reason == "the loss of step 57 is NaN, also after 3 repairs; inputs not finite (training examples 3)"
+    assert hint == "correct or remove these examples; the last checkpoint before it is of step 50"
+
+
+def test_a_batch_with_bad_data_is_skipped() -> None:
+    recovery = NumberRecovery()
+    repair = recovery.repair(TROUBLE, BAD_DATA, Plan(skip_steps=("9",)), [50])
+
+    assert repair is not None
+    assert repair.changes == {"skip_steps": ("9", "56")}
+    assert repair.action == "the batch of step 56 is skipped"
+    assert recovery.repair(TROUBLE, BAD_DATA, Plan(skip_steps=("56",)), [50]) is None
+
+
+def test_what_the_plan_says() -> None:
+    assert NumberRecovery().repair(TROUBLE, BAD_DATA, Plan(on_nan="stop"), [50]) is None
+    repair = NumberRecovery().repair(TROUBLE, Cause(), Plan(on_nan="skip"), [50])
+    assert repair is not None
+    assert repair.changes == {"skip_steps": ("57",)}
+
+
+def test_skipped_steps_have_segments_of_their_own() -> None:
+    order = np.arange(10)[:, None, None]
+    whole = [Segment(order, 10, 1), Segment(order, 10, 1)]
+    parts: list[tuple[int, int, bool]] = []
+    for segment, alone in separated(whole, {19, 20, 25, 39}, lambda: 20 + sum(steps for steps, *_ in parts)):
+        parts.append((segment.steps, int(segment.order[0, 0, 0]), alone))
+
+    assert parts == [(1, 0, True), (4, 1, False), (1, 5, True), (4, 6, False), (9, 0, False), (1, 9, True)]
