@@ -21,7 +21,7 @@ from accel_engine.launch.trial_statistics import Comparison, compare_rates, spre
 from accel_engine.run.checkpoint_files import steps_in
 from accel_engine.run.run_paths import CHECKPOINTS, make_private, runs_directory
 
-TURN_SECONDS = 0.3
+TURN_SECONDS = 0.2
 """How long a turn takes."""
 
 WARM_UP_SECONDS = 0.5
@@ -139,21 +139,21 @@ class PlanTrials:
         """Those without a problem."""
         return [trial for trial in self.trials if trial.problem is None]
 
-    def wait_ready(self, on_ready: Callable[[PlanTrial], object] = lambda _: None) -> None:
+    def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
         """Wait until the steps of all plans are compiled, or cannot be: which is a ``problem`` of the trial.
 
         Args:
-            on_ready: Called with each.
+            on_progress: Called with what happens, in words.
 
         Raises:
             TrialCancelledError: They should stop.
         """
-        for trial in self.trials:
+        for number, trial in enumerate(self.trials, 1):
             try:
-                trial.process.wait_ready()
+                trial.process.wait_ready(lambda done, of: on_progress(_reading(done, of)))
             except TrialFailedError as error:
                 trial.problem = error
-            on_ready(trial)
+            on_progress(f"{number} of {len(self.trials)} are compiled")
 
     def take_turns(self, seconds: float, on_progress: OnProgress = lambda *_: None) -> None:
         """Let the plans take turns for some seconds, at least :data:`LEAST_ROUNDS` rounds.
@@ -173,6 +173,10 @@ class PlanTrials:
                 _take_turn(usable[index], TURN_SECONDS)
             number += 1
         on_progress(seconds, seconds)
+
+
+def _reading(done: int, of: int) -> str:
+    return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
 
 
 def _take_turn(trial: PlanTrial, seconds: float, *, counts: bool = True) -> None:

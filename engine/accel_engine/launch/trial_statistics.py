@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 """The level of the intervals."""
 
 RELEVANT = 1.02
-"""A ratio of rates from which a difference matters: a smaller one was measured between two processes of one plan."""
+"""A ratio of rates from which a difference matters; a smaller one is worth no change."""
 
 _STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """The 97.5th percentile of Student's t distribution by degrees of freedom."""

@@ -23,6 +23,8 @@ COMMANDS = {
     "checkpoint": "Save a checkpoint now",
     "learning_rate": "Set the learning rate of the next step",
     "validate": "Validate now",
+    "validation_every": "Validate every so many steps",
+    "checkpoint_every": "Save a checkpoint every so many steps",
 }
 """Commands by name, with what the engine does."""
 
@@ -39,7 +41,8 @@ class Command:
         time: When it was sent, in seconds since the Unix epoch.
         who: Who sent it, as ``user@host``.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
     """
 
     id: int
@@ -61,7 +64,8 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
 
     Returns:
         The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the

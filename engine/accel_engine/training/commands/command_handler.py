@@ -1,5 +1,6 @@
 """Handles a run's commands between two chunks."""
 
+import time
 from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
@@ -62,8 +63,10 @@ class CommandHandler:
             case "pause" if reporter.phase is Phase.PAUSED:
                 self._answer(command, obeyed=False, answer="the run is already paused")
             case "pause":
-                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}")
-                self._pause()
+                longest = command.argument or 0.0
+                limit = f" for at most {longest:.0f} s" if longest else ""
+                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}{limit}")
+                self._pause(longest)
             case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
             case "checkpoint" | "validate" if not reporter.step:
@@ -88,14 +91,23 @@ class CommandHandler:
             case name:
                 self._answer(command, obeyed=False, answer=f"unknown command {name}")
 
-    def _pause(self) -> None:
+    def _pause(self, longest: float) -> None:
+        """Pause until a command resumes the run, or for ``longest`` seconds; 0 for any time."""
         phase = self._paused = self._reporter.phase
         self._reporter.enter_phase(Phase.PAUSED)
-        while (command := self._commands.wait()).name != "resume":
+        end = time.monotonic() + longest if longest else None
+        while (command := self._next_command(end)) is not None and command.name != "resume":
             self._execute(command)
-        self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
+        if command is not None:
+            self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
         self._paused = None
         self._reporter.enter_phase(phase)
+
+    def _next_command(self, end: float | None) -> Command | None:
+        """Wait for a command until a time by ``time.monotonic()``; ``None`` if there is none until then."""
+        if end is None:
+            return self._commands.wait()
+        return self._commands.wait_at_most(max(0.0, end - time.monotonic()))
 
     def _set_learning_rate(self, command: Command) -> None:
         optimizer, rate, step = self._assembly.optimizer, command.argument or 0.0, self._reporter.step
