@@ -59,7 +59,9 @@ class Epochs:
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
-        self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
+        self._commands = CommandHandler(
+            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval
+        )
         self._recorder = StepRecorder(reporter)
         self._loop: Loop
         self._autotuner: AutoTuner | None = None
@@ -119,8 +121,7 @@ class Epochs:
         for segment in self._batches.segments(self._reporter.epochs, done, lambda: self._loop.chunk_steps):
             position = 0
             while position < segment.steps:
-                ahead = self._progress.steps_until_next
-                last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+                last = self._last(segment, position)
                 self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
                     self._recorder.record(chunk)
@@ -134,8 +135,13 @@ class Epochs:
                     if self._meter:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
-                    if self._loop_for(segment) is not self._loop:
-                        break  # continue with the loop chosen
+                    if self._loop_for(segment) is not self._loop or self._last(segment, position) < last:
+                        break  # continue with the loop chosen, to the step that a command has chosen
+
+    def _last(self, segment: Segment, position: int) -> int:
+        """The position in a segment up to which nothing is due."""
+        ahead = self._progress.steps_until_next
+        return segment.steps if ahead is None else min(segment.steps, position + ahead)
 
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""

@@ -129,7 +129,7 @@ class Trainer:
         self._opened = ExitStack()
         gc.collect()  # the model and its graphs refer to each other
         failed = self._reporter.step
-        self._plan = self._plan.replace(**repair.changes)
+        self._plan = self._plan.replace(**self._reporter.changes, **repair.changes)
         self._resolved = replace(self._resolved, plan=self._plan)
         self._run.write_plan(self._plan)
         self._run.rewind(repair.step)

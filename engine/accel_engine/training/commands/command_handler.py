@@ -21,6 +21,8 @@ class CommandHandler:
         reporter: The run's step and phase.
         saver: Writes checkpoints and the model.
         validate: Validates the model; returns whether there is validation data.
+        change_interval: Changes the steps between validations or checkpoints, by the name of the plan's field; returns
+            why that is impossible, empty if it is not.
     """
 
     def __init__(
@@ -30,12 +32,14 @@ class CommandHandler:
         reporter: RunReporter,
         saver: RunSaver,
         validate: Callable[[], bool],
+        change_interval: Callable[[str, int], str],
     ) -> None:
         self._commands = commands
         self._assembly = assembly
         self._reporter = reporter
         self._saver = saver
         self._validate = validate
+        self._change_interval = change_interval
         self._answer = reporter.answer_command
         self._paused: Phase | None = None
 
@@ -88,6 +92,8 @@ class CommandHandler:
                 self._answer(command, obeyed=done, answer=answer)
             case "learning_rate":
                 self._set_learning_rate(command)
+            case "validation_every" | "checkpoint_every":
+                self._set_interval(command)
             case name:
                 self._answer(command, obeyed=False, answer=f"unknown command {name}")
 
@@ -108,6 +114,15 @@ class CommandHandler:
         if end is None:
             return self._commands.wait()
         return self._commands.wait_at_most(max(0.0, end - time.monotonic()))
+
+    def _set_interval(self, command: Command) -> None:
+        steps = int(command.argument or 0)
+        if problem := self._change_interval(command.name, steps):
+            self._answer(command, obeyed=False, answer=problem)
+            return
+        self._reporter.change_plan(self._assembly.plan, {command.name: f"{steps} steps"}, command.who)
+        what = "validation" if command.name == "validation_every" else "checkpoint"
+        self._answer(command, obeyed=True, answer=f"{what} every {steps:,} steps, from step {self._reporter.step:,}")
 
     def _set_learning_rate(self, command: Command) -> None:
         optimizer, rate, step = self._assembly.optimizer, command.argument or 0.0, self._reporter.step

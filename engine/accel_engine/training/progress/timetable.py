@@ -22,6 +22,10 @@ class Recurring:
         self._done_at = now()
         self._done_step: int | None = None
 
+    def repeat_every(self, interval: Interval) -> None:
+        """Change the interval; when it was last done is not forgotten."""
+        self._interval = interval
+
     @property
     def by_clock(self) -> bool:
         """Whether the interval is a time, so that workers have to agree on it."""
@@ -78,6 +82,8 @@ class Timetable:
         self.saves_every_epoch = automatic
         """Whether checkpoints are due after each epoch, as far as their time allows."""
         self._now = now
+        self.validates = during
+        """Whether it validates before the end."""
         self._end = now() + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
 
     @property
