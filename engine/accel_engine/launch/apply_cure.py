@@ -88,10 +88,12 @@ def apply(
     _check(info, changes)
     assert info.plan is not None  # noqa: S101 (it was just checked)
     before = {name: getattr(info.plan, name) for name in changes}
-    reason = f"advice: {finding}" if finding else "advice"
+    reason = f"advice {finding}" if finding else "advice"
     arguments = _arguments(directory, info, changes)
     if info.status.live and arguments is not None:
-        return _by_command(directory, changes, before, arguments)
+        return _by_command(directory, changes, before, arguments, reason)
+    if info.status.live and not _steps(directory):
+        raise RunError(f"run {info.id} has taken no step yet: apply the cure once it trains")
     is_continuable = info.status.live or info.status in (Status.STOPPED, Status.FAILED, Status.LOST)
     can_continue = CHANGEABLE.issuperset(changes) and is_continuable
     if can_continue and (info.status.live or latest_checkpoint(directory)):
@@ -139,7 +141,11 @@ def _arguments(directory: Path, info: RunInfo, changes: Mapping[str, Any]) -> di
 
 
 def _by_command(
-    directory: Path, changes: Mapping[str, Any], before: Mapping[str, Any], arguments: Mapping[str, float]
+    directory: Path,
+    changes: Mapping[str, Any],
+    before: Mapping[str, Any],
+    arguments: Mapping[str, float],
+    reason: str,
 ) -> AppliedCure:
     """Apply a cure to a live run by commands; with a checkpoint before a change of what it learns."""
     answers, done = [], dict[str, Any]()
@@ -147,11 +153,11 @@ def _by_command(
     if "learning_rate" in changes:
         before = {**before, "learning_rate": _current_rate(directory)}
         if step:
-            run_change.send(directory, "checkpoint")
+            run_change.send(directory, "checkpoint", reason=reason)
             step = latest_checkpoint(directory)
     for name, argument in arguments.items():
         try:
-            answers.append(run_change.send(directory, name, argument))
+            answers.append(run_change.send(directory, name, argument, reason))
         except RunError:
             _undo(directory, done, before)
             raise
@@ -174,7 +180,8 @@ def _continued(
     directory, was_live = info.directory, info.status.live
     if was_live:
         run_change.stop(directory)
-    step = latest_checkpoint(directory)
+    if not (step := latest_checkpoint(directory)):  # its weights were not finite
+        return _in_new_run(read_run(directory), changes, before, reason, launch)
     process = run_change.continue_changed(directory, changes, before, reason, launch, was_live=was_live)
     done = "stopped with a checkpoint and continued" if was_live else "continued"
     text = f"run {info.id} was {done} from step {step:,} with {described(changes)}"
@@ -194,7 +201,7 @@ def _in_new_run(
     run_change.record_change(new, 0, changes, before, f"{reason}, from run {info.id}")
     process = launch(new)
     fixed = sorted(set(changes) - CHANGEABLE)
-    why = f"{', '.join(fixed)} cannot change within a run" if fixed else f"run {info.id} has {info.status}"
+    why = f"{', '.join(fixed)} cannot change within a run" if fixed else f"run {info.id} cannot be continued"
     text = f"new run {new.name} with {described(changes)}, as {why}"
     if was_live:
         text += f"; run {info.id} was stopped with a checkpoint: accel-tui continue {reference(info.directory)}"

@@ -34,13 +34,13 @@ def launch(directory: Path) -> "subprocess.Popen[str]":
     return hand_over(directory, None)
 
 
-def send(directory: Path, name: str, argument: float | None = None) -> str:
+def send(directory: Path, name: str, argument: float | None = None, reason: str = "") -> str:
     """Send a command to a live run and wait for the answer.
 
     Raises:
         RunError: It was not carried out, and why.
     """
-    number = request(directory, name, argument)
+    number = request(directory, name, argument, reason=reason)
     deadline = time.monotonic() + ANSWER_SECONDS
     while (answer := read_answer(directory, number)) is None:
         if time.monotonic() > deadline or not read_run(directory).status.live:

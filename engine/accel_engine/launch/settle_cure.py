@@ -1,9 +1,10 @@
 """Compares a run before and after a cure, and takes back one that makes it clearly worse."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.events import ModelBuilt
+from accel_engine.events import ModelBuilt, PlanChanged, RunStarted
 from accel_engine.launch import run_change
 from accel_engine.launch.apply_cure import AppliedCure, Way, apply, described
 from accel_engine.launch.cure_kinds import Quantity, quantity_of
-from accel_engine.launch.cure_outcome import BLOCKS, Outcome, compare_series, compare_speed, window_rates
+from accel_engine.launch.cure_outcome import BLOCKS, LEAST_WINDOWS, Outcome, compare_series, compare_speed, window_rates
 from accel_engine.launch.live_changes import INTERVALS
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.run_change import Launch
@@ -34,8 +35,8 @@ SETTLING_CHUNKS = 4
 LEARNING_STEPS = 200
 """Steps after a change of what the run learns that are compared with as many before."""
 
-MOST_CHUNKS = 4000
-"""Chunks before the change that are looked at."""
+BEFORE_SECONDS = 20.0
+"""Seconds of training that are compared, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class SettledCure:
         outcome: How the run compares; ``None`` if there was too little to compare.
         taken_back: Whether the cure was taken back.
         text: In words.
-        process: The engine's process, if a new one was started to take it back.
+        process: The engine's process, if a new one was started.
     """
 
     outcome: Outcome | None
@@ -75,6 +76,8 @@ def settle_cure(
     """
     began = time.monotonic()
     quantity = _quantity(cure)
+    if not _has_before(cure, quantity):
+        return SettledCure(None, taken_back=False, text="the cure stays: there are too few steps before it to compare")
     while True:
         info = read_run(cure.directory)
         if info.status is Status.FAILED:
@@ -95,7 +98,7 @@ def settle_cure(
 
 def apply_and_settle(
     directory: Path,
-    changes: dict[str, Any],
+    changes: Mapping[str, Any],
     on_progress: Callable[[str], object] = lambda _: None,
     *,
     finding: str = "",
@@ -105,7 +108,8 @@ def apply_and_settle(
     """Apply a cure, and take it back if the run is clearly worse with it; see :func:`apply` and :func:`settle_cure`."""
     cure = apply(directory, changes, finding=finding, launch=launch)
     on_progress(cure.text)
-    return settle_cure(cure, on_progress, should_stop=should_stop, launch=launch)
+    settled = settle_cure(cure, on_progress, should_stop=should_stop, launch=launch)
+    return replace(settled, text=f"{cure.text}; {settled.text}", process=settled.process or cure.process)
 
 
 def _quantity(cure: AppliedCure) -> Quantity:
@@ -118,23 +122,39 @@ def _quantity(cure: AppliedCure) -> Quantity:
     return Quantity.SPEED
 
 
+def _has_before(cure: AppliedCure, quantity: Quantity) -> bool:
+    """Whether there are enough steps before the change to compare with."""
+    if quantity is Quantity.LEARNING:
+        return (_last_step(cure.source) if cure.way is Way.NEW_RUN else cure.step) >= 2 * BLOCKS
+    return len(_rates_before(cure)) >= LEAST_WINDOWS
+
+
 def _compare(cure: AppliedCure, quantity: Quantity) -> Outcome | None:
     if quantity is Quantity.LEARNING:
         return _compare_losses(cure)
-    before = _rates(cure.source, 0 if cure.way is Way.NEW_RUN else None, cure.step or None)
-    after = _rates(cure.directory, cure.step, None)
-    return compare_speed(before, after)
+    return compare_speed(_rates_before(cure), _rates(cure.directory, cure.step, math.inf))
 
 
-def _rates(directory: Path, first: int | None, last: int | None) -> list[float]:
+def _rates_before(cure: AppliedCure) -> list[float]:
+    """Examples a second of the last seconds before the change, since the engine or a change before it."""
+    is_new = cure.way is Way.NEW_RUN
+    last = _last_step(cure.source) if is_new else cure.step
+    with closing(RunReader(cure.source, steps=False)) as reader:
+        events = [event for _, event in reader.events(0, RunStarted, PlanChanged)]
+    starts = [event.first_step for event in events if isinstance(event, RunStarted)]
+    starts += [event.step for event in events if isinstance(event, PlanChanged)]
+    return _rates(cure.source, max((step for step in starts if step < last), default=0), last)
+
+
+def _rates(directory: Path, first: int, last: float) -> list[float]:
     """Examples a second in windows of a run, from one step to another one."""
     with closing(RunReader(directory, steps=False)) as reader:
         ends = reader.chunk_ends()
         built = [event for _, event in reader.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
     batch = (built[-1].global_batch if built else 1) or 1
-    inside = [(at, step) for at, step in ends if (first or 0) < step and (last is None or step <= last)]
-    settled = inside[SETTLING_CHUNKS if last is None else 0 :]
-    return window_rates(settled[-MOST_CHUNKS:], batch)
+    inside = [(at, step) for at, step in ends if first < step <= last][SETTLING_CHUNKS:]
+    since = inside[-1][0] - BEFORE_SECONDS if inside else 0.0
+    return window_rates([(at, step) for at, step in inside if at >= since], batch)
 
 
 def _compare_losses(cure: AppliedCure) -> Outcome | None:
