@@ -35,18 +35,21 @@ class Outcome:
         after: The value after it.
         unit: Of both.
         is_worse: Whether it is clearly worse.
+        may_be_worse: Whether it is worse, but that may be chance: more steps can tell.
     """
 
     before: float
     after: float
     unit: str
     is_worse: bool
+    may_be_worse: bool = False
 
     @property
     def text(self) -> str:
         """In words."""
         figures = f"{self.after:,.4g} {self.unit} after the change, {self.before:,.4g} before"
-        return f"{figures}: worse" if self.is_worse else figures
+        verdict = ": worse" if self.is_worse else ", which may be chance" if self.may_be_worse else ""
+        return figures + verdict
 
 
 def window_rates(ends: Sequence[tuple[float, int]], examples: float = 1.0) -> list[float]:
@@ -73,8 +76,9 @@ def compare_speed(before: Sequence[float], after: Sequence[float], unit: str = "
     if min(len(before), len(after)) < LEAST_WINDOWS:
         return None
     middles = statistics.median(before), statistics.median(after)
+    is_slower = middles[1] < CLEARLY_SLOWER * middles[0]
     is_apart = spread(after)[1] < spread(before)[0]
-    return Outcome(*middles, unit, is_worse=is_apart and middles[1] < CLEARLY_SLOWER * middles[0])
+    return Outcome(*middles, unit, is_worse=is_slower and is_apart, may_be_worse=is_slower and not is_apart)
 
 
 def compare_series(

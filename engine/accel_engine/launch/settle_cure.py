@@ -27,7 +27,7 @@ from accel_engine.run.run_paths import latest_checkpoint
 POLL_SECONDS = 0.5
 
 MOST_SECONDS = 60.0
-"""How long the run is watched, if it takes steps too slowly to compare before."""
+"""How long the run is watched, if its steps do not tell before."""
 
 SETTLING_CHUNKS = 4
 """Chunks after the change that do not count: in them, graphs are compiled and the length of chunks adapts."""
@@ -83,7 +83,8 @@ def settle_cure(
         if info.status is Status.FAILED:
             return _take_back(cure, None, f"run {info.id} failed with it", launch)
         outcome = _compare(cure, quantity)
-        if outcome is not None or not info.status.live or time.monotonic() - began > MOST_SECONDS:
+        is_told = outcome is not None and not outcome.may_be_worse
+        if is_told or not info.status.live or time.monotonic() - began > MOST_SECONDS:
             break
         if should_stop():
             raise TrialCancelledError

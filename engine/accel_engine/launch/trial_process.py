@@ -143,6 +143,11 @@ class TrialProcess:
         run = str(start.run) if start.run else None
         self._send({"plan": start.plan.to_mapping(), "folder": str(folder), "step": start.step, "run": run})
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def wait_ready(self, on_progress: Callable[[int, int], object] = lambda *_: None) -> TrialReady:
         """Wait until its steps are compiled.
 
