@@ -89,7 +89,7 @@ def apply(
     assert info.plan is not None  # noqa: S101 (it was just checked)
     before = {name: getattr(info.plan, name) for name in changes}
     reason = f"advice {finding}" if finding else "advice"
-    arguments = _arguments(directory, info, changes)
+    arguments = command_arguments(directory, info, changes)
     if info.status.live and arguments is not None:
         return _by_command(directory, changes, before, arguments, reason)
     if info.status.live and not _steps(directory):
@@ -125,7 +125,7 @@ def _changed(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     return Plan.from_mapping(without_ignored({**plan.to_mapping(), **changes}, wanted=changes))
 
 
-def _arguments(directory: Path, info: RunInfo, changes: Mapping[str, Any]) -> dict[str, float] | None:
+def command_arguments(directory: Path, info: RunInfo, changes: Mapping[str, Any]) -> dict[str, float] | None:
     """What the commands take that change all of the fields; ``None`` if commands cannot."""
     assert info.plan is not None  # noqa: S101 (it was checked)
     if "learning_rate" in changes and info.plan.schedule not in ("auto", "constant"):
@@ -169,7 +169,7 @@ def _by_command(
 def _undo(directory: Path, done: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Give the fields that commands have changed their values before."""
     info = read_run(directory)
-    arguments = _arguments(directory, info, {name: before[name] for name in done}) or {}
+    arguments = command_arguments(directory, info, {name: before[name] for name in done}) or {}
     for name, argument in arguments.items():
         run_change.send(directory, name, argument)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
@@ -171,6 +172,8 @@ def cure_task(
         raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
     if info.plan is None:
         raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
+    if strategies.find(info.plan.strategy).processes:
+        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
     found = [event for event in events if isinstance(event, DevicesFound)]
     on_cpu = bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
     check_can_be_tried(changes)

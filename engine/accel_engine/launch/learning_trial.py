@@ -13,10 +13,10 @@ from accel_engine.run.series_names import is_better_lower
 ORDERS = 3
 """Orders of the examples in which both plans train."""
 
-LEAST_STEPS = 40
+LEAST_STEPS = 10
 """Steps of each training, also if they take longer than they should."""
 
-SHARE = 0.8
+SHARE = 0.7
 """Share of the time for the steps; the rest is for validations."""
 
 LAST_PART = 4
@@ -51,6 +51,8 @@ def compare_learning(
 ) -> LearningTrial:
     """Let two compiled plans train in the same orders, one after the other in turns.
 
+    Their losses at validation are compared; those of training where there is no validation data, or too little time.
+
     Args:
         trials: The two plans.
         seconds: How long it may take, unless there are too few steps.
@@ -68,6 +70,8 @@ def compare_learning(
     rates = [trial.process.take_for(0.5).examples_per_second for trial in pair]
     wanted = SHARE * seconds * min(rates) / (2 * orders) / first.global_batch
     steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0])))
+    _, validation_seconds = pair[0].process.validate()
+    validates = not by_loss or validation_seconds * 2 * orders < seconds
     examples = steps * first.global_batch
     results: list[list[dict[str, float]]] = [[], []]
     done = 0
@@ -75,7 +79,8 @@ def compare_learning(
         for index in (0, 1) if number % 2 == 0 else (1, 0):
             on_progress(done, 2 * orders)
             count = max(1, round(examples / pair[index].ready.global_batch))
-            results[index].append(_train(pair[index], pair[0].start.plan.seed + number, count))
+            seed = pair[0].start.plan.seed + number
+            results[index].append(_train(pair[index], seed, count, validates=validates))
             done += 1
     on_progress(done, done)
     metric = _metric(results, by_loss=by_loss)
@@ -90,11 +95,11 @@ def _steps_left(trial: PlanTrial) -> int:
     return max(per_epoch, start.plan.epochs * per_epoch - start.step)
 
 
-def _train(trial: PlanTrial, seed: int, steps: int) -> dict[str, float]:
+def _train(trial: PlanTrial, seed: int, steps: int, *, validates: bool) -> dict[str, float]:
     """The loss of the last steps of a training from the start, and the metrics of a validation after it."""
     trial.process.restore(seed)
     losses = trial.process.take(steps).losses
-    metrics, _ = trial.process.validate()
+    metrics = trial.process.validate()[0] if validates else {}
     last = losses[-max(1, len(losses) // LAST_PART) :]
     return {"loss": _mean(last)} | {f"validation_{name}": value for name, value in metrics.items()}
 
