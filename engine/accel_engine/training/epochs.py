@@ -138,11 +138,6 @@ class Epochs:
                     if self._loop_for(segment) is not self._loop or self._last(segment, position) < last:
                         break  # continue with the loop chosen, to the step that a command has chosen
 
-    def _last(self, segment: Segment, position: int) -> int:
-        """The position in a segment up to which nothing is due."""
-        ahead = self._progress.steps_until_next
-        return segment.steps if ahead is None else min(segment.steps, position + ahead)
-
     def _observe(self, chunk: ChunkResult, segment: Segment) -> None:
         """Take note of the rate of a chunk, if its batches are full."""
         if self._autotuner is None or segment.examples != self._assembly.step_counts.global_batch:
@@ -153,6 +148,11 @@ class Epochs:
 
     def _loop_for(self, segment: Segment) -> Loop:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop
+
+    def _last(self, segment: Segment, position: int) -> int:
+        """The position in a segment up to which nothing is due."""
+        ahead = self._progress.steps_until_next
+        return segment.steps if ahead is None else min(segment.steps, position + ahead)
 
     def _trace(self) -> None:
         """Create and trace the loop in the plan's execution mode."""

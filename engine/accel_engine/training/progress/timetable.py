@@ -78,13 +78,16 @@ class Timetable:
         automatic = plan.checkpoint_every == "auto"
         every = None if automatic else parse_interval("checkpoint_every", plan.checkpoint_every)
         self.checkpoint = Recurring(every, now)
-        self._recurring = (self.validation, self.checkpoint)
+        self._recurring, self._validates = (self.validation, self.checkpoint), during
         self.saves_every_epoch = automatic
         """Whether checkpoints are due after each epoch, as far as their time allows."""
         self._now = now
-        self.validates = during
-        """Whether it validates before the end."""
         self._end = now() + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
+
+    @property
+    def validates(self) -> bool:
+        """Whether it validates before the end."""
+        return self._validates
 
     @property
     def by_clock(self) -> bool:
