@@ -13,6 +13,7 @@ class Quantity(StrEnum):
     SPEED = "speed"
     MEMORY = "memory"
     LEARNING = "learning"
+    INTERVALS = "intervals"
 
 
 _SPEED = (
@@ -77,10 +78,13 @@ _DATA = (
     "horizon",
 )
 
+_INTERVALS = ("validation", "validation_every", "checkpoint_every")
+
 QUANTITIES = {
     **dict.fromkeys(_SPEED, Quantity.SPEED),
     **dict.fromkeys(_MEMORY, Quantity.MEMORY),
     **dict.fromkeys(_LEARNING, Quantity.LEARNING),
+    **dict.fromkeys(_INTERVALS, Quantity.INTERVALS),
 }
 """What a field is for; others change nothing in a step."""
 
@@ -106,6 +110,9 @@ def quantity_of(changes: Iterable[str], *, on_cpu: bool) -> Quantity:
     kinds = {QUANTITIES[name] for name in fields if name in QUANTITIES}
     if on_cpu and "micro_batches" in fields:
         kinds = (kinds - {Quantity.MEMORY}) | {Quantity.SPEED}
+    if kinds == {Quantity.INTERVALS}:
+        return Quantity.INTERVALS
+    kinds -= {Quantity.INTERVALS}
     if "batch_size" in fields or kinds == {Quantity.SPEED}:
         return Quantity.SPEED
     return Quantity.LEARNING if Quantity.LEARNING in kinds else min(kinds, key=[*Quantity].index)

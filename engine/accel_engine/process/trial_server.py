@@ -80,6 +80,8 @@ def _answer(trial: "PlanTrial", request: dict[str, Any]) -> dict[str, Any]:
         case {"validate": _}:
             metrics, seconds = trial.validate()
             return {"metrics": metrics, "seconds": seconds}
+        case {"save": _}:
+            return {"seconds": trial.save()}
     raise ValueError(f"unknown request {request}")
 
 

@@ -188,6 +188,15 @@ class PlanTrial:
         began = time.perf_counter()
         return self._validation.run(), time.perf_counter() - began
 
+    def save(self) -> float:
+        """Save a checkpoint, and delete it; returns how long saving took in seconds."""
+        step = 1 + max(self._checkpoints.steps)
+        began = time.perf_counter()
+        self._checkpoints.save(step)
+        seconds = time.perf_counter() - began
+        self._checkpoints.delete_after(step - 1)
+        return seconds
+
     @property
     def peak_memory(self) -> float | None:
         """Bytes that one device had allocated at most, or by which this process grew on a CPU; ``None`` if unknown."""

@@ -23,6 +23,8 @@ def test_the_table_has_fields_of_the_plan() -> None:
         (["remat", "xla"], False, Quantity.SPEED),
         (["learning_rate", "checkpoint_every"], False, Quantity.LEARNING),
         (["scale"], False, Quantity.LEARNING),
+        (["validation_every", "checkpoint_every"], False, Quantity.INTERVALS),
+        (["xla", "checkpoint_every"], False, Quantity.SPEED),
     ],
 )
 def test_what_is_compared_follows_from_the_fields(changes: list[str], on_cpu: bool, quantity: Quantity) -> None:
@@ -34,7 +36,7 @@ def test_what_is_compared_follows_from_the_fields(changes: list[str], on_cpu: bo
     [
         ([], "changes no field"),
         (["loss_rate"], "no field loss_rate"),
-        (["validation_every"], "--validation-every changes nothing within a step"),
+        (["patience"], "--patience changes nothing within a step"),
         (["data", "learning_rate"], "changes the examples"),
     ],
 )

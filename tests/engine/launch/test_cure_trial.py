@@ -9,9 +9,11 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.events import DevicesFound, TensorFlowDevice, XlaTried
-from accel_engine.launch import cure_trial
+from accel_engine.launch import cure_task as tasks
 from accel_engine.launch.cure_kinds import Quantity
-from accel_engine.launch.cure_trial import CureTask, cure_task, learning_result, step_result
+from accel_engine.launch.cure_results import interval_result, learning_result, step_result
+from accel_engine.launch.cure_task import CureTask, cure_task
+from accel_engine.launch.interval_trial import IntervalTrial
 from accel_engine.launch.learning_trial import LearningTrial
 from accel_engine.launch.trial_process import TrialFailedError, TrialStart
 from accel_engine.launch.trial_statistics import compare_losses, compare_rates
@@ -30,7 +32,7 @@ def run_of(plan: Plan | None = None, status: Status = Status.STOPPED, **others: 
 @pytest.fixture(autouse=True)
 def checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has a checkpoint."""
-    monkeypatch.setattr(cure_trial, "latest_checkpoint", lambda _: 23)
+    monkeypatch.setattr(tasks, "latest_checkpoint", lambda _: 23)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,7 @@ def checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"batch_size": 128}, Status.STOPPED, 0, Quantity.SPEED),
         ({"optimizer": "sgd"}, Status.STOPPED, 0, Quantity.LEARNING),
         ({"remat": "on"}, Status.STOPPED, 23, Quantity.MEMORY),
+        ({"validation_every": "2 epochs"}, Status.STOPPED, 23, Quantity.INTERVALS),
     ],
 )
 def test_a_trial_starts_where_the_run_would_go_on(
@@ -65,6 +68,8 @@ def test_the_mode_of_the_run_is_kept_unless_it_is_changed() -> None:
 
 def test_a_finding_says_what_is_compared() -> None:
     assert cure_task(run_of(), [ON_CPU], {"batch_size": 8}, Quantity.LEARNING).quantity is Quantity.LEARNING
+    every = {"checkpoint_every": "9 epochs"}
+    assert cure_task(run_of(), [ON_CPU], every, Quantity.SPEED).quantity is Quantity.INTERVALS
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_a_finding_says_what_is_compared() -> None:
         (run_of(Plan(strategy="multi-worker", local_workers=2)), {"xla": "on"}, "several processes"),
         (run_of(Plan(model="mlp", xla="off")), {"xla": "off"}, "has these settings already"),
         (run_of(), {"batch_size": 0}, "at least 1"),
-        (run_of(), {"validation_every": "2 epochs"}, "apply it"),
+        (run_of(), {"patience": 3}, "apply it"),
         (run_of(), {"momentum": 0.9}, "needs the optimizer sgd or rmsprop"),
     ],
 )
@@ -133,3 +138,10 @@ def test_a_learning_result_is_the_metric() -> None:
     assert (found.unit, found.better) == ("validation loss", True)
     assert found.low <= found.after <= found.high < found.before
     assert "After 80 steps from the checkpoint of step 23, in 3 orders of the examples" in found.text
+
+
+def test_a_result_of_intervals_says_what_it_was_computed_from() -> None:
+    comparison = compare_rates([10.0] * 8, [12.0] * 8)
+    found = interval_result(IntervalTrial(640.0, comparison, 20.0, 1.5, 0.25))
+    assert (found.before, found.after, found.better) == (640.0, pytest.approx(768.0), True)
+    assert "Computed from 8 rounds: 20 steps/s, a validation in 1.5 s, a checkpoint in 0.25 s" in found.text
