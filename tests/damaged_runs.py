@@ -204,6 +204,7 @@ def _events() -> list[events.Event]:
         events.Recovered(
             time=at + 600, trouble="not a number", step=500, failed_step=510, reason="r", action="a", changes={"b": 2}
         ),
+        events.PlanChanged(time=at + 600, step=500, changes={"b": 3}, before={"b": 2}, reason="r"),
         events.Warned(time=at + 600, message="a warning"),
         events.ThreadsChosen(time=at + 600, threads=1, default=2, source="earlier runs", rate=128.0, default_rate=99.0),
         events.PartEnded(time=at + 700, part=1, name="fit", outcome=Outcome.FINISHED, step=500, epoch=5, seconds=700.0),

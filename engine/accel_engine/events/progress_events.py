@@ -199,6 +199,23 @@ class Recovered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChanged(Event):
+    """Fields of the run's plan changed, while it trained or before it continued.
+
+    Attributes:
+        step: The first step with the new values, counted from 0.
+        changes: The changed fields, with their new values.
+        before: The same fields, with the values before.
+        reason: Why: the finding that it cures, or who asked for it; empty if unknown.
+    """
+
+    step: int
+    changes: dict[str, Any]
+    before: dict[str, Any]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Warned(Event):
     """The engine told the user something.
 

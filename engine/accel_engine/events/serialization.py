@@ -15,6 +15,7 @@ from accel_engine.events.progress_events import (
     PartEnded,
     PartStarted,
     PhaseChanged,
+    PlanChanged,
     Recovered,
     RunEnded,
     TimeMeasured,
@@ -54,6 +55,7 @@ KINDS: dict[str, type[Event]] = {
         WorkCounted,
         CommandAnswered,
         Recovered,
+        PlanChanged,
         Warned,
         RunEnded,
     )

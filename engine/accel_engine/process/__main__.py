@@ -2,7 +2,8 @@
 
 With ``--predict``, ``--evaluate``, ``--diagnose``, ``--export``, ``--bench``, ``--held-out-metrics``, ``--revalidate``,
 ``--describe-data`` and ``--describe-model`` it answers one
-:class:`accel_engine.launch.engine_query.EngineQuery`. Without options it is a warm
+:class:`accel_engine.launch.engine_query.EngineQuery`; with ``--try-plan`` it converses with
+:class:`accel_engine.launch.trial_process.TrialProcess`. Without options it is a warm
 engine: it imports TensorFlow, answers the requests of :class:`accel_engine.launch.warm_engine.WarmEngine`, one JSON
 object per line, and waits for a run to train.
 """
@@ -20,7 +21,7 @@ from accel_engine.events import Outcome
 from accel_engine.keep_alive.launch import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process import environment, query_server
+from accel_engine.process import environment, query_server, trial_server
 from accel_engine.process.pipes import claim_pipes, redirect
 from accel_engine.process.supervisor import EngineSupervisor
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -50,6 +51,7 @@ def main() -> int:
     parser.add_argument("--describe-model", action="store_true", help="build the model of a plan and describe it")
     parser.add_argument("--bench", action="store_true", help="measure the inference of models, as a query")
     parser.add_argument("--held-out-metrics", action="store_true", help="compute the metrics of models to be measured")
+    parser.add_argument("--try-plan", action="store_true", help="take steps of a plan when asked to, in a conversation")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
@@ -76,6 +78,8 @@ def main() -> int:
         return query_server.serve_query(query_server.serve_bench, tensorflow)
     if arguments.held_out_metrics:
         return query_server.serve_query(query_server.serve_held_out_metrics, tensorflow)
+    if arguments.try_plan:
+        return trial_server.serve_trial(tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:

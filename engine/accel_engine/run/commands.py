@@ -23,6 +23,8 @@ COMMANDS = {
     "checkpoint": "Save a checkpoint now",
     "learning_rate": "Set the learning rate of the next step",
     "validate": "Validate now",
+    "validation_every": "Validate every so many steps",
+    "checkpoint_every": "Save a checkpoint every so many steps",
 }
 """Commands by name, with what the engine does."""
 
@@ -37,9 +39,10 @@ class Command:
     Attributes:
         id: Its row in the run.
         time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``.
+        who: Who sent it, as ``user@host``, with the reason in parentheses if there is one.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
     """
 
     id: int
@@ -55,13 +58,15 @@ class Command:
         return f"{name} requested by {self.who}"
 
 
-def request(directory: Path, name: str, argument: float | None = None) -> int:
+def request(directory: Path, name: str, argument: float | None = None, *, reason: str = "") -> int:
     """Send a command to a run's engine.
 
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; for ``stop``, the only part of a script to stop.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
+        reason: Why, which is recorded with the sender.
 
     Returns:
         The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the
@@ -81,7 +86,8 @@ def request(directory: Path, name: str, argument: float | None = None) -> int:
                 raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
             if info.waiting and name not in _STOPS:  # it would be obeyed whenever there is space again
                 raise RunError(f"{info.waiting.waiting}: {_has_to_wait(name)}; it was not sent")
-            return database.add_command(time.time(), current_user(), name, argument)
+            who = f"{current_user()} ({reason})" if reason else current_user()
+            return database.add_command(time.time(), who, name, argument)
     except DatabaseError as error:
         problem = disk_problem(error, directory)
         if problem is None:

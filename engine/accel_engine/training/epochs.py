@@ -65,7 +65,9 @@ class Epochs:
         self._mailbox, self._sync = mailbox, sync
         self._hardware, self._threads = hardware, threads
         commands = SharedCommands(mailbox, sync) if sync else mailbox
-        self._commands = CommandHandler(commands, assembly, reporter, saver, self._validate_by_command)
+        self._commands = CommandHandler(
+            commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval
+        )
         self._recorder = StepRecorder(reporter)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
         self._watch = LossWatch(assembly, reporter)
@@ -142,8 +144,7 @@ class Epochs:
                 continue
             position = 0
             while position < segment.steps:
-                ahead = self._progress.steps_until_next
-                last = segment.steps if ahead is None else min(segment.steps, position + ahead)
+                last = self._last(segment, position)
                 self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
                     taken = chunk if position else chunk.after_wait(waited)
@@ -157,8 +158,8 @@ class Epochs:
                         self._meter.update_peak(self._recorder.rate.seconds, self._recorder.rate.value)
                     self._observe(chunk, segment)
                     self._time.report_if_due()
-                    if self._loop_for(segment) is not self._loop:
-                        break  # continue with the loop chosen
+                    if self._loop_for(segment) is not self._loop or self._last(segment, position) < last:
+                        break  # continue with the loop chosen, to the step that a command has chosen
                 self._time.add("tracing", self._loop.take_tracing_seconds())
 
     def _skip_step(self) -> None:
@@ -185,6 +186,11 @@ class Epochs:
 
     def _loop_for(self, segment: Segment) -> Loop:
         return self._autotuner.loop_for(segment) if self._autotuner else self._loop
+
+    def _last(self, segment: Segment, position: int) -> int:
+        """The position in a segment up to which nothing is due."""
+        ahead = self._progress.steps_until_next
+        return segment.steps if ahead is None else min(segment.steps, position + ahead)
 
     def _trace(self) -> None:
         """Create and trace the loop in the plan's execution mode."""

@@ -171,7 +171,7 @@ class Trainer:
         """Return to the step of a repair, with its changes of the plan, and release what failed."""
         self._release()
         failed = self._reporter.step
-        self._plan = self._plan.replace(**repair.changes)
+        self._plan = self._plan.replace(**{**self._reporter.changes, **repair.changes})
         streams_data = self._resolved.streams_data or repair.streams_data
         self._resolved = replace(self._resolved, plan=self._plan, streams_data=streams_data)
         self._run.write_plan(self._plan)

@@ -25,6 +25,8 @@ def while_it_runs(engine, answer, *, obeyed=True):
         ("resume last", "resume", None),
         ("checkpoint last", "checkpoint", None),
         ("set last --learning-rate 1e-4", "learning_rate", 1e-4),
+        ("set last --validation-every 50steps", "validation_every", 50.0),
+        ("set last --checkpoint-every 2epochs", "checkpoint_every", 8.0),
     ],
 )
 def test_a_command_is_asked_and_its_answer_printed(run_command, new_run, words, name, argument):
@@ -121,6 +123,9 @@ def test_resuming_an_ended_run_points_to_continue(run_command, new_run):
         ("set last 0.0001", "use accel-tui set last --learning-rate 0.0001"),
         ("set last --learning-rate 0", "must be a number above 0"),
         ("set last --learning-rate fast", "'fast'"),
+        ("set last --validation-every often", "must be a number of epochs, steps or minutes"),
+        ("set last --checkpoint-every 5minutes", "takes --checkpoint-every in steps or epochs"),
+        ("set last --checkpoint-every auto", "must be a number of epochs, steps or minutes"),
         ("pause", "argument 'RUN'"),
     ],
 )

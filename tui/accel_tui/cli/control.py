@@ -9,7 +9,10 @@ from typing import Any
 import click
 
 from accel_engine.errors import RunError, UsageError
+from accel_engine.events import ModelBuilt
+from accel_engine.launch.live_changes import INTERVALS, command_argument
 from accel_engine.plan import SPECS
+from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, RunReader, Status, find, request
 from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.run_paths import latest_checkpoint
@@ -24,10 +27,12 @@ _ACTIONS = {
     "stop_now": "stop",
     "checkpoint": "write a checkpoint",
     "learning_rate": "change the learning rate",
+    "validation_every": "change how often it validates",
+    "checkpoint_every": "change how often it saves checkpoints",
 }
 """What a command does, where its name does not say it."""
 
-_WITHDRAWN = ("pause", "resume", "learning_rate")
+_WITHDRAWN = ("pause", "resume", "learning_rate", *INTERVALS)
 """Commands that an engine does not obey once nobody waits for the answer: by then they would surprise."""
 
 _run = click.argument("run")
@@ -99,19 +104,42 @@ def checkpoint(run: str, wait: bool) -> int:
     return _send(find(run), "checkpoint", wait=wait)
 
 
-@_command("set", "Change the learning rate of a run, from the next step on.", "accel-tui set last --learning-rate 1e-4")
+@_command(
+    "set",
+    "Change the learning rate of a run, or how often it validates and saves checkpoints, from the next step on.",
+    "accel-tui set last --learning-rate 1e-4",
+)
 @_run
 @click.option("--learning-rate", type=float, metavar="X", help="The new learning rate.")
+@click.option("--validation-every", metavar="TEXT", help="Steps or epochs between validations, e.g. 500 steps.")
+@click.option("--checkpoint-every", metavar="TEXT", help="Steps or epochs between checkpoints, e.g. 2 epochs.")
 @_wait
 @click.argument("extra", nargs=-1, metavar="")
-def set_(run: str, learning_rate: float | None, wait: bool, extra: tuple[str, ...]) -> int:
-    """Ask the engine to change the learning rate."""
+def set_(run: str, wait: bool, extra: tuple[str, ...], **settings: Any) -> int:
+    """Ask the engine to change settings."""
     if extra:
         raise UsageError(f"unexpected {' '.join(extra)}: use accel-tui set {run} --learning-rate {extra[0]}")
-    if learning_rate is None:
-        raise UsageError("nothing to set: give --learning-rate")
-    SPECS["learning_rate"].check("learning_rate", learning_rate)
-    return _send(find(run), "learning_rate", learning_rate, wait=wait)
+    changes = {name: value for name, value in settings.items() if value is not None}
+    if not changes:
+        raise UsageError("nothing to set: give --learning-rate, --validation-every or --checkpoint-every")
+    for name, value in changes.items():
+        SPECS[name].check(name, value)
+    directory = find(run)
+    arguments = {name: _argument(directory, name, value) for name, value in changes.items()}
+    return max(_send(directory, name, argument, wait=wait) for name, argument in arguments.items())
+
+
+def _argument(directory: Path, name: str, value: Any) -> float:
+    """What the command that changes a field takes."""
+    with closing(RunReader(directory, steps=False)) as reader:
+        built = [event for _, event in reader.events(0, ModelBuilt)]
+    steps = built[-1].steps_per_epoch if built and isinstance(built[-1], ModelBuilt) else 0
+    argument = command_argument(name, value, steps or 0)
+    if argument is None:
+        if name in INTERVALS:
+            parse_interval(name, value)  # raises what is wrong with it
+        raise UsageError(f"a live run takes --{name.replace('_', '-')} in steps or epochs, such as 500 steps")
+    return argument
 
 
 def _send(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:

@@ -9,6 +9,7 @@ from accel_engine.run.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges
+from accel_tui.formatting.plan_changes import plan_change
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 
@@ -93,6 +94,8 @@ def format_event(event: Event, state: RunState) -> str:
             return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
         case events.Recovered():
             return f"recovered from {event.trouble}: {event.reason}\n{event.action}, from step {event.step:,}"
+        case events.PlanChanged():
+            return plan_change(event)
         case events.Warned():
             return f"{'note' if event.severity == 'information' else 'warning'}: {event.message}"
         case events.RunEnded():

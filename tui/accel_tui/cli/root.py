@@ -37,7 +37,7 @@ COMMANDS = {
     "pause": ("accel_tui.cli.control:pause", "Pause a run."),
     "resume": ("accel_tui.cli.control:resume", "Resume a paused run."),
     "checkpoint": ("accel_tui.cli.control:checkpoint", "Write a checkpoint of a run now."),
-    "set": ("accel_tui.cli.control:set_", "Change the learning rate of a run."),
+    "set": ("accel_tui.cli.control:set_", "Change the learning rate or the intervals of a run."),
     "devices": ("accel_tui.cli.devices:devices", "Show the devices of this machine and their utilization."),
     "doctor": ("accel_tui.cli.doctor:doctor", "Diagnose this machine and suggest fixes."),
     "serve": ("accel_tui.cli.serve:serve", "Serve the dashboard to a browser."),

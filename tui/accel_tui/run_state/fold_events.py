@@ -146,7 +146,7 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
             earlier = (point for point in draft.learning_rates if point[0] < step)
             draft.learning_rate, draft.learning_rates = rate, (*earlier, (step, rate))
             draft.schedule = schedule
-        case events.Warned() | events.CommandAnswered() | events.Recovered():
+        case events.Warned() | events.CommandAnswered() | events.Recovered() | events.PlanChanged():
             draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
             if isinstance(event, events.CommandAnswered) and event.obeyed:
                 draft.training_paused = _PAUSED_AFTER.get(event.command, draft.training_paused)

@@ -15,7 +15,7 @@ from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.parts import Part, part_of
 from accel_tui.run_state.step_rate import StepRate
 
-Notice = events.Warned | events.CommandAnswered | events.Recovered
+Notice = events.Warned | events.CommandAnswered | events.Recovered | events.PlanChanged
 Points = tuple[tuple[int, float], ...]
 
 

@@ -1,5 +1,6 @@
 """Handles a run's commands between two chunks."""
 
+import time
 from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
@@ -20,6 +21,8 @@ class CommandHandler:
         reporter: The run's step and phase.
         saver: Writes checkpoints and the model.
         validate: Validates the model; returns whether there is validation data.
+        change_interval: Changes the steps between validations or checkpoints, by the name of the plan's field; returns
+            why that is impossible, empty if it is not.
     """
 
     def __init__(
@@ -29,12 +32,14 @@ class CommandHandler:
         reporter: RunReporter,
         saver: RunSaver,
         validate: Callable[[], bool],
+        change_interval: Callable[[str, int], str],
     ) -> None:
         self._commands = commands
         self._assembly = assembly
         self._reporter = reporter
         self._saver = saver
         self._validate = validate
+        self._change_interval = change_interval
         self._answer = reporter.answer_command
         self._paused: Phase | None = None
 
@@ -62,8 +67,10 @@ class CommandHandler:
             case "pause" if reporter.phase is Phase.PAUSED:
                 self._answer(command, obeyed=False, answer="the run is already paused")
             case "pause":
-                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}")
-                self._pause()
+                longest = command.argument or 0.0
+                limit = f" for at most {longest:.0f} s" if longest else ""
+                self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}{limit}")
+                self._pause(longest)
             case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
             case "checkpoint" | "validate" if not reporter.step:
@@ -85,17 +92,37 @@ class CommandHandler:
                 self._answer(command, obeyed=done, answer=answer)
             case "learning_rate":
                 self._set_learning_rate(command)
+            case "validation_every" | "checkpoint_every":
+                self._set_interval(command)
             case name:
                 self._answer(command, obeyed=False, answer=f"unknown command {name}")
 
-    def _pause(self) -> None:
+    def _pause(self, longest: float) -> None:
+        """Pause until a command resumes the run, or for ``longest`` seconds; 0 for any time."""
         phase = self._paused = self._reporter.phase
         self._reporter.enter_phase(Phase.PAUSED)
-        while (command := self._commands.wait()).name != "resume":
+        end = time.monotonic() + longest if longest else None
+        while (command := self._next_command(end)) is not None and command.name != "resume":
             self._execute(command)
-        self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
+        if command is not None:
+            self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
         self._paused = None
         self._reporter.enter_phase(phase)
+
+    def _next_command(self, end: float | None) -> Command | None:
+        """Wait for a command until a time by ``time.monotonic()``; ``None`` if there is none until then."""
+        if end is None:
+            return self._commands.wait()
+        return self._commands.wait_at_most(max(0.0, end - time.monotonic()))
+
+    def _set_interval(self, command: Command) -> None:
+        steps = int(command.argument or 0)
+        if problem := self._change_interval(command.name, steps):
+            self._answer(command, obeyed=False, answer=problem)
+            return
+        self._reporter.change_plan(self._assembly.plan, {command.name: f"{steps} steps"}, command.who)
+        what = "validation" if command.name == "validation_every" else "checkpoint"
+        self._answer(command, obeyed=True, answer=f"{what} every {steps:,} steps, from step {self._reporter.step:,}")
 
     def _set_learning_rate(self, command: Command) -> None:
         optimizer, rate, step = self._assembly.optimizer, command.argument or 0.0, self._reporter.step

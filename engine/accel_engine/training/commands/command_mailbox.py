@@ -37,6 +37,9 @@ class CommandSource(Protocol):
     def wait(self) -> Command:
         """Block until there is a command, then remove and return it."""
 
+    def wait_at_most(self, seconds: float) -> Command | None:
+        """The same, but after some seconds ``None``."""
+
 
 class CommandMailbox:
     """A queue of commands for the training thread.
@@ -81,6 +84,11 @@ class CommandMailbox:
     def wait(self) -> Command:
         """Block until there is a command, then remove and return it."""
         return self.take() or self._commands.get()
+
+    def wait_at_most(self, seconds: float) -> Command | None:
+        """The same, but after some seconds ``None``."""
+        self.wait_for_next(seconds)
+        return self.take()
 
 
 def command_from_signal(number: int, time: float, *, again: bool) -> Command:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
+from accel_engine.plan.interval import Interval
 from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.early_stopping import EarlyStopping
@@ -95,6 +96,26 @@ class RunProgress:
     def steps_until_next(self) -> int | None:
         """Steps until something is due within an epoch; ``None`` if nothing will be."""
         return self._timetable.steps_until_next(self._reporter.step)
+
+    def change_interval(self, field: str, steps: int) -> str:
+        """Validate, or save checkpoints, every so many steps from now on.
+
+        Args:
+            field: ``validation_every`` or ``checkpoint_every``.
+            steps: Number of steps.
+
+        Returns:
+            Why that is impossible; empty if it is not.
+        """
+        if steps < 1:
+            return "the number of steps must be at least 1"
+        if field == "validation_every" and not self._timetable.validates:
+            return "the run does not validate before its end"
+        if field == "checkpoint_every":
+            self._timetable.saves_every_epoch = False
+        recurring = self._timetable.validation if field == "validation_every" else self._timetable.checkpoint
+        recurring.repeat_every(Interval(steps, "steps"))
+        return ""
 
     @property
     def within_epochs(self) -> bool:

@@ -22,6 +22,10 @@ class Recurring:
         self._done_at = now()
         self._done_step: int | None = None
 
+    def repeat_every(self, interval: Interval) -> None:
+        """Change the interval; when it was last done is not forgotten."""
+        self._interval = interval
+
     @property
     def by_clock(self) -> bool:
         """Whether the interval is a time, so that workers have to agree on it."""
@@ -82,12 +86,17 @@ class Timetable:
         automatic = plan.checkpoint_every == "auto"
         every = None if automatic else parse_interval("checkpoint_every", plan.checkpoint_every)
         self.checkpoint = Recurring(every, now)
-        self._recurring = (self.validation, self.checkpoint)
+        self._recurring, self._validates = (self.validation, self.checkpoint), during
         self.saves_every_epoch = automatic
         """Whether checkpoints are due after each epoch, as far as their time allows."""
         self._now = now
         begin = now() if since is None else since
         self._end = begin + parse_duration("time_limit", plan.time_limit) if plan.time_limit else math.inf
+
+    @property
+    def validates(self) -> bool:
+        """Whether it validates before the end."""
+        return self._validates
 
     @property
     def by_clock(self) -> bool:

@@ -1,9 +1,11 @@
 """Tracks a run's step and phase, and writes its events."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged
+from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged, PlanChanged
+from accel_engine.plan import Plan
 from accel_engine.run.commands import Command
 from accel_engine.run.writer import RunWriter
 
@@ -20,6 +22,7 @@ class RunReporter:
         step: Completed steps.
         epochs: Completed epochs.
         phase: Current phase.
+        changes: Fields of the plan that commands have changed, with their new values.
     """
 
     def __init__(self, run: RunWriter, step: int) -> None:
@@ -27,6 +30,7 @@ class RunReporter:
         self.step = step
         self.epochs = 0
         self.phase = Phase.STARTING
+        self.changes: dict[str, Any] = {}
 
     def enter_phase(self, phase: Phase, detail: str = "") -> None:
         """Set the phase and emit ``PhaseChanged``."""
@@ -42,6 +46,25 @@ class RunReporter:
         """Write the answer to a command and emit ``CommandAnswered``."""
         self.run.answer(command, obeyed=obeyed, answer=answer)
         self.emit(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
+
+    def change_plan(self, plan: Plan, changes: Mapping[str, Any], reason: str) -> None:
+        """Note that a command has changed fields of the plan, so that a continued run keeps them.
+
+        Args:
+            plan: The plan that the run began with.
+            changes: The fields, with their new values.
+            reason: Who asked for it.
+        """
+        before = plan.replace(**self.changes).to_mapping()
+        self.changes |= changes
+        self.run.write_plan(plan.replace(**self.changes))
+        self.emit(
+            PlanChanged,
+            step=self.step,
+            changes=dict(changes),
+            before={name: before[name] for name in changes},
+            reason=reason,
+        )
 
     def emit(self, kind: type[Event], **values: Any) -> None:
         """Write an event with these fields and the current time."""

@@ -1,5 +1,7 @@
 """Effects of commands on a run."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,11 @@ from accel_engine.events import (
     Outcome,
     Phase,
     PhaseChanged,
+    PlanChanged,
     Validated,
 )
 from accel_engine.plan import Plan
+from accel_engine.run import RunReader
 
 from ..conftest import Gym
 
@@ -116,3 +120,48 @@ def test_validation_without_steps_or_data_is_rejected(gym: Gym) -> None:
 
     answers = [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)]
     assert answers == [(False, "no step has completed yet"), (False, "there is no validation data")]
+
+
+def test_a_pause_may_end_by_itself(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={3: [("pause", 0.05)]})
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert Phase.PAUSED in [event.phase for event in trained.all(PhaseChanged)]
+    (answer,) = trained.all(CommandAnswered)
+    assert answer.answer == "paused after step 4 for at most 0 s"
+    np.testing.assert_array_equal(trained.series["loss"], gym.train_once(PLAN).series["loss"])
+
+
+def test_intervals_change_at_once_and_stay_in_the_plan(gym: Gym) -> None:
+    plan = PLAN.replace(checkpoint_every="1 epoch", keep_checkpoints=9)
+    gym.steps = 1
+    trained = gym.train(
+        plan, at={2: [("validation_every", 3), ("checkpoint_every", 4.0)], 7: [("validation_every", 4)]}
+    )
+
+    assert [event.step for event in trained.all(Validated)] == [3, 6, 8, 10]
+    assert [event.step for event in trained.all(CheckpointSaved)] == [4, 8, 10]
+    changes = [(event.step, event.changes, event.before) for event in trained.all(PlanChanged)]
+    assert changes == [
+        (2, {"validation_every": "3 steps"}, {"validation_every": "1 epoch"}),
+        (2, {"checkpoint_every": "4 steps"}, {"checkpoint_every": "1 epoch"}),
+        (7, {"validation_every": "4 steps"}, {"validation_every": "3 steps"}),
+    ]
+    np.testing.assert_array_equal(trained.series["loss"], gym.train_once(plan).series["loss"])
+    with closing(RunReader(trained.directory)) as reader:
+        stored = reader.info().plan_values
+    assert (stored["validation_every"], stored["checkpoint_every"]) == ("4 steps", "4 steps")
+
+
+def test_an_interval_must_be_possible(gym: Gym) -> None:
+    trained = gym.train(
+        PLAN.replace(validation="end"),
+        at={2: [("validation_every", 3), ("checkpoint_every", 0), ("checkpoint_every",)]},
+    )
+
+    assert [(event.obeyed, event.answer) for event in trained.all(CommandAnswered)] == [
+        (False, "the run does not validate before its end"),
+        (False, "the number of steps must be at least 1"),
+        (False, "the number of steps must be at least 1"),
+    ]
+    assert trained.all(PlanChanged) == []

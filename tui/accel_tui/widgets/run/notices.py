@@ -4,7 +4,8 @@ import time
 
 from textual.content import Content
 
-from accel_engine.events import Recovered, Warned
+from accel_engine.events import PlanChanged, Recovered, Warned
+from accel_tui.formatting.plan_changes import plan_change
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_text import RunText
 
@@ -34,6 +35,8 @@ def _notice(notice: Notice) -> Content:
     if isinstance(notice, Recovered):
         text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
         return Content.assemble(at, ("↻ ", "bold $warning"), text)
+    if isinstance(notice, PlanChanged):
+        return Content.assemble(at, ("· ", "$text-muted"), plan_change(notice))
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")

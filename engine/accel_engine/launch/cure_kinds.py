@@ -1,0 +1,140 @@
+"""What a change of a plan is for, and thus what is compared with and without it."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from accel_engine.errors import RunError
+from accel_engine.plan import SPECS
+
+
+class Quantity(StrEnum):
+    """What is compared."""
+
+    SPEED = "speed"
+    MEMORY = "memory"
+    LEARNING = "learning"
+    INTERVALS = "intervals"
+
+
+_SPEED = (
+    "batch_size",
+    "xla",
+    "cpu_kernels",
+    "threads",
+    "precision",
+    "devices",
+    "strategy",
+    "virtual_cpus",
+    "reduction",
+    "memory_growth",
+)
+
+_MEMORY = ("micro_batches", "remat", "remat_layers", "memory_limit")
+
+_LEARNING = (
+    "model",
+    "optimizer",
+    "learning_rate",
+    "rate_scaling",
+    "weight_decay",
+    "momentum",
+    "nesterov",
+    "ema_momentum",
+    "clip_norm",
+    "global_clip_norm",
+    "clip_value",
+    "schedule",
+    "warmup",
+    "final_rate",
+    "rate_drops",
+    "rate_drop_factor",
+    "scale",
+    "shuffle",
+    "loss",
+    "label_smoothing",
+    "class_weight",
+    "augmentation",
+    "initial_weights",
+    "freeze",
+    "unfreeze_epoch",
+    "last_batch",
+    "seed",
+)
+
+_DATA = (
+    "data",
+    "task",
+    "target",
+    "features",
+    "ignore",
+    "kinds",
+    "split",
+    "validation_split",
+    "test_split",
+    "validation_data",
+    "image_size",
+    "tokenizer",
+    "window",
+    "horizon",
+)
+
+_INTERVALS = ("validation", "validation_every", "checkpoint_every")
+
+QUANTITIES = {
+    **dict.fromkeys(_SPEED, Quantity.SPEED),
+    **dict.fromkeys(_MEMORY, Quantity.MEMORY),
+    **dict.fromkeys(_LEARNING, Quantity.LEARNING),
+    **dict.fromkeys(_INTERVALS, Quantity.INTERVALS),
+}
+"""What a field is for; others change nothing in a step."""
+
+OTHER_LOSS = frozenset({"loss", "label_smoothing", "class_weight"})
+"""Fields with which the loss is another function, so that its values cannot be compared."""
+
+
+def quantity_of(changes: Iterable[str], *, on_cpu: bool) -> Quantity:
+    """What changed fields are for.
+
+    A batch size changes the speed, also together with a learning rate that fits it. Micro-batches and recomputed
+    activations save memory; on a CPU, micro-batches are for speed.
+
+    Args:
+        changes: Names of the changed fields.
+        on_cpu: Whether CPUs train.
+
+    Raises:
+        RunError: The changes can have no effect that some steps show; why.
+    """
+    fields = [*changes]
+    check_can_be_tried(fields)
+    kinds = {QUANTITIES[name] for name in fields if name in QUANTITIES}
+    if on_cpu and "micro_batches" in fields:
+        kinds = (kinds - {Quantity.MEMORY}) | {Quantity.SPEED}
+    if kinds == {Quantity.INTERVALS}:
+        return Quantity.INTERVALS
+    kinds -= {Quantity.INTERVALS}
+    if "batch_size" in fields or kinds == {Quantity.SPEED}:
+        return Quantity.SPEED
+    return Quantity.LEARNING if Quantity.LEARNING in kinds else min(kinds, key=[*Quantity].index)
+
+
+def check_can_be_tried(changes: Iterable[str]) -> None:
+    """Check that some steps can show the effect of changed fields.
+
+    Raises:
+        RunError: They cannot; why.
+    """
+    names = [*changes]
+    if not names:
+        raise RunError("this cure changes no field of the plan, so it cannot be tried")
+    if unknown := [name for name in names if name not in SPECS]:
+        raise RunError(f"a plan has no field {unknown[0]}")
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    if any(name in _DATA for name in names):
+        raise RunError(
+            f"{options} changes the examples, so results with and without it cannot be compared: start a new run"
+        )
+    if not any(name in QUANTITIES for name in names):
+        raise RunError(
+            f"{options} changes nothing within a step, so a trial of some seconds cannot show its effect: apply it"
+        )

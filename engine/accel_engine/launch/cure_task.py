@@ -1,0 +1,90 @@
+"""Which plans a trial of a cure compares, from which step, and by what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from accel_engine import strategies
+from accel_engine.devices import detect
+from accel_engine.errors import RunError
+from accel_engine.events import DevicesFound, Event
+from accel_engine.launch.cure_kinds import Quantity, check_can_be_tried, quantity_of
+from accel_engine.launch.settled_plan import settled_plan
+from accel_engine.launch.trial_process import TrialStart
+from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.field_needs import without_ignored
+from accel_engine.run import RunInfo, Status
+from accel_engine.run.plan_changes import CHANGEABLE
+from accel_engine.run.run_paths import latest_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class CureTask:
+    """The two plans that are tried, and what of them is compared.
+
+    Attributes:
+        before: Without the changes.
+        after: With them.
+        quantity: What is compared.
+        changes: The changes.
+    """
+
+    before: TrialStart
+    after: TrialStart
+    quantity: Quantity
+    changes: Mapping[str, Any]
+
+    @property
+    def start(self) -> str:
+        """Where both begin, in words."""
+        return f"from the checkpoint of step {self.before.step:,}" if self.before.step else "from the initial weights"
+
+
+def cure_task(
+    info: RunInfo, events: list[Event], changes: Mapping[str, Any], quantity: Quantity | None = None
+) -> CureTask:
+    """The plans of a trial.
+
+    Args:
+        info: The run.
+        events: Its events, without those of discarded steps.
+        changes: Fields of the plan, with their new values.
+        quantity: What is compared; by default it follows from the changed fields.
+
+    Raises:
+        AccelError: The changes cannot be tried, and why.
+    """
+    if not info.has_engine:
+        raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
+    if info.plan is None:
+        raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
+    if strategies.find(info.plan.strategy).processes:
+        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
+    found = [event for event in events if isinstance(event, DevicesFound)]
+    on_cpu = bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
+    check_can_be_tried(changes)
+    own = quantity_of(changes, on_cpu=on_cpu)
+    quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
+    before = settled_plan(info.plan, events)
+    after = _with(before, changes)
+    if after.to_mapping() == before.to_mapping():
+        raise RunError("the run has these settings already")
+    step = _first_step(info, changes, quantity)
+    run = info.directory if step else None
+    return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes)
+
+
+def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:
+    """A plan with changes, checked on this machine; ``xla`` ``auto`` is what autotuning would try, ``on``."""
+    tried = {**changes, **({"xla": "on"} if changes.get("xla") == "auto" else {})}
+    values = without_ignored({**plan.to_mapping(), **tried}, wanted=tried)
+    return resolved_plan.check(Plan.from_mapping(values), detect().devices, chosen=tried).plan
+
+
+def _first_step(info: RunInfo, changes: Mapping[str, Any], quantity: Quantity) -> int:
+    """The step of the checkpoint to start from, as the run would go on; 0 where it would start anew."""
+    if not CHANGEABLE.issuperset(changes):
+        return 0
+    if quantity is Quantity.LEARNING and info.status is Status.FINISHED:
+        return 0
+    return latest_checkpoint(info.directory)

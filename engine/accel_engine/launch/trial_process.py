@@ -1,0 +1,250 @@
+"""An engine process that tries one plan: it compiles the plan's steps, and takes steps when it is asked to."""
+
+import contextlib
+import json
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import AccelError
+from accel_engine.launch.engine_process import spawn
+from accel_engine.plan import Plan
+
+POLL_SECONDS = 0.05
+"""How often a waiting trial looks whether it should stop."""
+
+EXIT_SECONDS = 5.0
+"""How long a process may take to exit by itself."""
+
+
+class TrialCancelledError(AccelError):
+    """Somebody asked a trial to stop."""
+
+    def __init__(self) -> None:
+        super().__init__("the trial was cancelled")
+
+
+class TrialFailedError(AccelError):
+    """A plan cannot be tried.
+
+    Attributes:
+        out_of_memory: Whether memory ran out, as far as is known.
+    """
+
+    def __init__(self, message: str, *, out_of_memory: bool) -> None:
+        super().__init__(message)
+        self.out_of_memory = out_of_memory
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStart:
+    """A plan to try, and where its steps begin.
+
+    Attributes:
+        plan: The plan.
+        step: The step of the checkpoint to start from; 0 for the initial weights.
+        run: Directory of the run that has the checkpoint; ``None`` for none.
+    """
+
+    plan: Plan
+    step: int = 0
+    run: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReady:
+    """A plan whose steps are compiled.
+
+    Attributes:
+        build_seconds: How long it took to read the data and build the model.
+        compile_seconds: How long it took to compile a step and take it.
+        global_batch: Examples of a step.
+        steps_per_epoch: Steps of an epoch; 0 if they are unknown.
+        devices: TensorFlow's names of the devices that train.
+        has_orders: Whether a seed gives another order of the examples.
+    """
+
+    build_seconds: float
+    compile_seconds: float
+    global_batch: int
+    steps_per_epoch: int
+    devices: tuple[str, ...]
+    has_orders: bool
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether CPUs train, so that its memory is that of the process."""
+        return self.devices[0].startswith("CPU")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Steps that were taken one after the other.
+
+    Attributes:
+        steps: Their number.
+        examples: Number of their examples.
+        seconds: How long they took.
+        losses: The loss of each.
+    """
+
+    steps: int
+    examples: int
+    seconds: float
+    losses: tuple[float, ...]
+
+    @property
+    def examples_per_second(self) -> float:
+        """Examples a second."""
+        return self.examples / self.seconds
+
+    @property
+    def steps_per_second(self) -> float:
+        """Steps a second."""
+        return self.steps / self.seconds
+
+
+class TrialProcess:
+    """A process that tries one plan.
+
+    Args:
+        start: The plan.
+        folder: A directory of its own, with a copy of the checkpoint to start from.
+        should_stop: Whether to give up; asked while this waits.
+
+    Attributes:
+        ready: The compiled plan; ``None`` before.
+        memory: Bytes that a device had allocated at most so far, or by which the process grew; ``None`` if unknown.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+
+    def __init__(self, start: TrialStart, folder: Path, should_stop: Callable[[], bool]) -> None:
+        self._should_stop = should_stop
+        self._log = tempfile.TemporaryFile("w+", prefix="accel-tui-trial-")  # noqa: SIM115 (closed at the end)
+        try:
+            self._process = spawn("--try-plan", stderr=self._log)
+        except BaseException:
+            self._log.close()
+            raise
+        self.ready: TrialReady | None = None
+        self.memory: float | None = None
+        self._replies: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, name="trial-replies", daemon=True)
+        self._reader.start()
+        run = str(start.run) if start.run else None
+        self._send({"plan": start.plan.to_mapping(), "folder": str(folder), "step": start.step, "run": run})
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def wait_ready(self, on_progress: Callable[[int, int], object] = lambda *_: None) -> TrialReady:
+        """Wait until its steps are compiled.
+
+        Args:
+            on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
+
+        Raises:
+            TrialFailedError: The plan cannot be tried; why.
+            TrialCancelledError: It should stop.
+        """
+        while "done" in (reply := self._receive()):
+            on_progress(reply["done"], reply["of"])
+        described = reply["ready"]
+        self.memory = described.pop("memory")
+        self.ready = TrialReady(**{**described, "devices": tuple(described["devices"])})
+        return self.ready
+
+    def take_for(self, seconds: float) -> Turn:
+        """Take steps for some seconds; raises as :meth:`wait_ready` does."""
+        return self._taken({"seconds": seconds})
+
+    def take(self, steps: int) -> Turn:
+        """Take a number of steps; raises as :meth:`wait_ready` does."""
+        return self._taken({"steps": steps})
+
+    def restore(self, seed: int | None = None) -> None:
+        """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does."""
+        self._ask({"restore": seed})
+
+    def validate(self) -> tuple[dict[str, float], float]:
+        """Validate the model: its metrics, none without validation data, and the seconds; raises as before."""
+        reply = self._ask({"validate": True})
+        return reply["metrics"], reply["seconds"]
+
+    def save(self) -> float:
+        """Save a checkpoint, and delete it; returns the seconds; raises as before."""
+        seconds: float = self._ask({"save": True})["seconds"]
+        return seconds
+
+    def _taken(self, request: Mapping[str, Any]) -> Turn:
+        reply = self._ask(request)
+        self.memory = reply["memory"]
+        return Turn(**{**reply["taken"], "losses": tuple(reply["taken"]["losses"])})
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._send(request)
+        return self._receive()
+
+    def _send(self, request: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None  # noqa: S101 (a pipe)
+        with contextlib.suppress(OSError):  # it has exited, which its missing reply tells
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 (a pipe)
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._process.stdout:
+                self._replies.put(json.loads(line))
+        self._replies.put(None)
+
+    def _receive(self) -> dict[str, Any]:
+        while True:
+            if self._should_stop():
+                raise TrialCancelledError
+            with contextlib.suppress(queue.Empty):
+                reply = self._replies.get(timeout=POLL_SECONDS)
+                break
+        if reply is None:
+            raise self._death()
+        if "problem" in reply:
+            raise TrialFailedError(reply["problem"], out_of_memory=reply["out_of_memory"])
+        return reply
+
+    def _death(self) -> TrialFailedError:
+        """Why the process has exited without a reply. Only the system kills it with SIGKILL, for lack of memory."""
+        status = self._process.wait()
+        if status == -signal.SIGKILL:
+            return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines()
+        why = lines[-1].strip() if lines else f"with status {status}"
+        return TrialFailedError(f"the engine exited: {why}", out_of_memory=False)
+
+    def close(self, seconds: float = EXIT_SECONDS) -> None:
+        """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
+        assert self._process.stdin is not None  # noqa: S101 (a pipe)
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        deadline = time.monotonic() + seconds
+        while self._process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(POLL_SECONDS)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        if self._process.stdout:
+            self._process.stdout.close()
+        self._log.close()

@@ -1,0 +1,127 @@
+"""Compares ways to train that took turns: in which order they do, what they differ by, and whether that may be chance.
+
+Two turns that follow each other are slowed by the same other programs, so that ways are compared round by round.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from accel_engine.inference.measurement.percentiles import interval_ranks
+
+CONFIDENCE = 0.95
+"""The level of the intervals."""
+
+RELEVANT = 1.02
+"""A ratio of rates from which a difference matters; a smaller one is worth no change."""
+
+_STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""The 97.5th percentile of Student's t distribution by degrees of freedom."""
+
+_NORMAL = 2.0
+
+
+class Verdict(StrEnum):
+    """How a way compares with another one."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENCE = "no difference"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two ways differ by.
+
+    Attributes:
+        value: Their ratio or difference: the second one's against the first one's.
+        low: The lower end of its confidence interval; ``-inf`` where there are too few rounds to tell.
+        high: The upper end; ``inf`` where there are too few rounds to tell.
+        verdict: Whether the second one is better, as far as the rounds tell.
+        rounds: Number of rounds.
+    """
+
+    value: float
+    low: float
+    high: float
+    verdict: Verdict
+    rounds: int
+
+
+def turn_order(ways: int, round_number: int) -> list[int]:
+    """The order in which ways take turns in a round: A B C, C B A and so on, so that a drift slows all alike.
+
+    Args:
+        ways: Their number.
+        round_number: The round, from 0.
+    """
+    order = list(range(ways))
+    return order[::-1] if round_number % 2 else order
+
+
+def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    """Compare rates by the median of their ratios, with an interval from order statistics.
+
+    It is better or worse only if the whole interval is on one side of 1 and the ratio matters.
+
+    Args:
+        before: Rates of the first way in each round, above 0.
+        after: Those of the second one in the same rounds.
+    """
+    ratios = sorted(second / first for first, second in zip(before, after, strict=True))
+    if not ratios:
+        return Comparison(math.nan, -math.inf, math.inf, Verdict.NO_DIFFERENCE, 0)
+    middle = statistics.median(ratios)
+    ranks = interval_ranks(len(ratios), 0.5, CONFIDENCE)
+    low = ratios[ranks[0] - 1] if ranks[0] else -math.inf
+    high = ratios[ranks[1] - 1] if ranks[1] else math.inf
+    verdict = Verdict.NO_DIFFERENCE
+    if low > 1 and middle > RELEVANT:
+        verdict = Verdict.BETTER
+    elif high < 1 and middle < 1 / RELEVANT:
+        verdict = Verdict.WORSE
+    return Comparison(middle, low, high, verdict, len(ratios))
+
+
+def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> Comparison:
+    """Compare results of training in several orders of the examples, by the mean of their differences.
+
+    Its interval is Student's. A result that is not finite is worse than any other one.
+
+    Args:
+        before: Results of the first way, one for each order.
+        after: Those of the second one in the same orders.
+        lower_is_better: Whether they are losses, or errors.
+    """
+    sign = 1.0 if lower_is_better else -1.0
+    count = len(before)
+    broken = sum(map(_is_broken, before)), sum(map(_is_broken, after))
+    if any(broken):
+        verdict = Verdict.NO_DIFFERENCE
+        if broken[0] != broken[1]:
+            verdict = Verdict.WORSE if broken[1] > broken[0] else Verdict.BETTER
+        return Comparison(math.nan, -math.inf, math.inf, verdict, count)
+    differences = [second - first for first, second in zip(before, after, strict=True)]
+    mean = statistics.fmean(differences)
+    spread = statistics.stdev(differences) / math.sqrt(count) if count > 1 else math.inf
+    margin = spread * (_STUDENT[count - 1] if count <= len(_STUDENT) else _NORMAL) if count > 1 else math.inf
+    low, high = mean - margin, mean + margin
+    verdict = Verdict.NO_DIFFERENCE
+    if sign * (high if sign > 0 else low) < 0:
+        verdict = Verdict.BETTER
+    elif sign * (low if sign > 0 else high) > 0:
+        verdict = Verdict.WORSE
+    return Comparison(mean, low, high, verdict, count)
+
+
+def _is_broken(value: float) -> bool:
+    return not math.isfinite(value)
+
+
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """The interval of the median of values; all of them where they are too few."""
+    ordered = sorted(values)
+    low, high = interval_ranks(len(ordered), 0.5, CONFIDENCE)
+    return ordered[low - 1 if low else 0], ordered[high - 1 if high else -1]

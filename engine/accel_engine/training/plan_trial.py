@@ -1,0 +1,257 @@
+"""Takes steps of a plan for as long as somebody asks for them, without a run on disk.
+
+The plan is assembled, and its steps are compiled and taken, by the code that trains a run. Nothing else of a run takes
+place: no autotuning, no validation or checkpoint that is not asked for.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.dataset import Split
+from accel_engine.devices import Inventory, detect
+from accel_engine.errors import AccelError, RunError
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.run import diagnostics
+from accel_engine.training.autotuning.candidates import plan_mode
+from accel_engine.training.checkpoints.checkpoint import Checkpoints
+from accel_engine.training.core import device_visibility
+from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
+from accel_engine.training.core.batches import Batches, training_batches
+from accel_engine.training.core.feed import PREFETCH, Segment
+from accel_engine.training.core.loop import ChunkResult, Loop
+from accel_engine.training.distributed import tpu_builder
+from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.inference_bench.memory_meters import HostMemory
+
+
+@dataclass(frozen=True, slots=True)
+class TakenSteps:
+    """Steps that were taken one after the other.
+
+    Attributes:
+        steps: Their number.
+        examples: Number of their examples, over all replicas.
+        seconds: How long they took, with the wait for batches.
+        losses: The loss of each, ``[steps]``.
+    """
+
+    steps: int
+    examples: int
+    seconds: float
+    losses: list[float]
+
+
+class PlanTrial:
+    """A plan whose steps are compiled, at its first step or at that of a checkpoint.
+
+    Args:
+        plan: The plan; its execution mode is what it says, with ``xla`` ``auto`` as ``off``.
+        folder: A directory of its own, with a copy of the checkpoint to start from, if there is one.
+        step: The step of that checkpoint; 0 to start from the initial weights.
+        run: Directory of the run that the checkpoint is of; only its diagnostics are read.
+        progress: Reports the number of examples read.
+
+    Attributes:
+        build_seconds: How long it took to read the data and build the model.
+        compile_seconds: How long it took to trace and compile a step of a full batch, and to take the first one.
+
+    Raises:
+        AccelError: The plan cannot be trained in one process, or the checkpoint does not fit it.
+    """
+
+    def __init__(
+        self, plan: Plan, folder: Path, step: int = 0, run: Path | None = None, progress: Progress = no_progress
+    ) -> None:
+        self._host_memory = HostMemory()
+        self._host_memory.start()
+        began = time.perf_counter()
+        self._step = step
+        trained = diagnostics.read(run) if run and step else None
+        self._assembly, self._device_memory = _assembled(plan, trained, progress)
+        self._start = training_batches(self._assembly)  # has the position of the start
+        self._batches = self._start
+        self._checkpoints = Checkpoints(self._assembly, folder, self._start)
+        if not step:
+            self._checkpoints.save(0)
+        self.build_seconds = time.perf_counter() - began
+        self._segments: Iterator[Segment] = iter(())
+        self._segment: Segment | None = None
+        self._position = 0
+        self._running: Iterator[ChunkResult] = iter(())
+        self._validation: Validation | None = None
+        self.restore()
+        began = time.perf_counter()
+        self._loop = Loop(self._assembly, plan_mode(self._assembly))
+        segment = self._batches.first_segment()
+        self._compile(segment)
+        self.compile_seconds = time.perf_counter() - began
+        if last := _last_segment(self._assembly):
+            self._compile(last)
+        self.restore()
+
+    @property
+    def assembly(self) -> Assembly:
+        """Model, data and strategy."""
+        return self._assembly
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether another seed gives another order of the examples."""
+        return isinstance(self._assembly.dataset.train, Split) and self._assembly.plan.shuffle == "on"
+
+    def _compile(self, segment: Segment) -> None:
+        """Trace and compile steps of a batch size, and take one, as XLA compiles some only then."""
+        self._loop.compile(segment)
+        next(self._loop.run(segment, 0, 1))
+
+    def restore(self, seed: int | None = None) -> None:
+        """Return to the step of the start.
+
+        Args:
+            seed: Of the order of the examples from there on; by default the plan's.
+        """
+        self._running, self._segment = iter(()), None
+        self._batches.close()
+        self._checkpoints.restore(self._step)
+        self._batches = self._ordered(seed)
+        self._batches.position = self._start.position
+        epochs, done = self._batches.restore(self._step)
+        if self._assembly.freezing.is_due(epochs + (done > 0)):
+            self._assembly.freezing.end()
+        self._segments = self._all_segments(epochs, done)
+
+    def _ordered(self, seed: int | None) -> Batches:
+        assembly = self._assembly
+        if seed is None:
+            return training_batches(assembly)
+        resolved = replace(assembly.resolved, plan=assembly.plan.replace(seed=seed))
+        return training_batches(replace(assembly, resolved=resolved))
+
+    def _all_segments(self, epoch: int, done: int) -> Iterator[Segment]:
+        """The segments of this epoch and of all later ones: a trial does not end with the plan's last epoch."""
+        while True:
+            yield from self._batches.segments(epoch, done, lambda: self._loop.chunk_steps)
+            epoch, done = epoch + 1, 0
+
+    def take_for(self, seconds: float) -> TakenSteps:
+        """Take steps for some seconds, at least one chunk.
+
+        Batches that were read ahead while no step was taken do not count, nor do the steps that use them.
+        """
+        if self._assembly.feed.kind != "resident":
+            self.take(PREFETCH + 1)
+        began = time.perf_counter()
+        chunks = [self._next_chunk()]
+        while time.perf_counter() - began < seconds:
+            chunks.append(self._next_chunk())
+        return _taken(chunks, time.perf_counter() - began)
+
+    def take(self, steps: int) -> TakenSteps:
+        """Take a number of steps."""
+        began, chunks, left = time.perf_counter(), list[ChunkResult](), steps
+        self._running = iter(())
+        while left:
+            chunk = self._next_chunk(left)
+            chunks.append(chunk)
+            left -= chunk.count
+        self._running = iter(())
+        return _taken(chunks, time.perf_counter() - began)
+
+    def _next_chunk(self, most: int | None = None) -> ChunkResult:
+        """The next chunk, of a run of the loop that ends after at most a number of steps."""
+        while (chunk := next(self._running, None)) is None:
+            if self._segment is None or self._position >= self._segment.steps:
+                self._segment, self._position = next(self._segments), 0
+            end = self._segment.steps if most is None else min(self._segment.steps, self._position + most)
+            self._running = self._loop.run(self._segment, self._position, end)
+        self._position += chunk.count
+        self._batches.count(chunk.count)
+        return chunk
+
+    def validate(self) -> tuple[dict[str, float], float]:
+        """Validate the model; returns its metrics, empty without validation data, and how long it took in seconds."""
+        assembly = self._assembly
+        if assembly.plan.validation == "off" or assembly.dataset.validation is None:
+            return {}, 0.0
+        if self._validation is None:
+            validation = Validation(assembly, self._device_memory)
+            if validation.problem():
+                return {}, 0.0
+            self._validation = validation
+        began = time.perf_counter()
+        return self._validation.run(), time.perf_counter() - began
+
+    def save(self) -> float:
+        """Save a checkpoint, and delete it; returns how long saving took in seconds."""
+        step = 1 + max(self._checkpoints.steps)
+        began = time.perf_counter()
+        self._checkpoints.save(step)
+        seconds = time.perf_counter() - began
+        self._checkpoints.delete_after(step - 1)
+        return seconds
+
+    @property
+    def peak_memory(self) -> float | None:
+        """Bytes that one device had allocated at most, or by which this process grew on a CPU; ``None`` if unknown."""
+        devices = self._assembly.devices
+        if self._assembly.on_cpu:
+            return self._host_memory.stop()
+        try:
+            return max(float(tf.config.experimental.get_memory_info(name)["peak"]) for name in devices)
+        except (ValueError, RuntimeError, tf.errors.OpError):
+            return None
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._batches.close()
+
+
+def _assembled(plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress) -> tuple[Assembly, int | None]:
+    """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
+    resolved = resolve(plan, chosen=()).check()
+    if resolved.strategy.processes:
+        raise RunError(f"strategy {plan.strategy} trains in several processes: only plans of one process can be tried")
+    inventory = detect()
+    resolved, names = _configured(resolved, inventory)
+    strategy = build_strategy(names, resolved)
+    memory = device_visibility.device_memory(names, resolved, inventory)
+    return assemble(resolved, names, memory, trained, progress, strategy), memory
+
+
+def _configured(resolved: ResolvedPlan, inventory: Inventory) -> tuple[ResolvedPlan, tuple[str, ...]]:
+    if resolved.tpu is not None:
+        return resolved, tpu_builder.connect(resolved.tpu)
+    placed = device_visibility.place_on_visible(resolved, inventory)
+    return placed, device_visibility.configure(placed, inventory, placed.plan.threads)
+
+
+def _last_segment(assembly: Assembly) -> Segment | None:
+    """A segment of the last, smaller batch of an epoch; ``None`` if there is none, or in a stream."""
+    counts = assembly.step_counts
+    if not counts.last_batch or not isinstance(assembly.dataset.train, Split):
+        return None
+    order = np.zeros((1, counts.replicas, counts.last_batch), np.int32)
+    return Segment(order, 1, counts.replicas * counts.last_batch)
+
+
+def _taken(chunks: list[ChunkResult], seconds: float) -> TakenSteps:
+    return TakenSteps(
+        sum(chunk.count for chunk in chunks),
+        sum(chunk.count * chunk.examples for chunk in chunks),
+        seconds,
+        [float(loss) for chunk in chunks for loss in chunk.series.get("loss", ())],
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, of a device or of this machine."""
+    if isinstance(error, AccelError) and error.__cause__ is not None:
+        return is_out_of_memory(error.__cause__)
+    return isinstance(error, tf.errors.ResourceExhaustedError | MemoryError)

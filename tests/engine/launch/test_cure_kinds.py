@@ -1,0 +1,45 @@
+"""What changes of a plan are for."""
+
+import pytest
+
+from accel_engine.errors import RunError
+from accel_engine.launch.cure_kinds import QUANTITIES, Quantity, check_can_be_tried, quantity_of
+from accel_engine.plan import SPECS
+
+
+def test_the_table_has_fields_of_the_plan() -> None:
+    assert set(QUANTITIES) <= set(SPECS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "on_cpu", "quantity"),
+    [
+        (["xla"], True, Quantity.SPEED),
+        (["learning_rate"], True, Quantity.LEARNING),
+        (["remat"], True, Quantity.MEMORY),
+        (["micro_batches"], False, Quantity.MEMORY),
+        (["micro_batches"], True, Quantity.SPEED),
+        (["batch_size", "learning_rate"], False, Quantity.SPEED),
+        (["remat", "xla"], False, Quantity.SPEED),
+        (["learning_rate", "checkpoint_every"], False, Quantity.LEARNING),
+        (["scale"], False, Quantity.LEARNING),
+        (["validation_every", "checkpoint_every"], False, Quantity.INTERVALS),
+        (["xla", "checkpoint_every"], False, Quantity.SPEED),
+    ],
+)
+def test_what_is_compared_follows_from_the_fields(changes: list[str], on_cpu: bool, quantity: Quantity) -> None:
+    assert quantity_of(changes, on_cpu=on_cpu) is quantity
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([], "changes no field"),
+        (["loss_rate"], "no field loss_rate"),
+        (["patience"], "--patience changes nothing within a step"),
+        (["data", "learning_rate"], "changes the examples"),
+    ],
+)
+def test_what_no_step_can_show_is_refused(changes: list[str], words: str) -> None:
+    with pytest.raises(RunError, match=words):
+        check_can_be_tried(changes)

@@ -1,0 +1,25 @@
+"""Which changes of a plan a command makes in a live run."""
+
+import pytest
+
+from accel_engine.launch.live_changes import command_argument
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "argument"),
+    [
+        ("learning_rate", 0.01, 0.01),
+        ("learning_rate", None, None),
+        ("validation_every", "500 steps", 500.0),
+        ("validation_every", "2 epochs", 46.0),
+        ("checkpoint_every", "10 minutes", None),
+        ("checkpoint_every", "auto", None),
+        ("xla", "on", None),
+    ],
+)
+def test_commands_take_numbers(field: str, value: object, argument: float | None) -> None:
+    assert command_argument(field, value, 23) == argument
+
+
+def test_epochs_of_unknown_length_are_no_steps() -> None:
+    assert command_argument("validation_every", "2 epochs", 0) is None

@@ -1,0 +1,113 @@
+"""A trial takes the steps of a run, without a run."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from accel_engine.errors import DataError, RunError
+from accel_engine.plan import Plan
+from accel_engine.training.plan_trial import PlanTrial, is_out_of_memory
+
+from .conftest import Gym
+
+PLAN = Plan(model="mlp", epochs=2, batch_size=256)
+"""Twelve steps, every sixth with a smaller batch."""
+
+
+def copied(directory: Path, folder: Path, step: int) -> Path:
+    """A directory with a copy of a run's checkpoint."""
+    (folder / "checkpoints").mkdir(parents=True)
+    for path in (directory / "checkpoints").glob(f"step-{step}.*"):
+        shutil.copy(path, folder / "checkpoints")
+    return folder
+
+
+def test_its_losses_are_those_of_a_run(gym: Gym, random_model: str, tmp_path: Path) -> None:
+    plan = PLAN.replace(model=random_model)  # with dropout
+    whole = gym.train_once(plan)
+    trial = PlanTrial(plan, tmp_path)
+
+    first = trial.take(7)
+    assert (first.steps, first.examples) == (7, 1437 + 256)
+    np.testing.assert_array_equal(np.float32(first.losses + trial.take(5).losses), whole.series["loss"])
+    trial.restore()
+    np.testing.assert_array_equal(np.float32(trial.take(12).losses), whole.series["loss"])
+    metrics, _ = trial.validate()
+    assert metrics["loss"] == pytest.approx(whole.ended.metrics["validation_loss"])
+    assert trial.take(30).steps == 30  # past the last epoch
+
+
+def test_it_starts_from_a_checkpoint_and_leaves_the_run_alone(gym: Gym, random_model: str, tmp_path: Path) -> None:
+    plan = PLAN.replace(model=random_model, checkpoint_every="1 epoch", keep_checkpoints=2)
+    whole = gym.train_once(plan)
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in (whole.directory / "checkpoints").iterdir())
+    trial = PlanTrial(plan, copied(whole.directory, tmp_path / "0", 6), 6, whole.directory)
+
+    np.testing.assert_array_equal(np.float32(trial.take(6).losses), whole.series["loss"][6:])
+    assert (
+        sorted((path.name, path.stat().st_mtime_ns) for path in (whole.directory / "checkpoints").iterdir()) == before
+    )
+
+    lower = PlanTrial(plan.replace(learning_rate=1e-6), copied(whole.directory, tmp_path / "1", 6), 6, whole.directory)
+    changed = lower.take(6).losses
+    assert changed[0] == whole.series["loss"][6]
+    assert changed[-1] != whole.series["loss"][-1]
+
+
+def test_a_seed_is_another_order_of_the_same_examples(tmp_path: Path) -> None:
+    trial = PlanTrial(PLAN, tmp_path / "0")
+    orders = []
+    for seed in (0, 1, 0):
+        trial.restore(seed)
+        orders.append(trial.take(6).losses)
+    assert trial.has_orders
+    assert orders[0] == orders[2] != orders[1]
+    assert not PlanTrial(PLAN.replace(shuffle="off"), tmp_path / "1").has_orders
+
+
+def test_steps_are_taken_for_some_seconds(tmp_path: Path) -> None:
+    trial = PlanTrial(PLAN, tmp_path)
+    taken = trial.take_for(0.05)
+    assert taken.seconds >= 0.05
+    assert taken.steps == len(taken.losses) >= 1
+    assert trial.compile_seconds > 0
+    assert trial.peak_memory is None or trial.peak_memory > 0
+
+
+def test_a_stream_starts_again(tmp_path: Path) -> None:
+    source = tmp_path / "streamed.py"
+    source.write_text(STREAM)
+    trial = PlanTrial(Plan(model="mlp", data=f"{source}:load", epochs=1), tmp_path)
+    first = trial.take(5).losses
+    trial.restore(seed=3)
+    assert trial.take(5).losses == first
+    assert not trial.has_orders
+    trial.close()
+
+
+STREAM = """
+import numpy as np
+import tensorflow as tf
+
+def load():
+    random = np.random.default_rng(0)
+    x, y = random.random((96, 4, 4, 1)).astype("float32"), random.integers(0, 3, 96)
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(16)
+    return {"train": data, "class_names": ["a", "b", "c"]}
+"""
+
+
+def test_several_processes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="only plans of one process"):
+        PlanTrial(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
+
+
+def test_what_is_out_of_memory() -> None:
+    full = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+    wrapped = RunError("cannot restore")
+    wrapped.__cause__ = full
+    assert [is_out_of_memory(error) for error in (full, MemoryError(), wrapped)] == [True] * 3
+    assert not is_out_of_memory(DataError("no such file"))
