@@ -71,7 +71,10 @@ class ExplodingLoss:
         self._level = 0.0
 
     def add(self, losses: npt.NDArray[np.float32]) -> Explosion | None:
-        """Add the losses of some steps, ``[n]``; returns the explosion if there is one."""
+        """Add the losses of some steps, ``[n]``; returns the explosion if there is one.
+
+        Those that are not finite are no part of it.
+        """
         for start in range(0, len(losses), SUSTAINED):  # as often as it may be decided, whatever the size of a chunk
             if explosion := self._add(np.asarray(losses[start : start + SUSTAINED], np.float64)):
                 return explosion
@@ -89,8 +92,11 @@ class ExplodingLoss:
         return self._began(10 * float(np.quantile(sizes, 0.1)))
 
     def _add(self, losses: Losses) -> Explosion | None:
+        finite = losses[np.isfinite(losses)]
+        if not len(finite):
+            finite = self._recent[-1:] if len(self._recent) else np.zeros(1)
         self._next += len(losses)
-        every = np.concatenate([self._recent, losses[np.isfinite(losses)]])
+        every = np.concatenate([self._recent, np.where(np.isfinite(losses), losses, np.median(finite))])
         self._recent = every[-(RECENT + LAG) :]
         self._add_to_level(every[-(len(losses) + LAG) : -LAG])
         reference, last = self._recent[:-LAG], self._recent[-SUSTAINED:]
