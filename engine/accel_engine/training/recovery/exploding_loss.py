@@ -92,21 +92,26 @@ class ExplodingLoss:
         return self._began(10 * float(np.quantile(sizes, 0.1)))
 
     def _add(self, losses: Losses) -> Explosion | None:
-        finite = losses[np.isfinite(losses)]
-        if not len(finite):
-            finite = self._recent[-1:] if len(self._recent) else np.zeros(1)
         self._next += len(losses)
-        every = np.concatenate([self._recent, np.where(np.isfinite(losses), losses, np.median(finite))])
+        every = np.concatenate([self._recent, self._filled(losses)])
         self._recent = every[-(RECENT + LAG) :]
         self._add_to_level(every[-(len(losses) + LAG) : -LAG])
         reference, last = self._recent[:-LAG], self._recent[-SUSTAINED:]
-        if self._count < FIRST or not self._level:
+        limit = self._factor * self._level
+        if self._count < FIRST or not limit or last.min() <= limit:
             return None
         lowest, middle, highest = np.quantile(reference, [0.1, 0.5, 0.9])
-        limit = max(self._factor * self._level, middle + self._factor * (highest - lowest))
-        if last.min() <= limit:
+        if last.min() <= middle + self._factor * (highest - lowest):
             return None
         return Explosion(self._began(highest), self._level, float(last[-1]))
+
+    def _filled(self, losses: Losses) -> Losses:
+        """Losses with a usual one in place of each that is not finite."""
+        is_finite = np.isfinite(losses)
+        if is_finite.all():
+            return losses
+        usual = losses[is_finite] if is_finite.any() else self._recent[-1:]
+        return np.where(is_finite, losses, np.median(usual) if len(usual) else 0.0)
 
     def _add_to_level(self, losses: Losses) -> None:
         """Take losses into account that are no longer among the last ones."""

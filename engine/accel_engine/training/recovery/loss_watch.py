@@ -103,6 +103,9 @@ class LossWatch:
         Returns:
             Its index, negative if it was in an earlier chunk.
         """
+        if not wrong.any():
+            self._in_a_row = 0
+            return None
         for index, is_wrong in enumerate(wrong.tolist()):
             self._in_a_row = self._in_a_row + 1 if is_wrong else 0
             if self._in_a_row >= self._tolerated:
