@@ -60,7 +60,7 @@ class Watcher:
                 time.sleep(POLL_SECONDS)
                 continue
             reason = self._why_again(info, exit_status)
-            if not reason or not self._start_again(info, reason):
+            if not reason or not self._start_again(info, reason, exit_status):
                 return
 
     def _info(self) -> RunInfo:
@@ -77,7 +77,7 @@ class Watcher:
             ended = last_event(database, RunEnded)
         return ended.reason if ended and ended.temporary else ""
 
-    def _start_again(self, info: RunInfo, reason: str) -> bool:
+    def _start_again(self, info: RunInfo, reason: str, exit_status: int | None) -> bool:
         """Start the engine again after a pause; returns whether it was."""
         checkpoint = latest_checkpoint(self._directory)
         pause = self._restarts.next_pause(checkpoint)
@@ -88,18 +88,19 @@ class Watcher:
         log_file.note(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not self._wait(pause) or not self._workers_have_exited():
             return False
-        plan, changes = self._plan_to_continue(info)
+        plan, changes = self._plan_to_continue(info, exit_status)
         action = f"the engine is started again ({self._restarts.count} of {MAX_RESTARTS} without a new checkpoint)"
         restart = Restart(self._steps(), reason, action, changes)
         reopen(self._directory, plan)
         self._engine = engine_process.start(self._directory, restart.environment)
         return True
 
-    def _plan_to_continue(self, info: RunInfo) -> tuple[Plan, dict[str, Any]]:
+    def _plan_to_continue(self, info: RunInfo, exit_status: int | None) -> tuple[Plan, dict[str, Any]]:
         """The plan that the new engine trains, and the fields that changed.
 
         This is the place for what a lost engine needs to go on, such as less memory after the kernel has killed it.
         """
+        del exit_status
         assert info.plan is not None  # noqa: S101 (else it is not started again)
         return info.plan, {}
 

@@ -71,7 +71,10 @@ class ExplodingLoss:
         self._level = 0.0
 
     def add(self, losses: npt.NDArray[np.float32]) -> Explosion | None:
-        """Add the losses of some steps, ``[n]``; returns the explosion if there is one."""
+        """Add the losses of some steps, ``[n]``; returns the explosion if there is one.
+
+        Those that are not finite are no part of it.
+        """
         for start in range(0, len(losses), SUSTAINED):  # as often as it may be decided, whatever the size of a chunk
             if explosion := self._add(np.asarray(losses[start : start + SUSTAINED], np.float64)):
                 return explosion
@@ -90,17 +93,25 @@ class ExplodingLoss:
 
     def _add(self, losses: Losses) -> Explosion | None:
         self._next += len(losses)
-        every = np.concatenate([self._recent, losses[np.isfinite(losses)]])
+        every = np.concatenate([self._recent, self._filled(losses)])
         self._recent = every[-(RECENT + LAG) :]
         self._add_to_level(every[-(len(losses) + LAG) : -LAG])
         reference, last = self._recent[:-LAG], self._recent[-SUSTAINED:]
-        if self._count < FIRST or not self._level:
+        limit = self._factor * self._level
+        if self._count < FIRST or not limit or last.min() <= limit:
             return None
         lowest, middle, highest = np.quantile(reference, [0.1, 0.5, 0.9])
-        limit = max(self._factor * self._level, middle + self._factor * (highest - lowest))
-        if last.min() <= limit:
+        if last.min() <= middle + self._factor * (highest - lowest):
             return None
         return Explosion(self._began(highest), self._level, float(last[-1]))
+
+    def _filled(self, losses: Losses) -> Losses:
+        """Losses with a usual one in place of each that is not finite."""
+        is_finite = np.isfinite(losses)
+        if is_finite.all():
+            return losses
+        usual = losses[is_finite] if is_finite.any() else self._recent[-1:]
+        return np.where(is_finite, losses, np.median(usual) if len(usual) else 0.0)
 
     def _add_to_level(self, losses: Losses) -> None:
         """Take losses into account that are no longer among the last ones."""

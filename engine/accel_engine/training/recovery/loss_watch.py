@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from accel_engine.errors import RunError
 from accel_engine.events import Warned
+from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
@@ -15,6 +16,9 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 NOT_A_NUMBER = "not a number"
 """The name of this trouble in :class:`accel_engine.events.Recovered`."""
+
+SCALED_STEPS = 20
+"""Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ class LossWatch:
         self._reporter = reporter
         self._goes_on = assembly.plan.on_nan == "continue"
         self._warned = False
+        # An optimizer that scales the loss leaves out updates that are not finite, and lowers the scale.
+        optimizer = assembly.model.optimizer
+        self._tolerated = SCALED_STEPS if optimizer is not None and inner_optimizer(optimizer) is not optimizer else 1
+        self._in_a_row = 0
         factor = CUSTOM_FACTOR if assembly.has_custom_train_step else FACTOR
         self._exploding = ExplodingLoss(reporter.step, factor)
 
@@ -70,20 +78,39 @@ class LossWatch:
         Raises:
             NotANumberError: A loss is not finite or explodes, and the plan does not say to continue.
         """
+        losses = {name: series[name] for name in series if name == "loss" or name.endswith("_loss")}
+        found = self._first_of_row(~np.all([np.isfinite(values) for values in losses.values()], axis=0))
         loss = series["loss"]
-        first, losses = self._reporter.step - len(loss), {name: series[name] for name in series if _is_loss(name)}
-        wrong = {name: int(np.argmax(~np.isfinite(values))) for name, values in losses.items() if _has_wrong(values)}
-        good = min(wrong.values(), default=len(loss))
-        explosion = None if self._goes_on else self._exploding.add(loss[:good])
-        if wrong:
-            name = min(wrong, key=lambda each: wrong[each])
-            self._not_finite(name, first + good, float(losses[name][good]))
+        explosion = None if self._goes_on else self._exploding.add(loss if found is None else loss[: max(found, 0)])
+        first = self._reporter.step - len(loss)
+        if found is not None:
+            at = max(found, 0)
+            name = next((name for name, values in losses.items() if not np.isfinite(values[at])), "loss")
+            self._not_finite(name, first + found, float(losses[name][at]))
         elif explosion:
             text = (
                 f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
                 f"{explosion.level:.3g}, and was {explosion.loss:.3g} at last"
             )
             raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
+
+    def _first_of_row(self, wrong: npt.NDArray[np.bool_]) -> int | None:
+        """The first step of a row of steps, long enough, with losses that are not finite; ``None`` if there is none.
+
+        Args:
+            wrong: Whether the losses of each step are not finite, ``[steps]``.
+
+        Returns:
+            Its index, negative if it was in an earlier chunk.
+        """
+        if not wrong.any():
+            self._in_a_row = 0
+            return None
+        for index, is_wrong in enumerate(wrong.tolist()):
+            self._in_a_row = self._in_a_row + 1 if is_wrong else 0
+            if self._in_a_row >= self._tolerated:
+                return index + 1 - self._in_a_row
+        return None
 
     def weights_not_finite(self, error: NotFiniteError) -> None:
         """Take note of weights that are not finite, of which no checkpoint was saved.
@@ -105,11 +132,3 @@ class LossWatch:
             self._warned = True
             message = f"the {noun} of step {step} is NaN or infinite: try a lower learning rate"
             self._reporter.emit(Warned, message=message)
-
-
-def _is_loss(name: str) -> bool:
-    return name == "loss" or name.endswith("_loss")
-
-
-def _has_wrong(values: npt.NDArray[np.float32]) -> bool:
-    return not np.isfinite(values).all()

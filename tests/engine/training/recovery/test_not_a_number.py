@@ -152,9 +152,10 @@ def test_a_batch_with_extreme_values_is_skipped(gym: Gym, plan: Plan, tmp_path: 
         np.testing.assert_array_equal(file["targets"], Y[file["rows"]])
 
 
-def test_a_stream_with_nan_inputs(gym: Gym, plan: Plan) -> None:
+@pytest.mark.parametrize("changes", [{}, {"strategy": "mirrored", "virtual_cpus": 2}])
+def test_a_stream_with_nan_inputs(gym: Gym, plan: Plan, changes: dict[str, Any]) -> None:
     data = model(plan, "stream")
-    trained = gym.train(plan.replace(data=data, steps_per_epoch=12, validation="off", batch_size=64))
+    trained = gym.train(plan.replace(data=data, steps_per_epoch=12, validation="off", batch_size=64, **changes))
 
     recovered = trained.only(Recovered)
     assert recovered.changes == {"skip_steps": ["5"]}
@@ -203,6 +204,29 @@ def test_after_three_repairs_the_run_stops(gym: Gym, plan: Plan) -> None:
     assert len(trained.all(Recovered)) == 3
     assert "also after 3 repairs" in trained.ended.reason
     assert "try a lower learning rate" in trained.ended.hint
+
+
+def test_overflows_of_float16_are_no_trouble(gym: Gym, plan: Plan) -> None:
+    """The gradients of the scaled loss overflow in the first steps, whose updates the optimizer leaves out."""
+    trained = gym.train(plan.replace(precision="mixed_float16", force="on", gradient_norm="on", learning_rate=1e-3))
+
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert not np.isfinite(trained.series["gradient_norm"]).all()
+    assert not trained.all(Recovered)
+
+
+def test_a_continued_run_is_repaired(gym: Gym, plan: Plan, tmp_path: Path) -> None:
+    plan = with_data(plan, tmp_path, x2=1e30).replace(epochs=2)
+    order = gym.train(plan).all(Recovered)[0].failed_step
+    stopped = gym.train(plan, at={order - 6: [("stop",)]})
+    assert stopped.ended.outcome is Outcome.STOPPED
+    continued = gym.train(plan, run=stopped.directory)
+
+    assert continued.ended.outcome is Outcome.FINISHED
+    repairs = continued.all(Recovered)
+    assert len(repairs) == 2  # one in each epoch
+    assert repairs[0].step == stopped.ended.steps
+    assert len(continued.series["loss"]) >= 80
 
 
 def test_stop_ends_the_run_with_what_was_found(gym: Gym, plan: Plan) -> None:
