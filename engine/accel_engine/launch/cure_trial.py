@@ -23,7 +23,7 @@ from accel_engine.run.reader import drop_discarded
 PREPARATION_SECONDS = 10.0
 """About how long it takes until the steps of a small model are compiled, for the progress."""
 
-LONGEST_PAUSE = 10.0
+LONGEST_PAUSE = 5.0
 """How much longer than planned a trial may take, as a factor, until the engine resumes a paused run by itself."""
 
 TAKING_TURNS = "taking turns with and without the changes"
