@@ -116,7 +116,8 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
     if unknown := [name for name in changes if name not in SPECS]:
         raise RunError(f"a plan has no field {unknown[0]}")
     changed = _changed(info.plan, changes)
-    if changed == info.plan:
+    may_differ = info.status.live and "learning_rate" in changes  # a command may have set it since
+    if changed == info.plan and not may_differ:
         raise RunError(f"run {info.id} has these settings already")
     resolved_plan.check(changed, detect().devices, chosen=changes)
 

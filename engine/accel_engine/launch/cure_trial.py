@@ -23,8 +23,11 @@ from accel_engine.run.reader import drop_discarded
 PREPARATION_SECONDS = 10.0
 """About how long it takes until the steps of a small model are compiled, for the progress."""
 
-LONGEST_PAUSE = 10.0
+LONGEST_PAUSE = 5.0
 """How much longer than planned a trial may take, as a factor, until the engine resumes a paused run by itself."""
+
+TAKING_TURNS = "taking turns with and without the changes"
+"""What a trial of two plans does, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,7 @@ def try_cure(
         without, changed = trials.trials[0], trials.trials[-1]
         if task.quantity is not Quantity.MEMORY:
             check_compiled(without, changed)
-        what = (
-            "measuring steps, validations and checkpoints" if has_one else "taking turns with and without the changes"
-        )
+        what = "measuring steps, validations and checkpoints" if has_one else TAKING_TURNS
         with paused(directory, LONGEST_PAUSE * whole, should_stop) as note:
 
             def measured(done: float, of: float) -> None:

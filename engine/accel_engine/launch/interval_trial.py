@@ -73,14 +73,13 @@ def measure_intervals(
     trial.process.take_for(WARM_UP_SECONDS)
     trial.process.validate()  # which traces it
     rounds: list[Round] = []
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < seconds or (
-        len(rounds) < LEAST_ROUNDS and passed < PATIENCE * seconds
-    ):
+    began, passed = time.monotonic(), 0.0
+    while not rounds or _continues(len(rounds), passed, seconds):
         on_progress(min(passed, seconds), seconds)
         rate = trial.process.take_for(TURN_SECONDS).steps_per_second
         _, validation = trial.process.validate()
         rounds.append(Round(rate, validation, trial.process.save()))
+        passed = time.monotonic() - began
     rates = [[rate_with(each, measured, ready.steps_per_epoch) for measured in rounds] for each in (plan, changed)]
     return IntervalTrial(
         ready.global_batch * statistics.median(rates[0]),
@@ -89,6 +88,11 @@ def measure_intervals(
         statistics.median(each.validation for each in rounds),
         statistics.median(each.checkpoint for each in rounds),
     )
+
+
+def _continues(rounds: int, passed: float, seconds: float) -> bool:
+    """Whether there is time for another round."""
+    return passed < seconds or (rounds < LEAST_ROUNDS and passed < PATIENCE * seconds)
 
 
 def rate_with(plan: Plan, measured: Round, steps_per_epoch: int) -> float:

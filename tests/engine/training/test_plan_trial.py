@@ -74,6 +74,11 @@ def test_steps_are_taken_for_some_seconds(tmp_path: Path) -> None:
     assert taken.seconds >= 0.05
     assert taken.steps == len(taken.losses) >= 1
     assert trial.compile_seconds > 0
+    before = trial.take(2)
+    assert trial.save() > 0
+    trial.restore()
+    assert trial.take(2).losses != before.losses  # it is at the start again
+    assert [path.name for path in (tmp_path / "checkpoints").glob("*.index")] == ["step-0.index"]
     assert trial.peak_memory is None or trial.peak_memory > 0
 
 
