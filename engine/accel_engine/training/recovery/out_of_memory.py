@@ -48,13 +48,16 @@ class OutOfMemory:
             self._run.write_memory_facts(facts)
         self._facts = facts
 
-    def repair(self, error: BaseException, resolved: ResolvedPlan, step: int) -> Repair | None:
+    def repair(
+        self, error: BaseException, resolved: ResolvedPlan, step: int, *, compiled: bool = False
+    ) -> Repair | None:
         """The repair of a run that is out of memory; ``None`` if it is not, or if nothing is left to do.
 
         Args:
             error: What training raised.
             resolved: The plan that was trained.
             step: Steps taken.
+            compiled: Whether another execution mode was compiled beside the training.
         """
         plan, before = resolved.plan, {}
         if plan.on_oom == "fail" or resolved.strategy.processes:  # one of several workers cannot change the plan
@@ -64,7 +67,7 @@ class OutOfMemory:
             before = {"remat": self._remat_before}
         elif not is_out_of_memory(error):
             return None
-        cure = self._next_cure(plan.replace(**before), error, resolved)
+        cure = self._next_cure(plan.replace(**before), error, resolved, compiled=compiled)
         self._remat_before = plan.remat if cure and "remat" in cure.changes else ""
         if cure is None:
             return None
@@ -78,14 +81,15 @@ class OutOfMemory:
             streams_data=cure.streams_data,
         )
 
-    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan) -> Cure | None:
+    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan, *, compiled: bool) -> Cure | None:
         facts = self._facts
         if facts is None:  # before the model was assembled
             caches = not resolved.streams_data and _failed_in(error, choose_feed.__name__)
             return next_cure(plan, MemoryFacts(batch=0, caches_data=caches))
         if not facts.on_host and is_of_host(error):  # smaller steps take less of the accelerator's memory only
             return None
-        return next_cure(plan, replace(facts, can_recompute=facts.can_recompute and not self._cannot_recompute))
+        can_recompute = facts.can_recompute and not self._cannot_recompute
+        return next_cure(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
 
 
 def newest_whole(directory: Path, limit: int) -> int:
