@@ -91,6 +91,11 @@ class Epochs:
         """The achieved FLOP/s and the MFU, 0 to 1; ``None`` where unknown."""
         return self._meter.achieved(self._recorder.rate.value) if self._meter else (None, None)
 
+    @property
+    def has_compiled(self) -> bool:
+        """Whether another execution mode was compiled beside the training, or is just being compiled."""
+        return self._autotuner is not None and self._autotuner.has_compiled
+
     def wait_for_compilation(self) -> None:
         """Wait until nothing is compiled beside the training, so that its memory can be released."""
         if self._autotuner:

@@ -122,7 +122,8 @@ class Trainer:
             return self._recover_from_not_a_number(error.trouble)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             print_traceback(error)
-            if repair := self._recovery.repair(error, self._resolved, self._reporter.step):
+            compiled = self._epochs is not None and self._epochs.has_compiled
+            if repair := self._recovery.repair(error, self._resolved, self._reporter.step, compiled=compiled):
                 return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             ended = self.ended(Outcome.FAILED, *explain_error(error, self._plan, self._recovery.tried))

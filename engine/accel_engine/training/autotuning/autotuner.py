@@ -79,6 +79,11 @@ class AutoTuner:
         """Whether the run is in the mode that it will keep, as far as is known."""
         return self._alternative is None or self._choice.is_settled
 
+    @property
+    def has_compiled(self) -> bool:
+        """Whether the other mode was compiled, or is just being compiled."""
+        return self._compilation is not None
+
     def wait(self) -> None:
         """Wait until the other mode is compiled, if it is just being compiled."""
         if self._compilation:

@@ -22,6 +22,9 @@ MIN_CACHED_BYTES = 1 << 24
 _BATCH_LAYERS = {"BatchNormalization": "batch normalization", "SpectralNormalization": "spectral normalization"}
 """Keras' layers whose state or outputs depend on the whole batch."""
 
+_RATES = ("rate", "dropout", "recurrent_dropout", "stddev")
+"""Attributes of Keras' random layers that are 0 if they draw nothing."""
+
 
 def memory_facts(assembly: Assembly) -> MemoryFacts:
     """What decides which cures a training has that runs out of memory."""
@@ -34,7 +37,7 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
         batch=assembly.step_counts.per_replica_batch,
         can_split=can_split,
         splitting_changes=splitting_changes(model) if can_split else (),
-        can_recompute=not custom_step and not assembly.coordinated and _has_parts(model),
+        can_recompute=not custom_step and not assembly.coordinated,
         caches_data=caches,
         tries_xla=alternative is not None and alternative.xla,
         on_host=assembly.on_cpu,
@@ -45,7 +48,7 @@ def splitting_changes(model: keras.Model) -> tuple[str, ...]:
     """What differs if a step takes its batch in micro-batches, besides the rounding of sums; empty if nothing does."""
     layers = [model, *(layer for layer, _ in walk(model))]
     found = [words for layer in layers if (words := _depends_on_batch(layer))]
-    if any(variable.path.endswith("seed_generator_state") for variable in model.variables):
+    if any(_is_random(layer) for layer in all_layers(model)):
         found.append("random layers such as dropout")
     return tuple(dict.fromkeys(found))
 
@@ -66,12 +69,21 @@ def _depends_on_batch(layer: Any) -> str:
     return ""
 
 
+def _is_random(layer: Any) -> bool:
+    """Whether a layer draws random numbers; recurrent layers have a generator even without dropout."""
+    if getattr(layer, "seed_generator", None) is None:
+        return False
+    rates = [getattr(layer, name) for name in _RATES if hasattr(layer, name)]
+    return not rates or any(rates)
+
+
 def _is_stateful(model: keras.Model) -> bool:
     """Whether a layer keeps its state from batch to batch, each of the same size."""
     return any(getattr(layer, "stateful", False) is True for layer in all_layers(model))
 
 
-def _has_parts(model: keras.Model) -> bool:
+def has_parts(model: keras.Model) -> bool:
+    """Whether rematerialization would save memory; takes some tenths of a second for a large model."""
     try:
         return divide(model).count > 0
     except Exception:  # noqa: BLE001 (a user's layers may do anything)

@@ -5,10 +5,13 @@ other in any order. So training continues from a checkpoint, or from the start.
 """
 
 import traceback
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
-from accel_engine.errors import AccelError
+import keras
+
+from accel_engine.errors import ModelError, PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -17,7 +20,7 @@ from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import choose_feed
-from accel_engine.training.recovery.memory_facts import memory_facts
+from accel_engine.training.recovery.memory_facts import has_parts, memory_facts
 from accel_engine.training.recovery.repair import Repair
 from accel_engine.training.reporting.memory_errors import allocated, is_of_host, is_out_of_memory
 
@@ -37,34 +40,38 @@ class OutOfMemory:
     def __init__(self, run: RunWriter) -> None:
         self._run = run
         self._facts: MemoryFacts | None = None
+        self._model: weakref.ref[keras.Model] | None = None  # so that it can be released
         self._remat_before = ""
         self._cannot_recompute = False
         self.tried: list[str] = []
 
     def note(self, assembly: Assembly) -> None:
         """Take note of what is trained, and write it for a process that starts a killed run again."""
-        facts = memory_facts(assembly)
+        facts, self._model = memory_facts(assembly), weakref.ref(assembly.model)
         if facts != self._facts:
             self._run.write_memory_facts(facts)
         self._facts = facts
 
-    def repair(self, error: BaseException, resolved: ResolvedPlan, step: int) -> Repair | None:
+    def repair(
+        self, error: BaseException, resolved: ResolvedPlan, step: int, *, compiled: bool = False
+    ) -> Repair | None:
         """The repair of a run that is out of memory; ``None`` if it is not, or if nothing is left to do.
 
         Args:
             error: What training raised.
             resolved: The plan that was trained.
             step: Steps taken.
+            compiled: Whether another execution mode was compiled beside the training.
         """
         plan, before = resolved.plan, {}
         if plan.on_oom == "fail" or resolved.strategy.processes:  # one of several workers cannot change the plan
             return None
-        if self._remat_before and isinstance(error, AccelError) and not is_out_of_memory(error):
-            self._cannot_recompute = True  # the model computes something that cannot be repeated
+        if self._remat_before and _is_unrepeatable(error):
+            self._cannot_recompute = True
             before = {"remat": self._remat_before}
         elif not is_out_of_memory(error):
             return None
-        cure = self._next_cure(plan.replace(**before), error, resolved)
+        cure = self._next_cure(plan.replace(**before), error, resolved, compiled=compiled)
         self._remat_before = plan.remat if cure and "remat" in cure.changes else ""
         if cure is None:
             return None
@@ -78,14 +85,16 @@ class OutOfMemory:
             streams_data=cure.streams_data,
         )
 
-    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan) -> Cure | None:
+    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan, *, compiled: bool) -> Cure | None:
         facts = self._facts
         if facts is None:  # before the model was assembled
             caches = not resolved.streams_data and _failed_in(error, choose_feed.__name__)
             return next_cure(plan, MemoryFacts(batch=0, caches_data=caches))
         if not facts.on_host and is_of_host(error):  # smaller steps take less of the accelerator's memory only
             return None
-        return next_cure(plan, replace(facts, can_recompute=facts.can_recompute and not self._cannot_recompute))
+        model = self._model() if self._model else None
+        can_recompute = facts.can_recompute and not self._cannot_recompute and (model is None or has_parts(model))
+        return next_cure(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
 
 
 def newest_whole(directory: Path, limit: int) -> int:
@@ -98,6 +107,13 @@ def newest_whole(directory: Path, limit: int) -> int:
 def _reason(error: BaseException, step: int) -> str:
     what = allocated(error)
     return f"out of memory after step {step:,}" + (f", allocating {what}" if what else "")
+
+
+def _is_unrepeatable(error: BaseException) -> bool:
+    """Whether a model cannot be trained with rematerialization, as it computes something that cannot be repeated."""
+    if isinstance(error, PlanError):
+        return error.field == "remat"
+    return isinstance(error, ModelError) and str(error).startswith("rematerialization")
 
 
 def _failed_in(error: BaseException, function: str) -> bool:

@@ -26,12 +26,15 @@ class Recovery:
         """Take note of what is trained, before it is."""
         self._memory.note(assembly)
 
-    def repair(self, error: BaseException, resolved: ResolvedPlan, step: int) -> Repair | None:
+    def repair(
+        self, error: BaseException, resolved: ResolvedPlan, step: int, *, compiled: bool = False
+    ) -> Repair | None:
         """The repair of a failure; ``None`` if the run has to end.
 
         Args:
             error: What training raised.
             resolved: The plan that was trained.
             step: Steps taken.
+            compiled: Whether another execution mode was compiled beside the training.
         """
-        return self._memory.repair(error, resolved, step)
+        return self._memory.repair(error, resolved, step, compiled=compiled)

@@ -137,7 +137,7 @@ def _lost(state: RunState) -> Content:
     cause = (
         f"\nThe machine's memory was {full:.0%} full at the last reading: the system may have killed the process. "
         "Use a smaller batch size."
-        if full is not None and full >= _FULL
+        if full is not None and full >= _FULL and not (state.info and state.info.memory_loss)
         else ""
     )
     head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
