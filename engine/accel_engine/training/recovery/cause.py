@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine.errors import format_error
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.recovery.batch_at_fault import BatchAtFault, look_at
-from accel_engine.training.recovery.checked_step import CheckedStep
+from accel_engine.training.recovery.checked_step import INPUTS, CheckedStep
 from accel_engine.training.recovery.loss_watch import Trouble
 from accel_engine.training.recovery.replay import Replay, ReplayEnded
 
@@ -35,7 +35,7 @@ class Cause:
     @property
     def text(self) -> str:
         """What was found, in one line for the user."""
-        found = [self.first] if self.first else []
+        found = [self.first] if self.first and not (self.batch and self.first == INPUTS) else []
         if self.batch:
             found.append(f"{self.batch} ({self.examples})")
         elif self.examples:

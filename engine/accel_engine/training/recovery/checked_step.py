@@ -13,6 +13,9 @@ from accel_engine.keras_support.model_structure import override_calls, walk
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 
+INPUTS = "the inputs of the model are not finite"
+"""What is found if they are not finite as the model gets them, scaled and augmented."""
+
 
 class CheckedStep:
     """Computes steps of an assembly, layer by layer, without changing its weights.
@@ -55,7 +58,7 @@ class CheckedStep:
         model = self._assembly.model
         batch = self._assembly.prepare_training(raw)
         if any(not _is_finite(each) for each in flatten(batch.inputs)):
-            found.append("the inputs of the model are not finite")
+            found.append(INPUTS)
         layers = {layer: _checking(layer, found) for layer, _ in walk(model) if not isinstance(layer, keras.Model)}
         with tf.GradientTape() as tape:
             with override_calls(layers):
