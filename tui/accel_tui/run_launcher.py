@@ -102,6 +102,13 @@ class RunLauncher:
 
         self._begin(resume)
 
+    def restart_with_less_memory(self, directory: Path) -> None:
+        """Start the engine of a lost run again if memory was the reason, and its plan can take less."""
+        from accel_engine.keep_alive.memory_restart import restart_with_less_memory  # seldom needed
+
+        work = partial(restart_with_less_memory, directory)
+        self._app.run_worker(work, thread=True, exit_on_error=False, group="restart")
+
     def clear_problem(self) -> None:
         """Forget why the last run could not be started."""
         self._set(replace(self._state, problem=""))

@@ -11,7 +11,7 @@ from accel_engine.stored_values import make, parse_object
 
 _VARIABLE = "ACCEL_TUI_RESTART"
 
-ENGINE_LOST = "engine lost"
+ENGINE_LOST, OUT_OF_MEMORY = "engine lost", "out of memory"
 """The name of this trouble in :class:`accel_engine.events.Recovered`."""
 
 
@@ -20,12 +20,14 @@ class Restart:
     """The restart of an engine.
 
     Attributes:
+        trouble: :data:`ENGINE_LOST`, or :data:`OUT_OF_MEMORY` if the system killed it for that.
         failed_step: Steps that the lost engine had taken.
         reason: Why it was lost.
         action: What was done.
         changes: Fields of the plan that changed.
     """
 
+    trouble: str
     failed_step: int
     reason: str
     action: str
@@ -48,7 +50,7 @@ class Restart:
         """The event that records it, in a run that continues from a step."""
         return Recovered(
             time=clock.now(),
-            trouble=ENGINE_LOST,
+            trouble=self.trouble,
             step=step,
             failed_step=self.failed_step,
             reason=self.reason,

@@ -5,18 +5,17 @@ import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from accel_engine import clock
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.keep_alive.restart import Restart
+from accel_engine.keep_alive.restart import ENGINE_LOST, OUT_OF_MEMORY, Restart
 from accel_engine.keep_alive.restarts import MAX_RESTARTS, Restarts
 from accel_engine.launch import engine_process
-from accel_engine.plan import Plan
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, log_file, reopen
 from accel_engine.run.connection import reading, writing
 from accel_engine.run.ending import end
 from accel_engine.run.lock import is_held
+from accel_engine.run.memory_kill import adapted, was_killed_for_memory
 from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.stored_events import last_event
 from accel_engine.run.worker_runs import worker_runs_of
@@ -72,7 +71,8 @@ class Watcher:
         if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._obey_stop():
             return ""
         if info.status is Status.LOST:
-            return f"the engine exited unexpectedly{_how(exit_status)}"
+            why = ", as memory ran out" if was_killed_for_memory(self._directory, exit_status) else ""
+            return f"the engine exited unexpectedly{_how(exit_status)}{why}"
         with reading(self._directory) as database:
             ended = last_event(database, RunEnded)
         return ended.reason if ended and ended.temporary else ""
@@ -88,21 +88,15 @@ class Watcher:
         log_file.note(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not self._wait(pause) or not self._workers_have_exited():
             return False
-        plan, changes = self._plan_to_continue(info, exit_status)
         action = f"the engine is started again ({self._restarts.count} of {MAX_RESTARTS} without a new checkpoint)"
-        restart = Restart(self._steps(), reason, action, changes)
+        restart, plan = Restart(ENGINE_LOST, self._steps(), reason, action), info.plan
+        if was_killed_for_memory(self._directory, exit_status) and (found := adapted(self._directory)):
+            plan, action = found.plan, f"{action}, and {found.cure.action}"
+            restart = Restart(OUT_OF_MEMORY, restart.failed_step, reason, action, dict(found.cure.changes))
+        assert plan is not None  # noqa: S101 (else it is not started again)
         reopen(self._directory, plan)
         self._engine = engine_process.start(self._directory, restart.environment)
         return True
-
-    def _plan_to_continue(self, info: RunInfo, exit_status: int | None) -> tuple[Plan, dict[str, Any]]:
-        """The plan that the new engine trains, and the fields that changed.
-
-        This is the place for what a lost engine needs to go on, such as less memory after the kernel has killed it.
-        """
-        del exit_status
-        assert info.plan is not None  # noqa: S101 (else it is not started again)
-        return info.plan, {}
 
     def _wait(self, seconds: float) -> bool:
         """Wait; returns whether the run is still to be started again: no user has stopped or continued it."""

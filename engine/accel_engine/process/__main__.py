@@ -23,7 +23,7 @@ from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process import environment, query_server, trial_server
 from accel_engine.process.pipes import claim_pipes, redirect
-from accel_engine.process.supervisor import EngineSupervisor
+from accel_engine.process.supervisor import EngineSupervisor, train_command
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm_server import WarmServer
 from accel_engine.run import RunReader
@@ -87,7 +87,7 @@ def main() -> int:
     if not arguments.isolated:
         ensure_watched(directory)
     if not arguments.isolated and _is_isolated(directory):
-        command = network_namespace.command(*_train_command(directory), "--isolated")
+        command = network_namespace.command(*train_command(directory), "--isolated")
         os.execv(command[0], command)  # noqa: S606
     try:
         outcome = EngineSupervisor(directory, tensorflow, isolated=arguments.isolated).run()
@@ -112,13 +112,8 @@ def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     requests.close()
     replies.close()
     if server.needs_restart:
-        os.execv(sys.executable, _train_command(directory))  # noqa: S606
+        os.execv(sys.executable, train_command(directory))  # noqa: S606
     return directory
-
-
-def _train_command(directory: Path) -> list[str]:
-    """The command line of a process that trains a run."""
-    return [sys.executable, "-m", "accel_engine.process", "--run", str(directory)]
 
 
 def _is_isolated(directory: Path) -> bool:

@@ -41,6 +41,7 @@ from accel_engine.training.distributed.readiness import ReadinessListener
 if TYPE_CHECKING:
     from accel_engine.tensorboard.live import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
+    from accel_engine.training.recovery.repair import NewProcess
     from accel_engine.training.trainer import Trainer
 
 POLL_SECONDS = 0.05
@@ -50,6 +51,11 @@ STOP_NOW_SECONDS = 3.0
 """How long training may still run (while tracing a graph, for example) after a ``stop_now`` command."""
 
 LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
+
+
+def train_command(directory: Path) -> list[str]:
+    """The command line of a process that trains a run."""
+    return [sys.executable, "-m", "accel_engine.process", "--run", str(directory)]
 
 
 class EngineSupervisor:
@@ -77,6 +83,8 @@ class EngineSupervisor:
         self._values: dict[str, object] = {}
         self._trainer: Trainer | ClusterServer | None = None
         self._ended: RunEnded | None = None
+        self._next: NewProcess | None = None
+        self._restart = Restart.take()
         self._preempted = False
         self._cluster: ClusterSpec | None = None
         self._workers: LocalWorkers | None = None
@@ -107,6 +115,8 @@ class EngineSupervisor:
             if self._peer_monitor and self._peer_monitor.problem:
                 self._exit_for_lost_peers(self._peer_monitor)
             training.join(POLL_SECONDS)
+        if self._next and not self._writer.directory_loss and not self._stop:
+            self._continue_in_new_process(self._next)
         ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
         outcome = self._write_end(self._explain_lost_directory(self._explain_lost_peers(ended)))
         # TensorFlow's server never stops, and retries lost workers for long.
@@ -123,6 +133,18 @@ class EngineSupervisor:
             self._exit(0)
         self._write_end(replace(self._make_end(Outcome.FAILED, monitor.problem, LOST_HINT), temporary=True))
         self._exit(1)
+
+    def _continue_in_new_process(self, left: "NewProcess") -> NoReturn:
+        """Replace this process by one that continues the run, with all of the memory."""
+        repair = left.repair
+        self._sampler.stop()
+        if self._tensorboard:
+            self._tensorboard.stop()
+        restart = Restart(repair.trouble, left.failed_step, repair.reason, repair.action, dict(repair.changes))
+        self._writer.leave_to_new_process(left.plan)
+        sys.stdout.flush()
+        command = train_command(self._directory)
+        os.execve(command[0], command, {**os.environ, **restart.environment})  # noqa: S606
 
     def _exit(self, status: int) -> NoReturn:
         """Exit although the training thread may be in native code, which nothing else can interrupt."""
@@ -149,8 +171,8 @@ class EngineSupervisor:
             self._wait_in_thread(lambda: self._writer.begin(started), self._forward_signals)
         except StopRequested as stop:
             raise RunError(str(stop)) from stop
-        if restart := Restart.take():
-            self._writer.write_event(restart.event(self._first_step))
+        if self._restart:
+            self._writer.write_event(self._restart.event(self._first_step))
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
@@ -217,7 +239,11 @@ class EngineSupervisor:
             resolved = self._start_cluster(resolved.check())
             self._tensorflow.wait()
             self._trainer = self._create_trainer(resolved)
-            self._ended = self._trainer.train()
+            ended = self._trainer.train()
+            if isinstance(ended, RunEnded):
+                self._ended = ended
+            else:
+                self._next = ended
         except StopRequested as stop:
             self._ended = self._make_end(Outcome.STOPPED, str(stop))
         except AccelError as error:
@@ -243,7 +269,17 @@ class EngineSupervisor:
                 else ReadinessListener(self._cluster.workers[self._cluster.index])
             ):
                 self._peer_monitor.wait_for_all()
-        return Trainer(resolved, self._writer, self._mailbox, inventory, self._first_step, self._began, self._deadline)
+        return Trainer(
+            resolved,
+            self._writer,
+            self._mailbox,
+            inventory,
+            self._first_step,
+            self._began,
+            self._deadline,
+            may_leave=not (resolved.strategy.processes or self._isolated),
+            is_remat_tried=self._restart is not None and self._restart.changes.get("remat") == "on",
+        )
 
     def _start_cluster(self, resolved: ResolvedPlan) -> ResolvedPlan:
         """Start the plan's local workers and monitor the cluster's processes; returns the plan with its cluster."""

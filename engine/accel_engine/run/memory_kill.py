@@ -40,7 +40,7 @@ def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bo
     if exit_status is not None and exit_status >= 0:  # no signal ended it
         return False
     with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
-        loss = reader.info().memory_loss
+        loss = reader.info(watched=False).memory_loss
     return loss is not None and (loss is MemoryLoss.CRASHED or exit_status in (None, -signal.SIGKILL))
 
 

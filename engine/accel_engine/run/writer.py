@@ -411,6 +411,14 @@ class RunWriter:
 
         self._repeat(write, lambda *_: None)  # nothing can be said of the wait after the last event
 
+    @waits_for_disk
+    def leave_to_new_process(self, plan: "Plan") -> None:
+        """Let the run wait for the process that will replace this one, with its id; and close it."""
+        with self._writing():
+            pending = {"pending": clock.boot_seconds(), "kills": None, "log_start": None}
+            self._database.set_meta(plan=plan.to_json(), **pending)
+            self._close()
+
     def close(self) -> None:
         """Close the database and release the lock."""
         with self._writing():

@@ -10,6 +10,7 @@ import tensorflow as tf
 from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, Recovered, RunEnded, Warned
+from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
 from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint, reference
@@ -36,7 +37,7 @@ from accel_engine.training.recovery.loss_watch import NotANumberError, Trouble
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.recovery import Recovery
 from accel_engine.training.recovery.released_models import release_models
-from accel_engine.training.recovery.repair import Repair
+from accel_engine.training.recovery.repair import NewProcess, Repair
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -62,6 +63,8 @@ class Trainer:
         first_step: The checkpoint's step that training continues from; 0 for none.
         began: When the engine started the run, by ``time.monotonic()``; now by default.
         deadline: Checked by the main thread, which can end the process while this thread is in native code.
+        may_leave: Whether the run may continue in another process.
+        is_remat_tried: Whether another process has chosen rematerialization, as memory ran out.
     """
 
     _device_names: tuple[str, ...] = ()
@@ -87,6 +90,9 @@ class Trainer:
         first_step: int = 0,
         began: float | None = None,
         deadline: Deadline | None = None,
+        *,
+        may_leave: bool = False,
+        is_remat_tried: bool = False,
     ) -> None:
         self._resolved, self._plan = resolved, resolved.plan
         self._run = run
@@ -95,16 +101,19 @@ class Trainer:
         self._reporter = RunReporter(run, first_step)
         self._began = time.monotonic() if began is None else began
         self._deadline = deadline or Deadline()
+        self._may_leave = may_leave
         self._opened = ExitStack()
-        self._recovery = Recovery(run)
+        self._recovery = Recovery(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery()
 
-    def train(self) -> RunEnded:
-        """Train until the run finishes, stops or fails, and return the event that ends it."""
+    def train(self) -> RunEnded | NewProcess:
+        """Train until the run finishes, stops or fails, and return the event that ends it; or how it continues."""
         while True:
             ended = self._try_to_train()
             if isinstance(ended, RunEnded):
                 return ended
+            if self._may_leave and ended.needs_process:
+                return NewProcess(self._changed_plan(ended), ended, self._reporter.step)
             self._apply(ended)
 
     def _try_to_train(self) -> RunEnded | Repair:
@@ -126,7 +135,7 @@ class Trainer:
             if repair := self._recovery.repair(error, self._resolved, self._reporter.step, compiled=compiled):
                 return repair
             self.lost_connection = self._resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
-            ended = self.ended(Outcome.FAILED, *explain_error(error, self._plan, self._recovery.tried))
+            ended = self.ended(Outcome.FAILED, *explain_error(error, self._plan))
             return replace(ended, temporary=isinstance(error, (*CONNECTION_ERRORS, ConnectionError, TimeoutError)))
         finally:
             self._opened.close()
@@ -168,11 +177,15 @@ class Trainer:
         self._opened = ExitStack()
         release_models()
 
+    def _changed_plan(self, repair: Repair) -> Plan:
+        """The plan with the changes of commands and of a repair."""
+        return self._plan.replace(**{**self._reporter.changes, **repair.changes})
+
     def _apply(self, repair: Repair) -> None:
         """Return to the step of a repair, with its changes of the plan, and release what failed."""
         self._release()
         failed = self._reporter.step
-        self._plan = self._plan.replace(**{**self._reporter.changes, **repair.changes})
+        self._plan = self._changed_plan(repair)
         streams_data = self._resolved.streams_data or repair.streams_data
         self._resolved = replace(self._resolved, plan=self._plan, streams_data=streams_data)
         self._run.write_plan(self._plan)

@@ -28,7 +28,7 @@ def test_the_longest_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_engine_is_told_once_why_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    restart = Restart(120, "the engine exited", "started again", {"remat": "on"})
+    restart = Restart("engine lost", 120, "the engine exited", "started again", {"remat": "on"})
     assert Restart.take() is None
     for name, value in restart.environment.items():
         monkeypatch.setenv(name, value)

@@ -3,6 +3,8 @@
 import os
 import shutil
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
@@ -53,13 +55,19 @@ def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
     return Bar(stream, lambda: shutil.get_terminal_size().columns)
 
 
-def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None = None) -> int:
+def follow(
+    reader: RunReader,
+    view: ProgressView,
+    interrupts: Interrupts | None = None,
+    restart: Callable[[Path], bool] | None = None,
+) -> int:
     """Show a run until it ends.
 
     Args:
         reader: The run; only what it has not yet read is shown.
         view: Shows the run.
         interrupts: Stops the run on Ctrl-C; without it, Ctrl-C ends only the following.
+        restart: Starts the engine of a lost run again if it can train on, and returns whether it did.
 
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
@@ -74,6 +82,8 @@ def follow(reader: RunReader, view: ProgressView, interrupts: Interrupts | None 
             ended = next((event for event in reversed(update.events) if isinstance(event, RunEnded)), ended)
             view.show(update, info)
             if not info.status.live:
+                if info.status is Status.LOST and restart and restart(info.directory):
+                    continue
                 break
             messages = [*(interrupts.escalate(info) if interrupts else ())]
             if info.waiting and info.waiting is not waiting:

@@ -80,13 +80,21 @@ def train(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: b
     return _train_in_foreground(directory, engine, as_json=as_json, plain=plain)
 
 
+def _restart_with_less_memory(directory: Path) -> bool:
+    """Start the engine again that the system has killed for its memory; returns whether it did."""
+    from accel_engine.keep_alive.memory_restart import restart_with_less_memory  # seldom needed
+
+    return restart_with_less_memory(directory)
+
+
 def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: bool) -> int:
     """Hand a run to an engine and show the run until it ends."""
     try:
         with closing(RunReader(directory)) as reader, Interrupts() as interrupts:
             reader.skip()  # the events of an earlier engine were shown before
             process = hand_over(directory, engine)
-            status = follow(reader, view_for(sys.stdout, as_json=as_json, plain=plain), interrupts)
+            view = view_for(sys.stdout, as_json=as_json, plain=plain)
+            status = follow(reader, view, interrupts, _restart_with_less_memory)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(EXIT_SECONDS)  # frees the accelerator for the next command of a script
             return status

@@ -231,6 +231,8 @@ class RunScreen(DirtyRegionScreen):
             return
         self._notify_notices(before, state)
         if state.has_ended and not before.has_ended:
+            if state.info and state.info.memory_loss:
+                host_of(self).launcher.restart_with_less_memory(self.directory)
             notify_end(self, host_of(self).notifier, state)
             self._control.end()
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):

@@ -32,18 +32,15 @@ class OutOfMemory:
 
     Args:
         run: The run.
-
-    Attributes:
-        tried: What was done so far, for the user.
+        is_remat_tried: Whether another process has chosen rematerialization, which may turn out to be impossible.
     """
 
-    def __init__(self, run: RunWriter) -> None:
+    def __init__(self, run: RunWriter, *, is_remat_tried: bool = False) -> None:
         self._run = run
         self._facts: MemoryFacts | None = None
         self._model: weakref.ref[keras.Model] | None = None  # so that it can be released
-        self._remat_before = ""
+        self._remat_before = "auto" if is_remat_tried else ""
         self._cannot_recompute = False
-        self.tried: list[str] = []
 
     def note(self, assembly: Assembly) -> None:
         """Take note of what is trained, and write it for a process that starts a killed run again."""
@@ -75,7 +72,6 @@ class OutOfMemory:
         self._remat_before = plan.remat if cure and "remat" in cure.changes else ""
         if cure is None:
             return None
-        self.tried.append(cure.action)
         return Repair(
             TROUBLE,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
@@ -83,6 +79,7 @@ class OutOfMemory:
             newest_whole(self._run.directory, step),
             {**before, **cure.changes},
             streams_data=cure.streams_data,
+            needs_process=self._facts is not None and self._facts.on_host and not cure.streams_data,
         )
 
     def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan, *, compiled: bool) -> Cure | None:

@@ -12,15 +12,11 @@ class Recovery:
 
     Args:
         run: The run.
+        is_remat_tried: Whether another process has chosen rematerialization, as memory ran out.
     """
 
-    def __init__(self, run: RunWriter) -> None:
-        self._memory = OutOfMemory(run)
-
-    @property
-    def tried(self) -> tuple[str, ...]:
-        """What was done so far because memory ran out, for the user."""
-        return tuple(self._memory.tried)
+    def __init__(self, run: RunWriter, *, is_remat_tried: bool = False) -> None:
+        self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
 
     def note(self, assembly: Assembly) -> None:
         """Take note of what is trained, before it is."""

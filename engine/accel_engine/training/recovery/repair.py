@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from accel_engine.plan import Plan
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -16,6 +18,8 @@ class Repair:
         step: The step of the checkpoint that training continues from; 0 for the start.
         changes: Fields of the plan that change, with their new values.
         streams_data: Whether the training examples are no longer cached on the devices.
+        needs_process: Whether the run should continue in a new process: the host's memory ran out, which this one does
+            not give back.
     """
 
     trouble: str
@@ -24,3 +28,19 @@ class Repair:
     step: int
     changes: Mapping[str, Any] = field(default_factory=dict)
     streams_data: bool = False
+    needs_process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewProcess:
+    """A run that continues in a new process.
+
+    Attributes:
+        plan: The plan, with the changes of the repair.
+        repair: The repair.
+        failed_step: Steps taken.
+    """
+
+    plan: Plan
+    repair: Repair
+    failed_step: int

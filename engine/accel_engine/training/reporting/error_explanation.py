@@ -4,7 +4,7 @@ import errno
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from accel_engine import strategies
@@ -22,13 +22,12 @@ _LIBRARY_FOLDERS = tuple(
 )
 
 
-def explain_error(error: BaseException, plan: Plan, tried: Sequence[str] = ()) -> tuple[str, str]:
+def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
     """Explain why a run failed.
 
     Args:
         error: What training raised.
         plan: The plan, with the changes of what was tried.
-        tried: What was done before because memory ran out.
 
     Returns:
         The reason and a hint, which may be empty.
@@ -40,12 +39,12 @@ def explain_error(error: BaseException, plan: Plan, tried: Sequence[str] = ()) -
     if isinstance(error, AccelError):
         return str(error), ""
     if is_out_of_memory(error):
-        return "out of memory", _memory_advice(plan, tried)
+        return "out of memory", _memory_advice(plan)
     return f"{message_of(error)}{_user_line(error)}", "the full traceback is in log.txt in the run's directory"
 
 
-def _memory_advice(plan: Plan, tried: Sequence[str]) -> str:
-    """What was tried of a run that is out of memory, and what else may help."""
+def _memory_advice(plan: Plan) -> str:
+    """What did not help a run that is out of memory, and what else may."""
     advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
     parts = 2 * (plan.micro_batches or 1)
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
@@ -59,8 +58,9 @@ def _memory_advice(plan: Plan, tried: Sequence[str]) -> str:
     if plan.policy == "float32":
         advice.append("--precision mixed_bfloat16")
     advice.append("a smaller model")
-    before = f"it did not help that the run {', that it '.join(tried)}; " if tried else ""
-    return f"{before}try {', '.join(advice)}"
+    split = f"{plan.micro_batches} micro-batches" if (plan.micro_batches or 1) > 1 else ""
+    done = " and ".join(filter(None, (split, "rematerialization" if plan.remat == "on" else "")))
+    return f"{f'{done} did not help; ' if done else ''}try {', '.join(advice)}"
 
 
 def print_traceback(error: BaseException) -> None:

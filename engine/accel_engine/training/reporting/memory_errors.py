@@ -13,12 +13,14 @@ _OTHER_RESOURCES = (*map(os.strerror, _OTHER_ERRORS), "database or disk is full"
 
 _MESSAGES = re.compile(
     r"out of memory|out_of_memory|resource_exhausted|\boom\b|bad_alloc|_alloc_failed|failed to allocate"
-    r"|unable to allocate|cannot allocate memory|could not execute a primitive|could not create a memory",
+    r"|unable to allocate|cannot allocate memory|could not execute a primitive|could not create a memory"
+    r"|status: 1, message: could not create",
     re.IGNORECASE,
 )
 """Messages of XLA, CUDA and its libraries, and of oneDNN, whose errors have various types.
 
-oneDNN says no more than that a primitive failed, when it cannot allocate its scratch pad.
+oneDNN says no more than that a primitive failed, when it cannot allocate its scratch pad. Its status 1 is
+``dnnl_out_of_memory``.
 """
 
 _TYPES = (tf.errors.InternalError, tf.errors.UnknownError, tf.errors.AbortedError)

@@ -27,6 +27,7 @@ def raised_from(cause: BaseException) -> BaseException:
         tf.errors.InternalError(None, None, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184"),
         tf.errors.InternalError(None, None, "CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
         tf.errors.InternalError(None, None, "failed to create cublas handle: CUBLAS_STATUS_ALLOC_FAILED"),
+        tf.errors.AbortedError(None, None, "exception:Status: 1, message: could not create a primitive, in file m.cc"),
         MemoryError(),
         OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
         raised_from(MemoryError()),
