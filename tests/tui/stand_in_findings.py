@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Recorded, Trouble
+from accel_engine.run.steps import THROUGHPUT
 
 SLOW = Finding(
     "input-wait",
     Trouble.SLOW,
     "Training waits for input",
     (
-        Evidence("The device waits for batches 42% of the time", "throughput", (40, 120)),
+        Evidence("The device waits for batches 42% of the time", THROUGHPUT, (40, 120)),
         Evidence("The processors are 97% busy"),
     ),
     Confidence.CERTAIN,

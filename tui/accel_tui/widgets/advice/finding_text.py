@@ -1,0 +1,28 @@
+"""A finding in words: what it is, what it follows from, what it costs."""
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from accel_engine.advice import Finding
+from accel_tui.formatting.advice import evidence_text
+from accel_tui.formatting.wrapping import hanging
+
+
+def finding_content(finding: Finding, width: int) -> Content:
+    """Title, confidence, cost and evidence, in lines of some cells."""
+    return Content("\n").join(_lines(finding, width))
+
+
+def _lines(finding: Finding, width: int) -> Iterator[Content]:
+    yield Content.styled(finding.title, "bold $accent")
+    yield Content.assemble(
+        (str(finding.confidence), "$text-muted"), ("   costs ", "$text-muted"), (finding.cost, "$text-warning")
+    )
+    yield Content("")
+    yield Content.styled("Evidence", "bold $primary")
+    for each in finding.evidence:
+        lines = hanging(evidence_text(each), width - 2, "")
+        yield Content("\n").join(
+            [Content.assemble(("· ", "$text-muted"), lines[0]), *(Content(f"  {line}") for line in lines[1:])]
+        )
