@@ -74,6 +74,9 @@ def _lines(advice: Advice, width: int) -> Iterator[str]:
     if advice.info.bench:
         yield f"{advice.info.id} is a bench: only training is judged."
         return
+    if not advice.coverage.steps and not advice.findings:
+        yield f"{advice.info.id}: nothing found, as there are no steps to judge."
+        return
     found = numbers.counted(len(advice.findings), "finding") if advice.findings else "nothing found"
     head = f"{advice.info.id}: {found} in {looked_at(advice.coverage)}."
     yield from textwrap.wrap(f"{head} {not_judged(advice.coverage)}", max(width, MIN_WIDTH), break_on_hyphens=False)

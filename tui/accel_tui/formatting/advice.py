@@ -20,7 +20,7 @@ def looked_at(coverage: Coverage) -> str:
         (coverage.validations, "validation"),
         (coverage.readings, "reading"),
     )
-    return ", ".join(numbers.counted(number, noun) for number, noun in parts if number) or "nothing recorded yet"
+    return ", ".join(numbers.counted(number, noun) for number, noun in parts if number) or "no records"
 
 
 def not_judged(coverage: Coverage) -> str:

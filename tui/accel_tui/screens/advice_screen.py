@@ -63,7 +63,7 @@ class AdviceScreen(Screen[None]):
         ),
         Binding("c", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
         Binding("f", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),
-        Binding("tab", "app.focus_next", "Cures", id="advice.next", tooltip="Switch between findings and cures"),
+        Binding("tab", "switch_list", "Cures", id="advice.next", tooltip="Switch between findings and cures"),
         Binding("pagedown", "scroll_details(1)", id="advice.page-down", tooltip="Scroll the evidence down"),
         Binding("pageup", "scroll_details(-1)", id="advice.page-up", tooltip="Scroll the evidence up"),
         Binding("escape,A", "back", "Back", id="advice.back", tooltip="Stop a trial, then go back"),
@@ -91,7 +91,7 @@ class AdviceScreen(Screen[None]):
             self.directory,
             self._actions,
             self._notes.trials,
-            on_change=self._show_cures,
+            on_change=self._show_trial,
             on_applied=self._reader.read,
         )
 
@@ -127,8 +127,9 @@ class AdviceScreen(Screen[None]):
             case "apply":
                 return (not self._runner.is_busy or None) if can_continue_with(changes) else False
             case "new_run":
-                return bool(changes) and self.advice is not None and self.advice.info.plan is not None
-            case "copy":
+                has_plan = self.advice is not None and self.advice.info.plan is not None
+                return (not self._runner.is_busy or None) if changes and has_plan else False
+            case "copy" | "switch_list":
                 return cure is not None
             case "chart":
                 has_chart = finding is not None and any(each.steps or each.series for each in finding.evidence)
@@ -179,6 +180,10 @@ class AdviceScreen(Screen[None]):
             steps = finding.steps or (0, self.advice.coverage.steps)
             series = next((each.series for each in finding.evidence if each.series), "")
             host_of(self).show_evidence(self.directory, steps, series)
+
+    def action_switch_list(self) -> None:
+        """Go to the other list."""
+        self.focus_next()
 
     def action_scroll_details(self, direction: int) -> None:
         """Scroll the details by half a page."""
@@ -234,9 +239,16 @@ class AdviceScreen(Screen[None]):
         finding = self._finding
         text = self.query_one("#finding", Static)
         width = text.size.width or self.size.width
-        text.update(finding_content(finding, width) if finding else _healthy(self.advice))
+        is_tall = self.has_class("-tall")
+        text.update(finding_content(finding, width, has_title=is_tall) if finding else _healthy(self.advice))
         self.query_one(EvidenceChart).show_finding(finding, self.advice)
         self._show_cures()
+
+    def _show_trial(self) -> None:
+        """Show how far a trial is, also where the last cure is below the edge."""
+        self._show_cures()
+        if self.is_mounted and self._cures.highlighted == self._cures.option_count - 1:
+            self.query_one("#details").scroll_end(animate=False)
 
     def _show_cures(self) -> None:
         """Show the cures, with the trials of the selected finding."""
@@ -259,6 +271,8 @@ def _healthy(advice: Advice | None) -> Content:
     """What is said of a run without findings."""
     if advice is None or advice.info.bench:
         return Content("")
+    if not advice.coverage.steps:
+        return Content("There are no steps to judge.")
     again = " It is looked at again while it trains." if advice.info.status.live else ""
     return Content.assemble(
         ("✓ Nothing found\n", "bold $success"),

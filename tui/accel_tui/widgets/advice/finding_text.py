@@ -9,13 +9,19 @@ from accel_tui.formatting.advice import evidence_text
 from accel_tui.formatting.wrapping import hanging
 
 
-def finding_content(finding: Finding, width: int) -> Content:
-    """Title, confidence, cost and evidence, in lines of some cells."""
-    return Content("\n").join(_lines(finding, width))
+def finding_content(finding: Finding, width: int, *, has_title: bool = True) -> Content:
+    """Confidence, cost and evidence of a finding.
+
+    Args:
+        finding: The finding.
+        width: Cells of a line.
+        has_title: Whether the title comes first.
+    """
+    title = [Content.styled(finding.title, "bold $accent")] if has_title else []
+    return Content("\n").join([*title, *_lines(finding, width)])
 
 
 def _lines(finding: Finding, width: int) -> Iterator[Content]:
-    yield Content.styled(finding.title, "bold $accent")
     yield Content.assemble(
         (str(finding.confidence), "$text-muted"), ("   costs ", "$text-muted"), (finding.cost, "$text-warning")
     )
