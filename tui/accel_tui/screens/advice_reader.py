@@ -8,6 +8,7 @@ from textual.screen import Screen
 
 from accel_engine.errors import RunError
 from accel_tui.run_state.advice import Advice, read_advice
+from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.visibility import is_covered
 
 PAUSE_SECONDS = 10.0
@@ -57,6 +58,8 @@ class AdviceReader:
 
     def _take(self, advice: Advice | None, problem: str) -> None:
         self._is_reading = False
+        if is_being_removed(self._screen):
+            return  # its widgets are, too
         if advice:
             self._on_advice(advice)
         else:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.screen import Screen
 
 from accel_engine.advice import Cure
@@ -55,6 +56,7 @@ class CureRunner:
         self._on_applied = on_applied
         self._should_stop = threading.Event()
         self._is_applying = False
+        self._is_closed = False
         self.trials = trials
 
     @property
@@ -86,22 +88,25 @@ class CureRunner:
     def close(self) -> None:
         """Stop a trial in progress, and forget it."""
         self.stop()
+        self._is_closed = True
         for key in [key for key, trial in self.trials.items() if trial.is_running]:
             del self.trials[key]
 
     def apply(self, cure: Cure, *, is_live: bool) -> None:
         """Ask, then apply a cure in a thread."""
-        options = options_text(cure.changes)
+        options, app = options_text(cure.changes), self._screen.app
 
         def apply(answer: str | None) -> None:
             if answer == APPLY.id:
                 self._is_applying = True
                 self._on_change()
-                work = partial(self._apply, cure)
-                self._screen.run_worker(work, thread=True, exit_on_error=False, group="apply", description=options)
+                work = partial(self._apply, cure, app)
+                # of the app: it ends even if the screen is left
+                app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=options)
+                app.notify(options, title="Applying", timeout=3)
 
         question = QuestionScreen(f"Apply {options} to the run?", LIVE if is_live else ENDED, (APPLY, CANCEL))
-        self._screen.app.push_screen(question, apply)
+        app.push_screen(question, apply)
 
     def _try(self, cure: Cure, key: str, should_stop: threading.Event) -> None:
         def progress(reached: CureProgress) -> None:
@@ -121,7 +126,7 @@ class CureRunner:
         else:
             self._screen.call_later(self._set, key, Trial(result=found))
 
-    def _apply(self, cure: Cure) -> None:
+    def _apply(self, cure: Cure, app: App[Any]) -> None:
         problem = done = ""
         try:
             done = self._cures.apply_cure(self._directory, cure.changes)
@@ -131,17 +136,19 @@ class CureRunner:
             problem = f"{type(error).__name__}: {error}"
             raise
         finally:
-            self._screen.call_later(self._take_applied, done, problem)
+            app.call_later(self._take_applied, app, done, problem)
 
-    def _take_applied(self, done: str, problem: str) -> None:
+    def _take_applied(self, app: App[Any], done: str, problem: str) -> None:
         self._is_applying = False
         if problem:
-            self._screen.notify(problem, title="Not applied", severity="error", markup=False)
+            app.notify(problem, title="Not applied", severity="error", markup=False)
         else:
-            self._screen.notify(done, title="Applied", markup=False)
+            app.notify(done, title="Applied", markup=False)
+        if not self._is_closed:
+            self._on_change()
             self._on_applied()
-        self._on_change()
 
     def _set(self, key: str, trial: Trial) -> None:
-        self.trials[key] = trial
-        self._on_change()
+        if not self._is_closed:
+            self.trials[key] = trial
+            self._on_change()

@@ -29,6 +29,7 @@ class EvidenceChart(Chart):
         is_rate = series == THROUGHPUT
         self.title = series.replace("_", " ")
         self.format = numbers.compact if is_rate else numbers.metric
+        self.end = advice.coverage.steps
         found = advice.curves[series]
         self.marks = with_advice({}, [steps[0]] if steps else [])
         validation = Series("validation", points=points_of(found.validation), style="secondary")

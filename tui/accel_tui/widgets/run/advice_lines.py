@@ -25,6 +25,7 @@ class AdviceLines(Static):
         height: auto;
         padding: 0 1;
         text-wrap: nowrap;
+        &.-shown { display: block; }
         &:hover { background: $surface; }
     }
     """
@@ -34,7 +35,7 @@ class AdviceLines(Static):
 
     def watch_findings(self) -> None:
         """Show the first of them."""
-        self.display = bool(self.findings)
+        self.set_class(bool(self.findings), "-shown")
         self._show()
 
     def on_resize(self, event: Resize) -> None:
