@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Label
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import RunError
+from accel_engine.events import Outcome
 from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
@@ -79,8 +81,18 @@ class Engine:
             raise RunError(self.problem)
         return self.result
 
-    def apply_cure(self, _: Path, changes: Mapping[str, Any]) -> str:
+    def apply_cure(
+        self,
+        _: Path,
+        changes: Mapping[str, Any],
+        on_progress: Callable[[str], object],
+        *,
+        should_stop: Callable[[], bool],
+    ) -> str:
         self.applied.append(changes)
+        on_progress("comparing the run before and after the change")
+        while not self.may_end.wait(0.01):
+            assert not should_stop()
         if self.problem:
             raise RunError(self.problem)
         return "the learning rate is 0.0001 from step 150 on"
@@ -271,13 +283,55 @@ async def test_a_cure_is_applied_after_a_question_that_says_what_will_happen(
         await pilot.press("a")
         await shows(pilot, "to the run?")
         await pilot.press("a")
-        await shows(pilot, "the learning rate is 0.0001 from step 150 on")
+        await shows(pilot, "applying: comparing the run before and after the change")
+        await pilot.press("escape", "A")
+        await shows(pilot, "applying: comparing")
+        trials.may_end.set()
+        await shows(pilot, "✓ applied: the learning rate is 0.0001 from step 150 on")
         assert trials.applied == [{"learning_rate": 0.0001}]
         trials.problem = "the run has no checkpoint"
         await pilot.press("a")
         await shows(pilot, "to the run?")
         await pilot.press("a")
-        await shows(pilot, "Not applied", "the run has no checkpoint")
+        await shows(pilot, "✗ not applied: the run has no checkpoint")
+
+
+async def test_what_was_applied_is_said_elsewhere_too(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, POOR)
+    async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        await pilot.press("a")
+        await shows(pilot, "applying")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        trials.may_end.set()
+        await shows(pilot, "Applied", "the learning rate is 0.0001 from step 150 on")
+
+
+@pytest.mark.parametrize(
+    ("finding", "is_live", "words"),
+    [
+        (POOR, True, "while it trains, it does so now"),
+        (MEMORY, True, "The run saves a checkpoint and stops, and a new run begins"),
+        (POOR, False, "continues from its last checkpoint"),
+        (MEMORY, False, "this one stays as it is"),
+    ],
+)
+async def test_the_question_says_what_applying_does(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, finding: Finding, *, is_live: bool, words: str
+) -> None:
+    find(monkeypatch, finding)
+    if not is_live:
+        run.end(Outcome.STOPPED)
+    async with opened(run.directory, sees="▸") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        detail = str(pilot.app.screen.query_one(".detail", Label).content)
+        assert words in detail
+        assert "it is taken back" in detail
 
 
 async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
@@ -285,7 +339,6 @@ async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
 ) -> None:
     find(monkeypatch, MEMORY)
     async with opened(run.directory, sees="--batch-size 32") as pilot:
-        assert "Apply" not in text_of(pilot).split()
         await pilot.press("n")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
         screen = pilot.app.screen

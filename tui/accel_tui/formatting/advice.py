@@ -1,5 +1,6 @@
 """Advice in words, for the command and the screen."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,16 +31,22 @@ def not_judged(coverage: Coverage) -> str:
 
 def evidence_text(evidence: Evidence) -> str:
     """The figures, with the steps that they are from."""
+    text = capitalized(evidence.text)
     if evidence.steps is None:
-        return evidence.text
+        return text
     first, stop = evidence.steps
     steps = f"step {first:,}" if stop <= first + 1 else f"steps {first:,} to {stop - 1:,}"
-    return f"{evidence.text} ({steps})"
+    return f"{text} ({steps})"
 
 
 def cure_text(cure: Cure, info: RunInfo) -> str:
     """What to do, in words, for the program or the script that trains the run."""
-    return cure.text if info.has_engine or not cure.script else cure.script
+    return capitalized(cure.text if info.has_engine or not cure.script else cure.script)
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter, unless it begins with code."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
 
 
 def options_text(changes: Mapping[str, Any]) -> str:

@@ -72,8 +72,22 @@ class TryCure(Protocol):
         """
 
 
-ApplyCure = Callable[[Path, Mapping[str, Any]], str]
-"""Applies changes to a run, live or ended; returns what was done. Blocks, and raises an ``AccelError``."""
+class ApplyCure(Protocol):
+    """Applies changes to a run, live or ended, and takes them back if the run is clearly worse with them; blocks."""
+
+    def __call__(
+        self,
+        directory: Path,
+        changes: Mapping[str, Any],
+        on_progress: Callable[[str], object],
+        *,
+        should_stop: Callable[[], bool],
+    ) -> str:
+        """Apply the changes; return what was done, in words.
+
+        Raises:
+            AccelError: They cannot be applied, or it was stopped, after which they stay applied.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +118,33 @@ class Trial:
         return self.result is None and not self.problem
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A cure that is applied.
+
+    Attributes:
+        text: What was done so far, in words.
+        problem: Why it could not be applied; empty if it could.
+        is_running: Whether it is still being applied, or compared.
+    """
+
+    text: str = ""
+    problem: str = ""
+    is_running: bool = False
+
+
 @dataclass
 class AdviceNotes:
     """What the dashboard remembers of the advice on a run while it is open.
 
     Attributes:
         trials: The trials by the changes of the plan, as options.
+        applied: What was applied, by the same.
         selected: The selected finding.
+        on_change: Called when trials or what was applied have changed; set by the screen that shows them.
     """
 
     trials: dict[str, Trial] = field(default_factory=dict)
+    applied: dict[str, Application] = field(default_factory=dict)
     selected: str = ""
+    on_change: Callable[[], object] = lambda: None

@@ -16,7 +16,6 @@ from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
 from accel_engine.text import printable_line
 from accel_tui.formatting.advice import (
-    can_continue_with,
     changed_plan,
     command_with,
     cure_text,
@@ -86,14 +85,7 @@ class AdviceScreen(Screen[None]):
 
     @cached_property
     def _runner(self) -> CureRunner:
-        return CureRunner(
-            self,
-            self.directory,
-            self._actions,
-            self._notes.trials,
-            on_change=self._show_trial,
-            on_applied=self._reader.read,
-        )
+        return CureRunner(self, self.directory, self._actions, self._notes, on_applied=self._reader.read)
 
     def compose(self) -> ComposeResult:
         """Compose the summary, the findings beside the details of the selected one, and the keys."""
@@ -110,11 +102,14 @@ class AdviceScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read the run."""
+        self._notes.on_change = self._show_trial
         self._reader.read()
 
     def on_unmount(self) -> None:
         """Stop a trial."""
         self._runner.close()
+        if self._notes.on_change == self._show_trial:
+            self._notes.on_change = lambda: None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what the selected finding and cure allow."""
@@ -122,18 +117,14 @@ class AdviceScreen(Screen[None]):
         finding, cure = self._finding, self._cure
         changes = cure.changes if cure and self.advice and self.advice.info.has_engine else {}
         match action:
-            case "try_cure":
-                return (not self._runner.is_busy or None) if changes else False
-            case "apply":
-                return (not self._runner.is_busy or None) if can_continue_with(changes) else False
-            case "new_run":
+            case "try_cure" | "apply" | "new_run":
                 has_plan = self.advice is not None and self.advice.info.plan is not None
                 return (not self._runner.is_busy or None) if changes and has_plan else False
             case "copy" | "switch_list":
                 return cure is not None
             case "chart":
                 has_chart = finding is not None and any(each.steps or each.series for each in finding.evidence)
-                return has_chart and (not self._runner.is_busy or None)  # leaving stops a trial
+                return has_chart and (not self._runner.is_trying or None)  # leaving stops it
         return True
 
     @property
@@ -152,7 +143,7 @@ class AdviceScreen(Screen[None]):
     def action_apply(self) -> None:
         """Ask, then apply the selected cure."""
         if (cure := self._cure) and self.advice:
-            self._runner.apply(cure, is_live=self.advice.info.status.live)
+            self._runner.apply(cure, self.advice.info)
 
     def action_new_run(self) -> None:
         """Open New run with the plan as the cure changes it."""
@@ -254,7 +245,7 @@ class AdviceScreen(Screen[None]):
         """Show the cures, with the trials of the selected finding."""
         if not self.is_mounted:
             return
-        self._cures.show_cures(self._finding, self.advice.info if self.advice else None, self._runner.trials)
+        self._cures.show_cures(self._finding, self.advice.info if self.advice else None, self._notes)
         self.query_one("#cures-heading").display = self._cures.display
         self.refresh_bindings()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_tui.run_state.cure_trials import ApplyCure, CureActions, CureProgress, CureResult, TryCure
+from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult, TryCure
 
 
 def _try_cure(
@@ -19,9 +19,15 @@ def _try_cure(
     return try_cure(directory, changes, on_progress, should_stop=should_stop)
 
 
-def _apply_cure(directory: Path, changes: Mapping[str, Any]) -> str:
-    apply_cure: ApplyCure = pkgutil.resolve_name("accel_engine.launch.apply_cure:apply_cure")
-    return apply_cure(directory, changes)
+def _apply_cure(
+    directory: Path,
+    changes: Mapping[str, Any],
+    on_progress: Callable[[str], object],
+    *,
+    should_stop: Callable[[], bool],
+) -> str:
+    apply_and_settle: Callable[..., Any] = pkgutil.resolve_name("accel_engine.launch.settle_cure:apply_and_settle")
+    return str(apply_and_settle(directory, changes, on_progress, should_stop=should_stop).text)
 
 
 CURE_ACTIONS = CureActions(_try_cure, _apply_cure)

@@ -6,37 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from textual.app import App
 from textual.screen import Screen
 
 from accel_engine.advice import Cure
 from accel_engine.errors import AccelError
+from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import options_text
-from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult, Trial
-from accel_tui.screens.question_screen import Answer, QuestionScreen
-
-APPLY = Answer("apply", "Apply", "a")
-CANCEL = Answer("cancel", "Cancel", "escape")
-
-LIVE = (
-    "If the engine can change this while it trains, it does so now. Else the run saves a checkpoint, stops, and "
-    "continues from there with the changed plan. Its steps, curves and history are kept."
-)
-"""What applying a cure to a live run does."""
-
-ENDED = "The run continues from its last checkpoint with the changed plan. Its steps, curves and history are kept."
-"""What applying a cure to an ended run does."""
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureActions, CureProgress, Trial
+from accel_tui.screens.apply_question import APPLY, apply_question
 
 
 class CureRunner:
-    """Tries one cure at a time, and applies cures after a question.
+    """Tries or applies one cure at a time; applies it after a question.
+
+    A trial ends with the screen. What is applied goes on without it, and ends with the app.
 
     Args:
-        screen: Asks the questions, runs the threads, and shows what was done.
+        screen: Asks the questions, and shows what was done.
         directory: The run's directory.
         cures: Tries and applies cures.
-        trials: The trials so far; changed here.
-        on_change: Called when a trial or its progress has changed.
+        notes: The trials and what was applied so far; changed here.
         on_applied: Called when a cure was applied.
     """
 
@@ -45,39 +34,37 @@ class CureRunner:
         screen: Screen[Any],
         directory: Path,
         cures: CureActions,
-        trials: dict[str, Trial],
-        on_change: Callable[[], object],
+        notes: AdviceNotes,
         on_applied: Callable[[], object],
     ) -> None:
         self._screen = screen
+        self._app = screen.app
         self._directory = directory
         self._cures = cures
-        self._on_change = on_change
+        self._notes = notes
         self._on_applied = on_applied
         self._should_stop = threading.Event()
-        self._is_applying = False
         self._is_closed = False
-        self.trials = trials
 
     @property
     def is_trying(self) -> bool:
         """Whether a trial is in progress."""
-        return any(trial.is_running for trial in self.trials.values())
+        return any(trial.is_running for trial in self._notes.trials.values())
 
     @property
     def is_busy(self) -> bool:
         """Whether a cure is being tried or applied."""
-        return self.is_trying or self._is_applying
+        return self.is_trying or any(each.is_running for each in self._notes.applied.values())
 
     def try_cure(self, cure: Cure) -> None:
-        """Try a cure in a thread, unless another one is tried."""
+        """Try a cure in a thread, unless another one is tried or applied."""
         if self.is_busy:
             return
         self._should_stop = threading.Event()  # a stopped trial may still be ending
         key = options_text(cure.changes)
-        self._set(key, Trial())
+        self._set_trial(key, Trial())
         work = partial(self._try, cure, key, self._should_stop)
-        self._screen.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
+        self._app.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
 
     def stop(self) -> bool:
         """Stop a trial in progress; whether there was one."""
@@ -86,69 +73,69 @@ class CureRunner:
         return was_trying
 
     def close(self) -> None:
-        """Stop a trial in progress, and forget it."""
+        """Stop a trial in progress, and forget it: the screen is closed."""
         self.stop()
         self._is_closed = True
-        for key in [key for key, trial in self.trials.items() if trial.is_running]:
-            del self.trials[key]
+        for key in [key for key, trial in self._notes.trials.items() if trial.is_running]:
+            del self._notes.trials[key]
 
-    def apply(self, cure: Cure, *, is_live: bool) -> None:
+    def apply(self, cure: Cure, info: RunInfo) -> None:
         """Ask, then apply a cure in a thread."""
-        options, app = options_text(cure.changes), self._screen.app
 
         def apply(answer: str | None) -> None:
-            if answer == APPLY.id:
-                self._is_applying = True
-                self._on_change()
-                work = partial(self._apply, cure, app)
-                # of the app: it ends even if the screen is left
-                app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=options)
-                app.notify(options, title="Applying", timeout=3)
+            if answer == APPLY.id and not self.is_busy:
+                key = options_text(cure.changes)
+                self._set_applied(key, Application(is_running=True))
+                work = partial(self._apply, cure, key)
+                self._app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=key)
 
-        question = QuestionScreen(f"Apply {options} to the run?", LIVE if is_live else ENDED, (APPLY, CANCEL))
-        app.push_screen(question, apply)
+        self._app.push_screen(apply_question(info, cure.changes), apply)
 
     def _try(self, cure: Cure, key: str, should_stop: threading.Event) -> None:
         def progress(reached: CureProgress) -> None:
             if not should_stop.is_set():
-                self._screen.call_later(self._set, key, Trial(progress=reached))
+                self._app.call_later(self._set_trial, key, Trial(progress=reached))
 
+        def is_stopped() -> bool:
+            return should_stop.is_set() or not self._app.is_running
+
+        trial = Trial(problem="it ended unexpectedly")
         try:
-            found: CureResult = self._cures.try_cure(
-                self._directory, cure.changes, progress, should_stop=should_stop.is_set
+            trial = Trial(result=self._cures.try_cure(self._directory, cure.changes, progress, should_stop=is_stopped))
+        except AccelError as error:
+            trial = Trial(problem="stopped" if should_stop.is_set() else str(error))
+        finally:  # other exceptions are shown by the app
+            self._app.call_later(self._set_trial, key, trial)
+
+    def _apply(self, cure: Cure, key: str) -> None:
+        def progress(text: str) -> None:
+            self._app.call_later(self._set_applied, key, Application(text, is_running=True))
+
+        applied = Application(problem="it ended unexpectedly")
+        try:
+            done = self._cures.apply_cure(
+                self._directory, cure.changes, progress, should_stop=lambda: not self._app.is_running
             )
+            applied = Application(done)
         except AccelError as error:
-            problem = "stopped" if should_stop.is_set() else str(error)
-            self._screen.call_later(self._set, key, Trial(problem=problem))
-        except Exception as error:
-            self._screen.call_later(self._set, key, Trial(problem=f"{type(error).__name__}: {error}"))
-            raise
-        else:
-            self._screen.call_later(self._set, key, Trial(result=found))
+            applied = Application(problem=str(error))
+        finally:  # see _try
+            self._app.call_later(self._end_applying, key, applied)
 
-    def _apply(self, cure: Cure, app: App[Any]) -> None:
-        problem = done = ""
-        try:
-            done = self._cures.apply_cure(self._directory, cure.changes)
-        except AccelError as error:
-            problem = str(error)
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise
-        finally:
-            app.call_later(self._take_applied, app, done, problem)
-
-    def _take_applied(self, app: App[Any], done: str, problem: str) -> None:
-        self._is_applying = False
-        if problem:
-            app.notify(problem, title="Not applied", severity="error", markup=False)
-        else:
-            app.notify(done, title="Applied", markup=False)
+    def _end_applying(self, key: str, applied: Application) -> None:
+        self._set_applied(key, applied)
         if not self._is_closed:
-            self._on_change()
             self._on_applied()
+        elif applied.problem:
+            self._app.notify(applied.problem, title="Not applied", severity="error", markup=False)
+        else:
+            self._app.notify(applied.text, title="Applied", markup=False)
 
-    def _set(self, key: str, trial: Trial) -> None:
+    def _set_applied(self, key: str, applied: Application) -> None:
+        self._notes.applied[key] = applied
+        self._notes.on_change()
+
+    def _set_trial(self, key: str, trial: Trial) -> None:
         if not self._is_closed:
-            self.trials[key] = trial
-            self._on_change()
+            self._notes.trials[key] = trial
+            self._notes.on_change()

@@ -12,13 +12,10 @@ from accel_engine.text import format_metric, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import cure_text, options_text
 from accel_tui.formatting.wrapping import hanging
-from accel_tui.run_state.cure_trials import CureProgress, CureResult, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureProgress, CureResult, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
 _BAR = 20  # cells of the bar of a trial's progress
-
-Trials = Mapping[str, Trial]
-"""Trials by the changes of the plan, as options."""
 
 Line = tuple[str, str]
 """A text and its style; it is wrapped."""
@@ -29,12 +26,12 @@ class CureList(AdviceList):
 
     _cures: Mapping[str, Cure] = {}
     _info: RunInfo | None = None
-    _trials: Trials = {}  # noqa: RUF012 (it is a mapping)
+    _notes = AdviceNotes()
 
-    def show_cures(self, finding: Finding | None, info: RunInfo | None, trials: Trials) -> None:
-        """Show the cures of a finding; the selected one stays selected."""
+    def show_cures(self, finding: Finding | None, info: RunInfo | None, notes: AdviceNotes) -> None:
+        """Show the cures of a finding, with their trials; the selected one stays selected."""
         self._cures = keyed(map(_name, finding.cures), finding.cures) if finding and info else {}
-        self._info, self._trials = info, trials
+        self._info, self._notes = info, notes
         self.display = bool(self._cures)
         self.on_resize()
 
@@ -46,17 +43,17 @@ class CureList(AdviceList):
     def on_resize(self) -> None:
         """Lay the lines out for another width."""
         width = self.size.width or self.app.size.width
-        self.show([Option(_content(each, self._info, self._trials, width), id_) for id_, each in self._cures.items()])
+        self.show([Option(_content(each, self._info, self._notes, width), id_) for id_, each in self._cures.items()])
 
 
 def _name(cure: Cure) -> str:
     return f"{cure.text} {options_text(cure.changes)}"
 
 
-def _content(cure: Cure, info: RunInfo | None, trials: Trials, width: int) -> Content:
+def _content(cure: Cure, info: RunInfo | None, notes: AdviceNotes, width: int) -> Content:
     if info is None:
         return Content("")
-    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, info, trials))]
+    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, info, notes))]
     return Content("\n").join(
         Content.styled(("  " * bool(index) or mark) + text, style)
         for mark, words, style in lines
@@ -64,18 +61,26 @@ def _content(cure: Cure, info: RunInfo | None, trials: Trials, width: int) -> Co
     )
 
 
-def _lines(cure: Cure, info: RunInfo, trials: Trials) -> Iterator[Line]:
+def _lines(cure: Cure, info: RunInfo, notes: AdviceNotes) -> Iterator[Line]:
     """What to do, the options that do it, and what that gains."""
     yield cure_text(cure, info), ""
-    trial = None
+    options = ""
     if cure.changes and info.has_engine:
         options = options_text(cure.changes)
-        trial = trials.get(options)
         yield options, "bold"
-    if trial:
+    if trial := notes.trials.get(options):
         yield from _trial(trial)
     elif cure.gain:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$text-muted"
+    if applied := notes.applied.get(options):
+        yield _application(applied)
+
+
+def _application(applied: Application) -> Line:
+    if applied.problem:
+        return f"✗ not applied: {printable_line(applied.problem)}", "$text-error"
+    text = f": {printable_line(applied.text)}" if applied.text else ""
+    return (f"applying{text}", "$text-accent") if applied.is_running else (f"✓ applied{text}", "$text-success")
 
 
 def _trial(trial: Trial) -> Iterator[Line]:
