@@ -34,6 +34,7 @@ def test_findings_have_evidence_cost_and_cures_those_that_matter_most_first(run_
     assert "               The processors are 97% busy" in result.lines
     assert "   cost        42% of the training time" in result.lines
     assert "   option      --xla on" in result.lines
+    assert "   or          Decode the images once, to a file of arrays." in result.lines
     assert "   gain        1.7 times the steps per second, by the measured share of the time" in result.lines
 
 

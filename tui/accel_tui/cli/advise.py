@@ -89,18 +89,19 @@ def _finding_lines(number: int, finding: Finding, advice: Advice, width: int) ->
     yield f"{number}. {finding.title}"
     rows = [("evidence", evidence_text(each)) for each in finding.evidence]
     rows += [("trouble", f"{finding.trouble}, {finding.confidence}"), ("cost", finding.cost)]
-    for cure in finding.cures:
-        rows += _cure_rows(cure, advice)
+    for index, cure in enumerate(finding.cures):
+        rows += _cure_rows("or" if index else "cure", cure, advice)
     before = ""
     for label, text in rows:
         yield from _row("" if label == before else label, text, width)
         before = label
 
 
-def _cure_rows(cure: Cure, advice: Advice) -> list[tuple[str, str]]:
-    rows = [("cure", cure_text(cure, advice.info))]
+def _cure_rows(label: str, cure: Cure, advice: Advice) -> list[tuple[str, str]]:
+    rows = [(label, cure_text(cure, advice.info))]
     if cure.changes and advice.info.has_engine:
-        rows.append(("option", options_text(cure.changes)))
+        options = options_text(cure.changes)
+        rows += [("option", options)] if options not in cure.text else []
     if cure.gain:
         rows.append(("gain", f"{cure.gain.text}, by {cure.gain.basis}"))
     return rows

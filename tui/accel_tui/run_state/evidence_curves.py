@@ -29,7 +29,10 @@ class EvidenceCurve:
 def evidence_curves(recorded: Recorded, findings: Iterable[Finding]) -> Mapping[str, EvidenceCurve]:
     """The curves of all evidence that a series shows, by the name of the series without its prefix of validation."""
     names = {chart_name(each.series) for finding in findings for each in finding.evidence if each.series}
-    return {name: EvidenceCurve(_curve(recorded.of(name)), _points(recorded, name)) for name in sorted(names)}
+    return {
+        name: EvidenceCurve(_curve(recorded.of(name), recorded.steps), _points(recorded, name))
+        for name in sorted(names)
+    }
 
 
 def chart_name(series: str) -> str:
@@ -42,8 +45,8 @@ def _points(recorded: Recorded, name: str) -> Points:
     return tuple(zip(steps.tolist(), values.tolist(), strict=True))
 
 
-def _curve(series: Series) -> Curve:
-    """The curve of a series, with gaps where it has no buckets."""
+def _curve(series: Series, steps: int) -> Curve:
+    """The curve of a series of a run of some steps, with gaps where it has no buckets."""
     if not len(series):
         return Curve()
     index = series.first // series.width
@@ -52,4 +55,4 @@ def _curve(series: Series) -> Curve:
     finite = np.zeros(buckets, np.int64)
     low[index], high[index], finite[index] = series.low, series.high, series.finite
     total[index] = series.mean * series.finite
-    return Curve(buckets * series.width, series.width, float(series.mean[-1]), low, high, total, finite)
+    return Curve(min(buckets * series.width, steps), series.width, float(series.mean[-1]), low, high, total, finite)

@@ -10,7 +10,7 @@ from accel_engine.advice import Cure, Finding
 from accel_engine.run import RunInfo
 from accel_engine.text import format_metric, printable_line
 from accel_tui.formatting import numbers
-from accel_tui.formatting.advice import cure_text, options_text
+from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.wrapping import hanging
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureProgress, CureResult, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
@@ -67,11 +67,12 @@ def _lines(cure: Cure, info: RunInfo, notes: AdviceNotes) -> Iterator[Line]:
     options = ""
     if cure.changes and info.has_engine:
         options = options_text(cure.changes)
-        yield options, "bold"
+        if options not in cure.text:
+            yield options, "bold"
     if trial := notes.trials.get(options):
         yield from _trial(trial)
     elif cure.gain:
-        yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$text-muted"
+        yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
     if applied := notes.applied.get(options):
         yield _application(applied)
 
@@ -110,7 +111,7 @@ def _measured(result: CureResult) -> Iterator[Line]:
         yield f"✓ measured: {values}", "$text-success"
     else:
         yield f"✗ measured, no better: {values}", "$text-warning"
-    yield printable_line(result.text), "$text-muted"
+    yield capitalized(printable_line(result.text)), ""
 
 
 def _value(value: float) -> str:

@@ -60,5 +60,5 @@ class FindingList(AdviceList):
         lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", *bar)]
         lines += [Content(f" {each}") for each in more]
         if has_cost:
-            lines += [Content.styled(f" {each}", "$text-muted") for each in hanging(finding.cost, width - 1, "")]
+            lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
         return Content("\n").join(lines)

@@ -23,7 +23,7 @@ def finding_content(finding: Finding, width: int, *, has_title: bool = True) -> 
 
 def _lines(finding: Finding, width: int) -> Iterator[Content]:
     yield Content.assemble(
-        (str(finding.confidence), "$text-muted"), ("   costs ", "$text-muted"), (finding.cost, "$text-warning")
+        (str(finding.confidence), "$text-muted"), ("   cost: ", "$text-muted"), (finding.cost, "$text-warning")
     )
     yield Content("")
     yield Content.styled("Evidence", "bold $primary")
