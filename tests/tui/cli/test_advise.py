@@ -1,11 +1,13 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from accel_engine.advice import Cure, Gain
 from accel_engine.run.connection import connect
+from accel_tui.cli import advise_cures
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, find
 
@@ -29,7 +31,11 @@ def test_findings_have_evidence_cost_and_cures_those_that_matter_most_first(run_
     result = run_command("advise first")
     assert result.status == 0
     heads = [line for line in result.lines if line[:1].isdigit() and line[1] == "."]
-    assert heads == ["1. The loss rises", "2. Training waits for input", "3. The memory of the GPU is nearly full"]
+    assert heads == [
+        "1. The loss rises (diverging)",
+        "2. Training waits for input (input-wait)",
+        "3. The memory of the GPU is nearly full (batch-too-large)",
+    ]
     assert "   evidence    The device waits for batches 42% of the time (steps 40 to 119)" in result.lines
     assert "               The processors are 97% busy" in result.lines
     assert "   cost        42% of the training time" in result.lines
@@ -106,9 +112,64 @@ def test_a_run_that_cannot_be_read_does_not_keep_others_from_it(run_command, new
     assert "nothing found" in result.out
 
 
-def test_wrong_usage(run_command, new_run):
-    new_run()
-    result = run_command("advise nowhere")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("nowhere", "nowhere"),
+        ("", "missing argument"),
+        ("one other --try input-wait", "--try needs a single run"),
+        ("one --try input-wait --apply input-wait", "not both"),
+        ("one --cure 2", "--cure needs --try or --apply"),
+        ("one --seconds 5", "--seconds needs --try"),
+        ("one --try input-wait --seconds 0", "0"),
+    ],
+)
+def test_wrong_usage(run_command, new_run, words, problem):
+    new_run(name="one")
+    new_run(name="other")
+    result = run_command(f"advise {words}")
     assert result.status == 2
-    assert "nowhere" in result.err
-    assert run_command("advise").status == 2
+    assert problem in result.err
+
+
+@pytest.fixture
+def actions(monkeypatch):
+    """Stands in for the engine's module, and notes what it was asked."""
+    asked = []
+
+    def try_finding(directory, finding, on_progress, *, number, seconds):
+        asked.append((directory.name, finding, number, seconds))
+        for detail in ("compiling", "taking turns", "taking turns"):
+            on_progress(SimpleNamespace(done=1.0, of=2.0, detail=detail))
+        return SimpleNamespace(
+            before=6.0, after=9.0, low=8.0, high=math.inf, unit="examples/s", better=True, text="1.5 times the speed"
+        )
+
+    def apply_finding(directory, finding, on_progress, *, number):
+        asked.append((directory.name, finding, number))
+        on_progress("comparing")
+        return SimpleNamespace(taken_back=False, text="the cure stays")
+
+    found = {"try_finding": try_finding, "apply_finding": apply_finding}
+    monkeypatch.setattr(advise_cures, "_action", found.__getitem__)
+    return asked
+
+
+def test_a_cure_is_tried_and_its_progress_is_said_once(run_command, new_run, actions):
+    run = new_run(name="one").directory.name
+    result = run_command("advise one --try input-wait --cure 2 --seconds 5")
+    assert (result.status, result.lines) == (0, ["1.5 times the speed"])
+    assert result.err.splitlines() == ["accel-tui: compiling", "accel-tui: taking turns"]
+    assert actions == [(run, "input-wait", 2, 5.0)]
+    told = json.loads(run_command("advise one --try input-wait --json").out)
+    assert (told["before"], told["after"], told["low"], told["high"]) == (6.0, 9.0, 8.0, None)
+    assert (told["run"], told["finding"], told["better"]) == (run, "input-wait", True)
+
+
+def test_a_cure_is_applied(run_command, new_run, actions):
+    run = new_run(name="one").directory.name
+    result = run_command("advise one --apply input-wait")
+    assert (result.status, result.lines, result.err) == (0, ["the cure stays"], "accel-tui: comparing\n")
+    assert actions == [(run, "input-wait", 1)]
+    told = json.loads(run_command("advise one --apply input-wait --json").out)
+    assert told == {"run": run, "finding": "input-wait", "taken_back": False, "text": "the cure stays"}

@@ -3,8 +3,9 @@
 import math
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +13,8 @@ import click
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import RunError
 from accel_engine.run import find
+from accel_tui.cli.advise_cures import apply_cure, try_cure
+from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import (
@@ -29,6 +32,7 @@ Examples:
   accel-tui advise last
   accel-tui advise $(accel-tui runs --filter tag:paper --json | jq -r .run)
   accel-tui advise last --json | jq -r '.findings[].title'
+  accel-tui advise last --try overfitting --cure 2
 
 \b
 Exit status:
@@ -46,15 +50,50 @@ MIN_WIDTH = 40
 
 @click.command(epilog=EPILOG)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--try", "tried", metavar="ID", help="Try a cure of this finding: train with and without it, in turns.")
+@click.option("--apply", "applied", metavar="ID", help="Apply a cure of this finding; it is taken back if it harms.")
+@click.option("--cure", type=click.IntRange(1), metavar="N", help="Which of its cures with options.  [default: 1]")
+@click.option("--seconds", type=FiniteNumber(1), metavar="S", help="How long to take turns, about.  [default: 10]")
 @json_option
-def advise(runs: tuple[str, ...], as_json: bool) -> int:
+def advise(
+    runs: tuple[str, ...],
+    tried: str | None,
+    applied: str | None,
+    cure: int | None,
+    seconds: float | None,
+    as_json: bool,
+) -> int:
     """Say why a RUN is slow, short of memory or learns badly, and what to do about it.
 
     Each finding has its evidence, what it costs, and cures with the gain to expect. Nothing is found in a healthy
-    run. RUN may be live, ended, recorded by a script or imported; nothing is written to it.
+    run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply.
     """
+    directories = list(dict.fromkeys([find(run) for run in runs]))
+    _check_options(len(directories), tried, applied, cure, seconds)
+    if tried:
+        try_cure(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
+        return 0
+    if applied:
+        apply_cure(directories[0], applied, cure or 1, as_json=as_json)
+        return 0
+    return _print_advice(directories, as_json=as_json)
+
+
+def _check_options(runs: int, tried: str | None, applied: str | None, cure: int | None, seconds: float | None) -> None:
+    if tried and applied:
+        raise click.UsageError("give --try or --apply, not both")
+    if (tried or applied) and runs > 1:
+        raise click.UsageError(f"{'--try' if tried else '--apply'} needs a single run")
+    if cure is not None and not (tried or applied):
+        raise click.UsageError("--cure needs --try or --apply")
+    if seconds is not None and not tried:
+        raise click.UsageError("--seconds needs --try")
+
+
+def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
+    """Print the advice on runs; the exit status."""
     status = 0
-    for index, directory in enumerate(dict.fromkeys([find(run) for run in runs])):
+    for index, directory in enumerate(directories):
         try:
             advice = read_advice(directory)
         except RunError as error:
@@ -86,7 +125,7 @@ def _lines(advice: Advice, width: int) -> Iterator[str]:
 
 
 def _finding_lines(number: int, finding: Finding, advice: Advice, width: int) -> Iterator[str]:
-    yield f"{number}. {finding.title}"
+    yield f"{number}. {finding.title} ({finding.id})"
     rows = [("evidence", evidence_text(each)) for each in finding.evidence]
     rows += [("trouble", f"{finding.trouble}, {finding.confidence}"), ("cost", finding.cost)]
     for index, cure in enumerate(finding.cures):
