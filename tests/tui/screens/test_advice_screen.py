@@ -14,6 +14,7 @@ from textual.widgets import Label
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
+from accel_engine.run.run_paths import LOG
 from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
@@ -163,6 +164,20 @@ async def test_a_run_is_read_again_once_it_has_ended(run: FakeEngine, monkeypatc
         find(monkeypatch, POOR)
         run.end()
         await shows(pilot, "Finished", "⚑ The loss rises")
+
+
+@pytest.mark.parametrize(("size", "shown"), [(SMALL, False), (WIDE, True)])
+async def test_lines_leave_the_log_its_room_where_a_run_has_nothing_else_to_show(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], *, shown: bool
+) -> None:
+    find(monkeypatch, MEMORY)
+    (engine.directory / LOG).write_text("TensorFlow has spoken\n")
+    engine.end(Outcome.FAILED, "out of memory")
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        lines = pilot.app.screen.query_one(AdviceLines)
+        await until(pilot, lambda: lines.findings, "the advice")
+        await shows(pilot, "TensorFlow has spoken")
+        assert lines.display is shown
 
 
 async def test_a_click_on_a_line_opens_the_screen(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -390,6 +390,7 @@ class RunScreen(DirtyRegionScreen):
             log.lines.focus()
         charts.display = not (shows_details_only or shows_log)
         self.query_one("#middle").set_class(shows_log, "-curveless")
+        self.query_one(AdviceLines).set_class(shows_log, "-curveless")
 
     def action_advice(self) -> None:
         """Open the Advice screen."""
