@@ -31,6 +31,7 @@ _KEYS = {
     "plan": ("model", "data", "strategy", HOSTILE),
     "spent": ("steps", "input", HOSTILE),
     "changes": ("micro_batches", HOSTILE),
+    "before": ("micro_batches", HOSTILE),
     "versions": ("tensorflow", HOSTILE),
 }
 """What mappings in events have."""
