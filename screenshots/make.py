@@ -75,6 +75,8 @@ SHOTS = {
     "run-script": Shot(lambda runs: runs.script, ("<validation>", "l", "<Epoch>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "run-finished": Shot(lambda runs: runs.finished, ("<Finished>",)),
     "run-failed": Shot(lambda runs: runs.failed, ("<Failed>",), (SMALL,)),
+    "run-advice": Shot(lambda runs: runs.troubled, ("<⚑>",), (SMALL, MEDIUM)),
+    "advice": Shot(lambda runs: runs.troubled, ("<⚑>", "A", "<Cures>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
     "compare": Shot(

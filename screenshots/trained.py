@@ -71,6 +71,7 @@ class Runs:
     script: Path
     compared: tuple[Path, ...]
     logged: Path
+    troubled: Path
 
 
 def train(home: Path) -> Runs:
@@ -95,12 +96,14 @@ def train(home: Path) -> Runs:
     finished = begin(Plan(name="first-try"))
     wait_for_end(finished)
     measure(compared[1])
+    troubled = begin(Plan(name="too-fast", learning_rate=0.3, batch_size=8, epochs=20, gradient_norm="on", xla="off"))
+    wait_for_end(troubled)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
     wait(lambda: validations(live) >= 20, "the live run")
     script = begin_script(home)
     wait(lambda: validations(script) >= 14, "the script")
-    return Runs(finished, failed, building, live, script, compared, logged)
+    return Runs(finished, failed, building, live, script, compared, logged, troubled)
 
 
 def measure(directory: Path) -> None:

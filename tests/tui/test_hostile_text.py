@@ -7,6 +7,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.launch.warm_engine import Description, EngineState
@@ -17,6 +18,7 @@ from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed
 from tui.screens.run_app import opened
+from tui.stand_in_findings import find
 from tui.stand_ins import StubApp, StubEngine, shows, text_of, until
 
 MACHINE = Inventory(
@@ -33,6 +35,7 @@ WALKS = {
     "pictures": (("r", "enter", "w", "4"), "highest loss first"),
     "logged": (("r", "enter", "w", "5", "down"), "characters"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
+    "advice": (("r", "A"), "Looked at"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "deletion": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "Edit "),
@@ -40,12 +43,14 @@ WALKS = {
 }
 """The keys that lead to each screen, and what of our own is seen there."""
 
-LEADING = ("r", "enter", "w", "c", "D", "e", "a", "ctrl+p")
+LEADING = ("r", "enter", "w", "A", "c", "D", "e", "a", "ctrl+p")
 """The keys that lead to another screen."""
 
 
 @pytest.fixture
-def runs() -> list[FakeEngine]:
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[FakeEngine]:
+    cure = Cure(HOSTILE, {"name": HOSTILE}, HOSTILE, Gain(HOSTILE, HOSTILE))
+    find(monkeypatch, Finding("x", Trouble.SLOW, HOSTILE, (Evidence(HOSTILE),), Confidence.LIKELY, HOSTILE, (cure,)))
     return [make_run(), make_run(plan=False)]
 
 

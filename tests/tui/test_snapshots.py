@@ -35,6 +35,7 @@ from accel_tui.widgets.chart.chart import Chart
 from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
+from tui.stand_in_findings import MEMORY, POOR, SLOW, find
 from tui.stand_ins import StubApp, shows, text_of, until
 
 FOLDER = Path(__file__).with_name("snapshots")
@@ -61,7 +62,8 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """A clock that stands still, and names that are always the same."""
+    """A clock that stands still, names that are always the same, and no advice."""
+    find(monkeypatch)
     one, draw = Clock(), random.Random(0)
     monkeypatch.setattr(time, "time", one.time)
     monkeypatch.setattr(socket, "gethostname", lambda: "lab")
@@ -223,6 +225,16 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
         await pilot.press("w")
         await shows(pilot, "true 3, predicted 5")
         await looks_as_before(pilot, "diagnostics-120x40")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_advice(runs: dict[str, FakeEngine], monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
+    find(monkeypatch, SLOW, POOR, MEMORY)
+    async with opened(runs["live"], size) as pilot:
+        await shows(pilot, "training", POOR.title)
+        await pilot.press("A")
+        await shows(pilot, "It fell to 0.41", "--learning-rate 0.0001")
+        await looks_as_before(pilot, f"advice-{size[0]}x{size[1]}")
 
 
 async def test_what_a_run_logged(clock: Clock) -> None:

@@ -16,6 +16,7 @@ from accel_tui.screens.run_screen import RunScreen
 from accel_tui.settings.user_settings import Settings
 from tui.example_reports import binary
 from tui.fake_engine import FakeEngine
+from tui.stand_in_findings import POOR, SLOW, find
 from tui.stand_ins import StubApp, shows, text_of, until
 
 PLACES = {
@@ -32,6 +33,7 @@ PLACES = {
     "samples": (("r", "enter", "w", "4"), "highest loss first"),
     "logged": (("r", "enter", "w", "5"), "sentence  step 150"),
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
+    "advice": (("r", "A"), "It fell to 0.41"),
     "comparison": (("r", "space", "space", "c"), "results"),
     "bench": (("r", "b"), "enter starts"),
     "export": (("r", "E"), "by format"),
@@ -41,12 +43,13 @@ PLACES = {
 }
 """The keys that lead to each screen, and what is seen there."""
 
-LEADING = ("r", "enter", "question_mark", "w", "c", "D", "e", "b", "E", "P", "a")
+LEADING = ("r", "enter", "question_mark", "w", "A", "c", "D", "e", "b", "E", "P", "a")
 """The keys that lead to another screen."""
 
 
 @pytest.fixture
-def engine() -> FakeEngine:
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    find(monkeypatch, SLOW, POOR)
     for _ in range(2):
         engine = FakeEngine().begin().build().train(150)
         engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
@@ -139,7 +142,7 @@ async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_ha
                 if active.binding.id and active.enabled:
                     assert active.tooltip in offered
         assert not await unseen(pilot)
-        if place in ("plan", "run with its log", "pictures"):
+        if place in ("plan", "run with its log", "advice", "pictures"):
             pilot.app.theme = LIGHT.name
             assert not await unseen(pilot)
 
@@ -157,7 +160,7 @@ async def test_no_cell_has_the_background_of_the_terminal(engine: FakeEngine, pl
         assert bare == []
 
 
-@pytest.mark.parametrize("place", ["plan", "runs", "run with its log", "comparison", "question"])
+@pytest.mark.parametrize("place", ["plan", "runs", "run with its log", "advice", "comparison", "question"])
 async def test_what_has_the_keys_is_seen_without_colours(
     engine: FakeEngine, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

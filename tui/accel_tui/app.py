@@ -39,6 +39,7 @@ from accel_tui.terminal.notifications import Notifier
 if TYPE_CHECKING:
     from accel_engine.launch.evaluation import EvaluationOptions
     from accel_tui.host import Host
+    from accel_tui.run_state.cure_trials import AdviceNotes
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
@@ -125,6 +126,7 @@ class AccelApp(EarlyInputApp):
             on_samples=self._add_samples,
         )
         self.settings = settings
+        self.advice_notes: dict[Path, AdviceNotes] = {}
         self.notifier = Notifier(self.send, settings, os.environ)
         self.settings_error: SettingsError | None = None
         """Why the app exits: invalid settings."""
@@ -313,6 +315,20 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(EvaluatedScreen(directory, options)))
 
+    def show_advice(self, directory: Path) -> None:
+        """Open the advice on a run."""
+        from accel_tui.screens.advice_screen import AdviceScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(AdviceScreen(directory)))
+
+    def show_evidence(self, directory: Path, steps: tuple[int, int], series: str) -> None:
+        """Open a run with its charts zoomed to the steps of some evidence."""
+        self.show_run(directory)
+        from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
+
+        if isinstance(self.screen, RunScreen):
+            self.screen.show_evidence(*steps, series)
+
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""
         from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
@@ -353,6 +369,7 @@ class AccelApp(EarlyInputApp):
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
+        import accel_tui.screens.advice_screen
         import accel_tui.screens.bench_screen
         import accel_tui.screens.compare_screen
         import accel_tui.screens.diagnostics_screen

@@ -14,6 +14,7 @@ from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
     from accel_engine.launch.evaluation import EvaluationOptions
+    from accel_tui.run_state.cure_trials import AdviceNotes
 
 
 class Host(Protocol):
@@ -22,6 +23,8 @@ class Host(Protocol):
     settings: Settings
     launcher: RunLauncher
     notifier: Notifier
+    advice_notes: dict[Path, "AdviceNotes"]
+    """What was measured and selected of the advice on runs."""
     inventory: Inventory | None
     """The machine's devices, once detected."""
 
@@ -48,6 +51,12 @@ class Host(Protocol):
 
     def show_evaluated(self, directory: Path, options: "EvaluationOptions") -> None:
         """Open the diagnostics of the examples that a run was evaluated on."""
+
+    def show_advice(self, directory: Path) -> None:
+        """Open the advice on a run."""
+
+    def show_evidence(self, directory: Path, steps: tuple[int, int], series: str) -> None:
+        """Open a run with its charts zoomed to the steps of some evidence."""
 
     def show_diagnostics(self, directory: Path) -> None:
         """Open the diagnostics of a run."""

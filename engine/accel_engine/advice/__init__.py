@@ -5,12 +5,14 @@ findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
 from accel_engine.advice.advise import advise
+from accel_engine.advice.coverage import Coverage, coverage
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
 from accel_engine.advice.recorded import Recorded
 
 __all__ = [
     "Confidence",
+    "Coverage",
     "Cure",
     "Evidence",
     "Finding",
@@ -18,5 +20,6 @@ __all__ = [
     "Recorded",
     "Trouble",
     "advise",
+    "coverage",
     "read_recorded",
 ]

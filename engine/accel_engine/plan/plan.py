@@ -137,7 +137,7 @@ class Plan(PlanFields):
         changed = self.changed()
         for name, value in self.to_mapping().items():
             if name in changed or name in always:
-                words += [str(FieldValue(name)), _text(value)]
+                words += option_words(name, value)
         return shell_command(words)
 
     @property
@@ -156,8 +156,13 @@ class Plan(PlanFields):
         return self.name or f"{models.find(self.model).name} on {data.find(self.data).name}"
 
 
+def option_words(name: str, value: Any) -> list[str]:
+    """A field as an option of a command, and its value."""
+    return [str(FieldValue(name)), _text(value)]
+
+
 def _text(value: Any) -> str:
-    return AUTO if value in (None, []) else ",".join(value) if isinstance(value, list) else str(value)
+    return AUTO if value in (None, []) else ",".join(value) if isinstance(value, list | tuple) else str(value)
 
 
 def unknown_field(name: str, value: object) -> PlanError:

@@ -114,6 +114,7 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("RUN", "--to", "json", "-o", "-"),
         ("RUN", "--to", "tensorboard"),
     ),
+    "advise": (("RUN", "OTHER"), ("RUN", "--json"), (f"no {HOSTILE}",)),
     "compare": (("RUN", "OTHER"), ("RUN", "OTHER", "--json"), ("RUN",)),
     "import": (("table.csv", "--name", HOSTILE[:30]), ("table.csv",), (HOSTILE,), ("table.csv", "--tag", HOSTILE)),
     "rename": (("RUN", HOSTILE[:30]), ("RUN", HOSTILE * 2)),

@@ -5,7 +5,7 @@ import random
 import pytest
 from rich.cells import cell_len
 
-from accel_tui.formatting.wrapping import wrapped
+from accel_tui.formatting.wrapping import hanging, wrapped
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,9 @@ def test_a_text_that_grows_has_the_lines_of_the_whole(width: int) -> None:
         grown[-1:] = wrapped(grown[-1] + text[start : start + 7], width)
     assert grown == whole
     assert all(cell_len(line) <= max(width, 2) for line in whole)
+
+
+def test_the_second_line_of_a_paragraph_is_indented() -> None:
+    assert hanging("one two three", 9) == ["one two", "  three"]
+    assert hanging("one\ntwo", 20) == ["one two"]
+    assert hanging("", 20) == [""]

@@ -16,7 +16,7 @@ from accel_engine.events import (
 )
 from accel_engine.run import Update
 from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.marks import MAX_MARKS, MarkKind, Track
+from accel_tui.run_state.marks import MAX_MARKS, MarkKind, Track, with_advice
 from accel_tui.run_state.state import RunState
 
 PLAN = {"learning_rate": 1e-3}
@@ -107,3 +107,9 @@ def test_a_track_that_was_cut_goes_on_in_step() -> None:
     for number in range(501, 505):
         track = track.extended([number])
     assert track.steps[-3:] == (500, 502, 504)
+
+
+def test_advice_is_marked_in_the_order_of_steps_and_leaves_no_trace_without() -> None:
+    marks = {MarkKind.EPOCH: Track().extended([100])}
+    assert with_advice(marks, [70, 3, 70])[MarkKind.ADVICE].steps == (3, 70)
+    assert with_advice(marks, []) is marks

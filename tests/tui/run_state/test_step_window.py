@@ -129,3 +129,19 @@ def test_which_steps_are_shown_is_said() -> None:
     assert describe_window(StepWindow(), 500) == ""
     assert describe_window(StepWindow(1000), STEPS) == "the last 1,000 steps"
     assert describe_window(StepWindow(1000, 5000), STEPS) == "steps 5,000 to 5,999"
+
+
+@pytest.mark.parametrize(
+    ("first", "stop", "window"),
+    [
+        (400, 500, StepWindow(150, 375)),
+        (0, 100, StepWindow(125, 0)),
+        (900, 1000, StepWindow(125, 875)),
+        (0, 1000, StepWindow()),
+        (500, 501, StepWindow(17, 492)),
+    ],
+)
+def test_a_window_around_steps_shows_what_is_beside_them_and_does_not_follow(
+    first: int, stop: int, window: StepWindow
+) -> None:
+    assert StepWindow.around(1000, first, stop) == window

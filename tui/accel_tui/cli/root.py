@@ -27,6 +27,7 @@ COMMANDS = {
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
     "export": ("accel_tui.cli.export:export", "Export a run's tables, or its trained model."),
+    "advise": ("accel_tui.cli.advise:advise", "Say why runs are slow or learn badly, and what to do."),
     "compare": ("accel_tui.cli.compare:compare", "Compare runs: their plans and results."),
     "rename": ("accel_tui.cli.annotate:rename", "Rename a run."),
     "note": ("accel_tui.cli.annotate:note", "Add a note to a run."),
@@ -54,7 +55,7 @@ _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
     "Train": ("data", "estimate", "train", "run", "continue", "cluster", "demo"),
-    "View runs": ("runs", "watch", "compare", "evaluate", "bench", "predict", "import", "export"),
+    "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),

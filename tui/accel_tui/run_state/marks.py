@@ -1,7 +1,7 @@
 """Marks on the step axis: ends of epochs, validations, checkpoints and others."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isclose
@@ -29,6 +29,7 @@ class MarkKind(StrEnum):
     RESUMED = "continued"
     PART = "part"
     RECOVERED = "recovered"
+    ADVICE = "advice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,12 @@ def resumed(marks: Marks, step: int) -> Marks:
 def extended(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Marks:
     """The marks with more events, at steps not before the last ones."""
     return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
+
+
+def with_advice(marks: Marks, steps: Iterable[int]) -> Marks:
+    """The marks of a run, with those of the steps where the evidence of its advice begins."""
+    where = sorted(set(steps))
+    return {**marks, MarkKind.ADVICE: Track().extended(where)} if where else marks
 
 
 def mark_of(event: Event, learning_rate: float | None) -> tuple[MarkKind, int] | None:

@@ -40,6 +40,19 @@ class StepWindow:
         """Whether it shows the last steps and leaves out the first ones."""
         return self.span is not None and self.first is None
 
+    @classmethod
+    def around(cls, steps: int, first: int, stop: int) -> "StepWindow":
+        """The window of a range of steps, with a quarter of it on both sides; it does not follow.
+
+        Args:
+            steps: Steps of the run.
+            first: The first step of the range.
+            stop: The step after its last.
+        """
+        margin = max((stop - first) // 4, MIN_SPAN // 2)
+        low, high = max(0, first - margin), min(steps, stop + margin)
+        return cls() if (low, high) == (0, steps) else cls(max(MIN_SPAN, high - low), low)
+
     def zoomed(self, steps: int, factor: float, around: float | None = None) -> "StepWindow":
         """Zoom to ``factor`` times as many steps.
 

@@ -53,7 +53,7 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
             return state.live
         case "checkpoint":
             return state.live and has_engine(state)
-        case "bench" | "diagnostics":
+        case "bench" | "diagnostics" | "advice":
             return not (state.info and state.info.bench)
         case "log" | "search_log":
             return has_log(state)

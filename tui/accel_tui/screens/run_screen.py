@@ -16,14 +16,17 @@ from textual.reactive import reactive
 from textual.widgets import Label
 from textual.worker import Worker, WorkerState
 
+from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST
 from accel_tui.host import host_of
+from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
+from accel_tui.screens.advice_reader import AdviceReader
 from accel_tui.screens.run_control import OFFERED_BY, RunControl, after_detach, has_log, is_offered
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
@@ -35,6 +38,7 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
+from accel_tui.widgets.run.advice_lines import SHOWN, AdviceLines
 from accel_tui.widgets.run.damage_line import DamageLine
 from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
@@ -93,6 +97,7 @@ class RunScreen(DirtyRegionScreen):
         Binding(
             "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
         ),
+        Binding("A", "advice", "Advice", id="run.advice", tooltip="Show what is wrong with the run, and what to do"),
         Binding("b", "bench", "Bench", id="run.bench", tooltip="Measure the inference of the run's model"),
         Binding("E", "export", "Export", id="run.export", tooltip="Export the trained model to other formats"),
         Binding("P", "predict", "Predict", id="run.predict", tooltip="Predict examples with the trained model"),
@@ -110,6 +115,9 @@ class RunScreen(DirtyRegionScreen):
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
 
+    findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
+    """Advice on the run."""
+
     _devices = getters.query_one(DevicePanel)
 
     def __init__(self, directory: Path) -> None:
@@ -119,6 +127,8 @@ class RunScreen(DirtyRegionScreen):
         self._update_event = asyncio.Event()
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
+        self._evidence: tuple[int, int, str] | None = None  # to be shown once the run is read
+        self._advice = AdviceReader(self, directory, self._take_advice)
         self._control = RunControl(self, directory, on_change=partial(setattr, self, "pending_commands"))
         self._follower = RunFollower(
             directory,
@@ -136,6 +146,7 @@ class RunScreen(DirtyRegionScreen):
         yield WorkerSummary()
         yield DamageLine()
         yield RunOutcome().data_bind(RunScreen.problem)
+        yield AdviceLines().data_bind(RunScreen.findings)
         with Horizontal(id="middle"):
             yield RunCharts().data_bind(RunScreen.problem)
             with VerticalScroll(id="details", can_focus=False):
@@ -226,6 +237,9 @@ class RunScreen(DirtyRegionScreen):
             self._update_layout()
         self._show_devices(state)
         host_of(self).notifier.show(state)
+        if state.live is not before.live or (state.info and before.info is None):
+            self.call_after_refresh(self._advice.read)
+        self._show_evidence()
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
             return
@@ -237,6 +251,26 @@ class RunScreen(DirtyRegionScreen):
             self._control.end()
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
             self.refresh_bindings()
+
+    def _take_advice(self, advice: Advice) -> None:
+        self.findings = advice.findings
+        self.query_one(RunCharts).findings = advice.findings[:SHOWN]
+
+    def show_evidence(self, first: int, stop: int, series: str) -> None:
+        """Zoom the charts to steps, once the run is read.
+
+        Args:
+            first: The first step.
+            stop: The step after the last one.
+            series: The series whose chart is selected, with ``validation_`` before one of validation.
+        """
+        self._evidence = first, stop, series
+        self._show_evidence()
+
+    def _show_evidence(self) -> None:
+        if self._evidence and self.state.step:
+            self.query_one(RunCharts).show_steps(*self._evidence)
+            self._evidence = None
 
     def _show_devices(self, state: RunState) -> None:
         """Update the devices, which change once a second."""
@@ -358,6 +392,11 @@ class RunScreen(DirtyRegionScreen):
             log.lines.focus()
         charts.display = not (shows_details_only or shows_log)
         self.query_one("#middle").set_class(shows_log, "-curveless")
+        self.query_one(AdviceLines).set_class(shows_log, "-curveless")
+
+    def action_advice(self) -> None:
+        """Open the Advice screen."""
+        host_of(self).show_advice(self.directory)
 
     def action_bench(self) -> None:
         """Measure the inference of the run's model."""

@@ -39,7 +39,19 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 
 _NEED_RUNS = frozenset(
-    {"filter", "compare", "bench", "export", "predict", "edit", "duplicate", "continue", "train_longer", "delete"}
+    {
+        "filter",
+        "advice",
+        "compare",
+        "bench",
+        "export",
+        "predict",
+        "edit",
+        "duplicate",
+        "continue",
+        "train_longer",
+        "delete",
+    }
 )  # actions that need a run
 
 
@@ -83,6 +95,7 @@ class RunsScreen(Screen[None]):
         Binding(
             "v", "evaluate", "Evaluate", id="runs.evaluate", tooltip="Evaluate the selected runs on the same examples"
         ),
+        Binding("A", "advice", "Advice", id="runs.advice", tooltip="Show what is wrong with the run, and what to do"),
         Binding("b", "bench", "Bench", id="runs.bench", tooltip="Measure the inference of the selected runs"),
         Binding("E", "export", "Export", id="runs.export", tooltip="Export the run's trained model to other formats"),
         Binding("P", "predict", "Predict", id="runs.predict", tooltip="Predict examples with the run's trained model"),
@@ -130,7 +143,7 @@ class RunsScreen(Screen[None]):
         match action:
             case "filter":
                 return not isinstance(self.focused, Input)  # "/" is a letter there
-            case "export" | "predict":
+            case "advice" | "export" | "predict":
                 return self.table.current is not None and self.table.current.info is not None
             case "evaluate":
                 return bool(runs) and all(run.checkpoint > 0 for run in runs)
@@ -177,6 +190,11 @@ class RunsScreen(Screen[None]):
     def action_evaluate(self) -> None:
         """Evaluate the selected runs, or else the current one, on the same examples."""
         host_of(self).show_evaluation([run.directory for run in self._target_runs])
+
+    def action_advice(self) -> None:
+        """Show the advice on the current run."""
+        if self.table.current:
+            host_of(self).show_advice(self.table.current.directory)
 
     def action_bench(self) -> None:
         """Measure the inference of the selected runs, or else of the current one."""

@@ -19,6 +19,7 @@ DROP_ORDER = (
     "detach",
     "log",
     "details",
+    "advice",
     "sort",
     "show_plan",
     "delete",

@@ -35,7 +35,7 @@ def line(frame: Frame) -> str:
 
 def test_each_kind_has_a_shape_of_its_own() -> None:
     assert len(set(GLYPHS.values())) == len(GLYPHS) == len(MarkKind)
-    marks = {kind: track(20 + 18 * place) for place, kind in enumerate(MarkKind)}
+    marks = {kind: track(20 + 16 * place) for place, kind in enumerate(MarkKind)}
     drawn = line(picture(marks))
     assert [character for character in drawn if character in GLYPHS.values()] == [GLYPHS[kind] for kind in MarkKind]
 

@@ -26,6 +26,7 @@ GLYPHS = {
     MarkKind.PAUSED: "║",
     MarkKind.PART: "■",
     MarkKind.RECOVERED: "↻",
+    MarkKind.ADVICE: "⚑",
 }
 """Signs of marks; of two in one cell, the later in this order stays and the other moves one cell to the left."""
 

@@ -10,12 +10,14 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 
+from accel_engine.advice import Finding
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench_figures import figure
+from accel_tui.run_state.marks import Marks, with_advice
 from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.step_window import VisibleSteps, describe_window, steps_to_load
+from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import Series
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
@@ -63,6 +65,9 @@ class RunCharts(ChartKeys, RunView):
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read: no step is waited for."""
 
+    findings: reactive[tuple[Finding, ...]] = reactive((), repaint=False, init=False)
+    """The advice whose evidence is marked."""
+
     _grid = getters.query_one(ChartGrid)
     _axis: BatchAxis | None = None  # of a bench
 
@@ -77,6 +82,7 @@ class RunCharts(ChartKeys, RunView):
         self._available_readings: frozenset[str] = frozenset()
         self._panels_key: object = None  # inputs that decide which charts are available
         self._shared_inputs: tuple[object, ...] = ()  # inputs shared by all charts
+        self._marked: tuple[Marks, tuple[Finding, ...], Marks] = ({}, (), {})  # of the run, the advice, both
         self._slow_inputs: object = None  # inputs of curves that only get longer
         self._panels = panels_of(self.state, self._available_readings)
         self._update_bar()
@@ -192,6 +198,11 @@ class RunCharts(ChartKeys, RunView):
 
     watch_selected = watch_is_full_screen = _update_shown
 
+    def watch_findings(self) -> None:
+        """Draw the marks of other advice."""
+        if self.is_mounted:
+            self._draw()
+
     def watch_options(self) -> None:
         """Draw with the new options."""
         self._draw()
@@ -199,7 +210,7 @@ class RunCharts(ChartKeys, RunView):
 
     def _draw(self) -> None:
         scale = self._axis.scale if self._axis else scale_of(self.state, self.options.x)
-        shared_inputs = (scale, self.state.marks, self.options)
+        shared_inputs = (scale, self._marks(), self.options)
         inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
         self._shared_inputs = shared_inputs
         slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
@@ -214,6 +225,28 @@ class RunCharts(ChartKeys, RunView):
                 continue  # a line that only gets longer
             chart.series = self._series(panel)
         self._slow_inputs = slow_inputs
+
+    def _marks(self) -> Marks:
+        """The marks of the run and its advice; the same object until they change."""
+        marks, findings, both = self._marked
+        if marks is not self.state.marks or findings is not self.findings:
+            both = with_advice(self.state.marks, [each.steps[0] for each in self.findings if each.steps])
+            self._marked = self.state.marks, self.findings, both
+        return both
+
+    def show_steps(self, first: int, stop: int, series: str = "") -> None:
+        """Zoom to some steps, and activate the chart of a series; a chart that is not shown is maximized.
+
+        Args:
+            first: The first step.
+            stop: The step after the last one.
+            series: Name of the series, with ``validation_`` before one of validation; empty for the active chart.
+        """
+        names = (series, series.removeprefix(VALIDATION_PREFIX))
+        if found := next((panel for panel in self._panels if panel.name in names), None):
+            self.is_full_screen = self.is_full_screen or found not in self.shown
+            self.active_chart = found.id
+        self.window = StepWindow.around(self.steps, first, stop)
 
     def _series(self, panel: Panel) -> tuple[Series, ...]:
         """The series of a chart; those of a bench are by batch size."""

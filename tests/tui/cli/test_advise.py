@@ -1,0 +1,175 @@
+import json
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from accel_engine.advice import Cure, Gain
+from accel_engine.run.connection import connect
+from accel_tui.cli import advise_cures
+from tui.fake_script import FakeScript
+from tui.stand_in_findings import MEMORY, POOR, SLOW, find
+
+
+def test_a_healthy_run_takes_a_line_that_says_what_was_looked_at(run_command, new_run, monkeypatch):
+    find(monkeypatch)
+    run = new_run()
+    run.train()
+    result = run_command(f"advise {run.directory.name}")
+    assert result.status == 0
+    words = " ".join(result.out.split())
+    assert words.startswith(f"{run.directory.name}: nothing found in 8 steps, 2 epochs, 2 validations.")
+    assert "Not judged, as not recorded: readings of devices" in words
+
+
+def test_findings_have_evidence_cost_and_cures_those_that_matter_most_first(run_command, new_run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    find(monkeypatch, MEMORY, SLOW, POOR)
+    run = new_run(name="first")
+    run.train()
+    result = run_command("advise first")
+    assert result.status == 0
+    heads = [line for line in result.lines if line[:1].isdigit() and line[1] == "."]
+    assert heads == [
+        "1. The loss rises (diverging)",
+        "2. Training waits for input (input-wait)",
+        "3. The memory of the GPU is nearly full (batch-too-large)",
+    ]
+    assert "   evidence    The device waits for batches 42% of the time (steps 40 to 119)" in result.lines
+    assert "               The processors are 97% busy" in result.lines
+    assert "   cost        42% of the training time" in result.lines
+    assert "   option      --xla on" in result.lines
+    assert "   or          Decode the images once, to a file of arrays." in result.lines
+    assert "   gain        1.7 times the steps per second, by the measured share of the time" in result.lines
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_lines_fit_the_terminal(run_command, new_run, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    find(monkeypatch, replace(SLOW, cost="as much time as it takes to say so in a line that is long " * 4))
+    run = new_run()
+    run.train()
+    assert max(map(len, run_command("advise last").lines)) <= max(width, 55)
+
+
+def test_each_run_is_an_object_in_a_line(run_command, new_run, monkeypatch):
+    gain = Gain("more", "nothing", math.inf)
+    find(monkeypatch, replace(SLOW, weight=math.nan, cures=(*SLOW.cures, Cure("?", {"batch_size": 32}, gain=gain))))
+    one, other = new_run(name="one"), new_run(name="other")
+    one.train()
+    other.begin()
+    result = run_command("advise one other --json")
+    assert result.status == 0
+    first, second = map(json.loads, result.lines)
+    assert "NaN" not in result.out
+    assert "Infinity" not in result.out
+    assert (first["run"], first["status"], first["kind"]) == (one.directory.name, "finished", "training")
+    assert (second["run"], second["status"]) == (other.directory.name, "running")
+    assert first["looked_at"] == {"steps": 8, "epochs": 2, "validations": 2, "readings": 0}
+    (found,) = first["findings"]
+    assert (found["id"], found["trouble"], found["confidence"]) == ("input-wait", "slow", "certain")
+    assert found["weight"] is None
+    assert found["evidence"][0]["steps"] == [40, 120]
+    assert found["evidence"][1]["steps"] is None
+    continued, words, anew = found["cures"]
+    assert continued["changes"] == {"xla": "on"}
+    assert continued["command"] == f"accel-tui continue {one.directory.name} --xla on"
+    assert continued["gain"]["factor"] == 1.7
+    assert words["command"] == ""
+    assert anew["command"].startswith("accel-tui train ")
+    assert "--batch-size 32" in anew["command"]
+    assert anew["gain"]["factor"] is None
+
+
+def test_a_healthy_run_has_no_findings_in_json(run_command, new_run, monkeypatch):
+    find(monkeypatch)
+    new_run().train()
+    found = json.loads(run_command("advise last --json").out)
+    assert found["findings"] == []
+    assert "layers" in found["not_judged"]
+
+
+def test_cures_of_a_script_are_words_for_scripts(run_command, home, monkeypatch):
+    find(monkeypatch, SLOW)
+    script = FakeScript().begin().fit("base", epochs=1)
+    result = run_command(f"advise {script.directory.name}")
+    assert "   cure        Pass jit_compile=True to compile()." in result.lines
+    assert "option" not in result.out
+    script.close()
+
+
+def test_a_run_that_cannot_be_read_does_not_keep_others_from_it(run_command, new_run, monkeypatch):
+    find(monkeypatch)
+    newer, whole = new_run(), new_run()
+    whole.train()
+    connection = connect(newer.directory)
+    connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
+    connection.close()
+    result = run_command(f"advise {newer.directory.name} {whole.directory.name}")
+    assert result.status == 1
+    assert "newer accel-tui" in result.err
+    assert "nothing found" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("nowhere", "nowhere"),
+        ("", "missing argument"),
+        ("one other --try input-wait", "--try needs a single run"),
+        ("one --try input-wait --apply input-wait", "not both"),
+        ("one --cure 2", "--cure needs --try or --apply"),
+        ("one --seconds 5", "--seconds needs --try"),
+        ("one --try input-wait --seconds 0", "0"),
+    ],
+)
+def test_wrong_usage(run_command, new_run, words, problem):
+    new_run(name="one")
+    new_run(name="other")
+    result = run_command(f"advise {words}")
+    assert result.status == 2
+    assert problem in result.err
+
+
+@pytest.fixture
+def actions(monkeypatch):
+    """Stands in for the engine's module, and notes what it was asked."""
+    asked = []
+
+    def try_finding(directory, finding, on_progress, *, number, seconds):
+        asked.append((directory.name, finding, number, seconds))
+        for detail in ("compiling", "taking turns", "taking turns"):
+            on_progress(SimpleNamespace(done=1.0, of=2.0, detail=detail))
+        return SimpleNamespace(
+            before=6.0, after=9.0, low=8.0, high=math.inf, unit="examples/s", better=True, text="1.5 times the speed"
+        )
+
+    def apply_finding(directory, finding, on_progress, *, number):
+        asked.append((directory.name, finding, number))
+        on_progress("comparing")
+        return SimpleNamespace(taken_back=False, text="the cure stays")
+
+    found = {"try_finding": try_finding, "apply_finding": apply_finding}
+    monkeypatch.setattr(advise_cures, "_action", found.__getitem__)
+    return asked
+
+
+def test_a_cure_is_tried_and_its_progress_is_said_once(run_command, new_run, actions):
+    run = new_run(name="one").directory.name
+    result = run_command("advise one --try input-wait --cure 2 --seconds 5")
+    assert (result.status, result.lines) == (0, ["1.5 times the speed"])
+    assert result.err.splitlines() == ["accel-tui: compiling", "accel-tui: taking turns"]
+    assert actions == [(run, "input-wait", 2, 5.0)]
+    told = json.loads(run_command("advise one --try input-wait --json").out)
+    assert (told["before"], told["after"], told["low"], told["high"]) == (6.0, 9.0, 8.0, None)
+    assert (told["run"], told["finding"], told["better"]) == (run, "input-wait", True)
+
+
+def test_a_cure_is_applied(run_command, new_run, actions):
+    run = new_run(name="one").directory.name
+    result = run_command("advise one --apply input-wait")
+    assert (result.status, result.lines, result.err) == (0, ["the cure stays"], "accel-tui: comparing\n")
+    assert actions == [(run, "input-wait", 1)]
+    told = json.loads(run_command("advise one --apply input-wait --json").out)
+    assert told == {"run": run, "finding": "input-wait", "taken_back": False, "text": "the cure stays"}

@@ -1,0 +1,54 @@
+"""Advice in words."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.advice import Coverage, Evidence
+from accel_engine.errors import PlanError
+from accel_engine.plan import Plan
+from accel_engine.run import RunInfo, Status
+from accel_tui.formatting.advice import command_with, cure_text, evidence_text, looked_at, not_judged, options_text
+from tui.stand_in_findings import SLOW
+
+PLAN = Plan(model="mlp", epochs=3)
+RUN = RunInfo("k3fp-mlp", Path("k3fp-mlp"), PLAN, PLAN.to_mapping(), 0.0, "lab", 1, Status.FINISHED)
+SCRIPT = replace(RUN, plan=None, script="python train.py")
+
+
+def test_what_was_looked_at_and_what_was_not() -> None:
+    assert looked_at(Coverage(1200, 1, 0, 45)) == "1,200 steps, 1 epoch, 45 readings"
+    assert looked_at(Coverage()) == "no records"
+    assert not_judged(Coverage(missing=("layers", "the plan"))) == "Not judged, as not recorded: layers, the plan."
+    assert not_judged(Coverage()) == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [(None, "It rises"), ((1000, 1200), "It rises (steps 1,000 to 1,199)"), ((7, 8), "It rises (step 7)")],
+)
+def test_evidence_has_its_steps(steps: tuple[int, int] | None, text: str) -> None:
+    assert evidence_text(Evidence("It rises", steps=steps)) == text
+
+
+def test_the_command_continues_a_run_where_its_checkpoint_allows_it_else_trains_anew() -> None:
+    assert command_with(RUN, {"xla": "on", "patience": None}) == (
+        "accel-tui continue k3fp-mlp --xla on --patience auto"
+    )
+    assert command_with(RUN, {"batch_size": 256}) == "accel-tui train --model mlp --epochs 3 --batch-size 256"
+    assert command_with(RUN, {}) == ""
+    assert command_with(SCRIPT, {"xla": "on"}) == ""
+    with pytest.raises(PlanError, match="batch_size"):
+        command_with(RUN, {"batch_size": -1})
+
+
+def test_options_of_lists_are_joined() -> None:
+    assert options_text({"devices": ["gpu:0", "gpu:1"]}) == "--devices gpu:0,gpu:1"
+
+
+def test_scripts_have_words_of_their_own_where_the_cure_has_some() -> None:
+    cure, same = SLOW.cures
+    assert cure_text(cure, RUN) == "Compile the steps with XLA."
+    assert cure_text(cure, SCRIPT) == "Pass jit_compile=True to compile()."
+    assert cure_text(same, SCRIPT) == same.text

@@ -1,0 +1,421 @@
+"""The advice on a run: its lines above the charts, and its screen, on findings and trials of stand-ins."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Label
+
+from accel_engine.advice import Cure, Finding
+from accel_engine.errors import RunError
+from accel_engine.events import Outcome
+from accel_engine.run.run_paths import LOG
+from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
+from accel_tui.run_state.marks import MarkKind
+from accel_tui.run_state.step_window import StepWindow
+from accel_tui.screens import advice_reader
+from accel_tui.screens.advice_screen import AdviceScreen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.advice.evidence_chart import EvidenceChart
+from accel_tui.widgets.advice.finding_list import FindingList
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart_panels.run_charts import RunCharts
+from accel_tui.widgets.run.advice_lines import AdviceLines
+from tui.fake_engine import FakeEngine
+from tui.fake_script import FakeScript
+from tui.stand_in_findings import MEMORY, POOR, SLOW, find
+from tui.stand_ins import StubApp, hides, shows, text_of, until
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+SMALL, WIDE = (80, 24), (120, 40)
+
+
+@dataclass(frozen=True)
+class Progress:
+    done: float = 8.0
+    of: float = 20.0
+    detail: str = "taking turns"
+
+
+@dataclass(frozen=True)
+class Result:
+    before: float = 6400.0
+    after: float = 9120.0
+    unit: str = "examples/s"
+    low: float = 8610.0
+    high: float = 9700.0
+    better: bool = True
+    text: str = "1.43 times the examples per second"
+
+
+@dataclass
+class Engine:
+    """Stands in for the engine's trials, which wait until they may end, or are stopped."""
+
+    result: CureResult = field(default_factory=Result)
+    problem: str = ""
+    may_end: Event = field(default_factory=Event)
+    asked: list[Mapping[str, Any]] = field(default_factory=list)
+    applied: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def try_cure(
+        self,
+        _: Path,
+        changes: Mapping[str, Any],
+        on_progress: Callable[[CureProgress], None],
+        *,
+        should_stop: Callable[[], bool],
+    ) -> CureResult:
+        self.asked.append(changes)
+        on_progress(Progress())
+        while not self.may_end.wait(0.01):
+            if should_stop():
+                raise RunError("cancelled")
+        if self.problem:
+            raise RunError(self.problem)
+        return self.result
+
+    def apply_cure(
+        self,
+        _: Path,
+        changes: Mapping[str, Any],
+        on_progress: Callable[[str], object],
+        *,
+        should_stop: Callable[[], bool],
+    ) -> str:
+        self.applied.append(changes)
+        on_progress("comparing the run before and after the change")
+        while not self.may_end.wait(0.01):
+            assert not should_stop()
+        if self.problem:
+            raise RunError(self.problem)
+        return "the learning rate is 0.0001 from step 150 on"
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    engine = Engine()
+    actions = CureActions(engine.try_cure, engine.apply_cure)
+    monkeypatch.setattr(AdviceScreen.__init__, "__defaults__", (actions,))
+    return engine
+
+
+@pytest.fixture
+def run(engine: FakeEngine) -> FakeEngine:
+    engine.train(100)
+    engine.end_epoch()
+    engine.train(50)
+    return engine
+
+
+@asynccontextmanager
+async def opened(directory: Path, size: tuple[int, int] = WIDE, sees: str = "Looked at") -> AsyncIterator[Pilot[None]]:
+    """The Advice screen, above that of the run."""
+    async with StubApp(directory).run_test(size=size, notifications=True) as pilot:
+        await shows(pilot, "validation")
+        await pilot.press("A")
+        await shows(pilot, "Advice  ", sees)
+        yield pilot
+
+
+def selected(pilot: Pilot[None]) -> Finding | None:
+    return pilot.app.screen.query_one(FindingList).selected
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, (200, 50)])
+async def test_the_two_that_matter_most_have_a_line_each_and_a_mark(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    find(monkeypatch, MEMORY, SLOW, POOR)
+    async with StubApp(run.directory).run_test(size=size) as pilot:
+        await shows(pilot, "⚑ The loss rises", "⚑ Training waits for input", "A all 3")
+        assert MEMORY.title not in text_of(pilot)
+        charts = pilot.app.screen.query_one(RunCharts)
+        shown = [chart for chart in charts.query(Chart) if chart.display]
+        assert len(shown) >= 2
+        assert all(chart.marks[MarkKind.ADVICE].steps == (40, 90) for chart in shown)
+
+
+async def test_nothing_is_said_of_a_healthy_run_and_marks_go_with_findings(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    find(monkeypatch, SLOW)
+    async with StubApp(run.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "⚑ Training waits for input")
+        find(monkeypatch)
+        await hides(pilot, "⚑")
+        assert not pilot.app.screen.query_one(AdviceLines).display
+        assert all(MarkKind.ADVICE not in chart.marks for chart in pilot.app.screen.query(Chart) if chart.display)
+
+
+async def test_a_run_is_read_again_once_it_has_ended(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    find(monkeypatch)
+    async with StubApp(run.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "validation")
+        find(monkeypatch, POOR)
+        run.end()
+        await shows(pilot, "Finished", "⚑ The loss rises")
+
+
+@pytest.mark.parametrize(("size", "shown"), [(SMALL, False), (WIDE, True)])
+async def test_lines_leave_the_log_its_room_where_a_run_has_nothing_else_to_show(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], *, shown: bool
+) -> None:
+    find(monkeypatch, MEMORY)
+    (engine.directory / LOG).write_text("TensorFlow has spoken\n")
+    engine.end(Outcome.FAILED, "out of memory")
+    async with StubApp(engine.directory).run_test(size=size) as pilot:
+        lines = pilot.app.screen.query_one(AdviceLines)
+        await until(pilot, lambda: lines.findings, "the advice")
+        await shows(pilot, "TensorFlow has spoken")
+        assert lines.display is shown
+
+
+async def test_a_click_on_a_line_opens_the_screen(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    find(monkeypatch, SLOW)
+    async with StubApp(run.directory).run_test(size=SMALL) as pilot:
+        await shows(pilot, "⚑ Training waits for input")
+        await pilot.click(AdviceLines)
+        await until(pilot, lambda: isinstance(pilot.app.screen, AdviceScreen), "the Advice screen")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_the_selected_finding_shows_what_it_follows_from_and_its_cures(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    find(monkeypatch, SLOW, POOR, MEMORY)
+    async with opened(run.directory, size, "It fell to 0.41") as pilot:
+        assert text_of(pilot).index("Learns badly") < text_of(pilot).index("Slow") < text_of(pilot).index("Memory")
+        await shows(pilot, "(steps 90 to 149)", "all that was learned", "--learning-rate 0.0001")
+        await pilot.press("down")
+        await shows(pilot, "42% of the time", "The processors are 97% busy", "certain", "--xla on")
+        assert pilot.app.screen.query_one(EvidenceChart).display is (size == WIDE)
+        await pilot.press("down")
+        await shows(pilot, "15.2 of 16.0 GiB", "possible")
+        assert not pilot.app.screen.query_one(EvidenceChart).display  # no series shows it
+
+
+async def test_the_selection_stays_when_others_are_found(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    find(monkeypatch, SLOW, MEMORY)
+    async with opened(run.directory, sees="The memory of") as pilot:
+        await pilot.press("down")
+        assert selected(pilot) == MEMORY
+        find(monkeypatch, POOR, SLOW, MEMORY, replace(MEMORY, title="The memory of another GPU is full"))
+        await shows(pilot, "The loss rises", "another GPU")
+        assert selected(pilot) == MEMORY
+        await pilot.press("escape", "A")
+        await shows(pilot, "15.2 of 16.0 GiB")
+
+
+async def test_a_healthy_run_has_plain_words(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    find(monkeypatch)
+    async with opened(run.directory) as pilot:
+        await shows(pilot, "Looked at 150 steps, 1 epoch, 1 validation.", "Nothing found", "Not judged")
+        assert not {"Try", "Apply", "Copy", "Cures"} & set(text_of(pilot).split())
+
+
+async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, SLOW)
+    async with opened(run.directory, sees="expected: 1.7 times") as pilot:
+        await pilot.press("enter")
+        await shows(pilot, "trying ━━━━━━━━──", "40%  taking turns")
+        await pilot.press("enter")
+        assert trials.asked == [{"xla": "on"}]
+        trials.may_end.set()
+        await shows(pilot, "✓ measured: 6.40k → 9.12k examples/s (8.61k to 9.70k)", "1.43 times")
+        assert "expected: 1.7" not in text_of(pilot)
+        await pilot.press("escape", "A")
+        await shows(pilot, "✓ measured: 6.40k")
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (Result(after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
+        (Result(low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
+        (Result(before=float("inf"), after=3.2, unit="GB"), "out of memory → 3.2000 GB"),
+    ],
+)
+async def test_what_a_trial_measured_is_said_as_it_is(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine, result: CureResult, words: str
+) -> None:
+    trials.result = result
+    trials.may_end.set()
+    find(monkeypatch, SLOW)
+    async with opened(run.directory, sees="expected") as pilot:
+        await pilot.press("enter")
+        await shows(pilot, words)
+
+
+async def test_escape_stops_a_trial_before_it_goes_back(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, SLOW)
+    async with opened(run.directory, sees="expected") as pilot:
+        await pilot.press("enter")
+        await shows(pilot, "trying ━")
+        await pilot.press("escape")
+        await shows(pilot, "✗ not tried: stopped")
+        assert isinstance(pilot.app.screen, AdviceScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+
+
+async def test_what_keeps_a_cure_from_being_tried_is_said(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    trials.problem = "the machine has no room for two engines"
+    trials.may_end.set()
+    find(monkeypatch, SLOW)
+    async with opened(run.directory, sees="expected") as pilot:
+        await pilot.press("enter")
+        await shows(pilot, "✗ not tried: the machine has no room")
+
+
+async def test_a_cure_is_applied_after_a_question_that_says_what_will_happen(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, POOR)
+    async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "Apply --learning-rate 0.0001 to the run?", "saves a checkpoint")
+        await pilot.press("escape")
+        await hides(pilot, "to the run?")
+        assert not trials.applied
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        await pilot.press("a")
+        await shows(pilot, "applying: comparing the run before and after the change")
+        await pilot.press("escape", "A")
+        await shows(pilot, "applying: comparing")
+        trials.may_end.set()
+        await shows(pilot, "✓ applied: the learning rate is 0.0001 from step 150 on")
+        assert trials.applied == [{"learning_rate": 0.0001}]
+        trials.problem = "the run has no checkpoint"
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        await pilot.press("a")
+        await shows(pilot, "✗ not applied: the run has no checkpoint")
+
+
+async def test_what_was_applied_is_said_elsewhere_too(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, POOR)
+    async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        await pilot.press("a")
+        await shows(pilot, "applying")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        trials.may_end.set()
+        await shows(pilot, "Applied", "the learning rate is 0.0001 from step 150 on")
+
+
+@pytest.mark.parametrize(
+    ("finding", "is_live", "words"),
+    [
+        (POOR, True, "while it trains, it does so now"),
+        (MEMORY, True, "The run saves a checkpoint and stops, and a new run begins"),
+        (POOR, False, "continues from its last checkpoint"),
+        (MEMORY, False, "this one stays as it is"),
+    ],
+)
+async def test_the_question_says_what_applying_does(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, finding: Finding, *, is_live: bool, words: str
+) -> None:
+    find(monkeypatch, finding)
+    if not is_live:
+        run.end(Outcome.STOPPED)
+    async with opened(run.directory, sees="▸") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        detail = str(pilot.app.screen.query_one(".detail", Label).content)
+        assert words in detail
+        assert "it is taken back" in detail
+
+
+async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find(monkeypatch, MEMORY)
+    async with opened(run.directory, sees="--batch-size 32") as pilot:
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
+        screen = pilot.app.screen
+        assert isinstance(screen, NewRunScreen)
+        await until(pilot, lambda: screen.form.filled.plan and screen.form.filled.plan.batch_size == 32, "the plan")
+
+
+@pytest.mark.parametrize(("keys", "text"), [((), "accel-tui continue"), (("tab", "down"), "Decode the images once")])
+async def test_the_command_of_a_cure_or_its_words_are_copied(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], text: str
+) -> None:
+    find(monkeypatch, SLOW)
+    async with opened(run.directory, sees="Decode the images once") as pilot:
+        await pilot.press(*keys, "c")
+        await shows(pilot, "copied")
+        assert pilot.app.clipboard.startswith(text)
+
+
+async def test_evidence_is_shown_in_the_charts_of_the_run(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    find(monkeypatch, POOR)
+    async with opened(run.directory, sees="It fell") as pilot:
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        charts = pilot.app.screen.query_one(RunCharts)
+        assert charts.window == StepWindow.around(150, 90, 150)
+        assert charts.active_chart == "loss"
+
+
+async def test_evidence_of_a_run_of_the_list_is_shown_in_its_charts(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find(monkeypatch, SLOW)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("r")
+        await shows(pilot, "1 run")
+        await pilot.press("A")
+        await shows(pilot, "The processors are 97% busy")
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        charts = pilot.app.screen.query_one(RunCharts)
+        await until(pilot, lambda: charts.window == StepWindow.around(150, 40, 120), "the steps of the evidence")
+        assert charts.active_chart == "throughput"
+
+
+async def test_a_script_gets_words_and_nothing_to_try(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find(monkeypatch, SLOW)
+    script = FakeScript().begin().fit("base", epochs=1)
+    async with opened(script.directory, sees="Pass jit_compile=True") as pilot:
+        assert "--xla" not in text_of(pilot)
+        assert not {"Try", "Apply"} & set(text_of(pilot).split())
+        await pilot.press("c")
+        await shows(pilot, "Text copied")
+    script.close()
+
+
+async def test_text_of_findings_is_never_markup(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = "[@click=app.quit]q[/]\x1b[2J"
+    cure = Cure(hostile, {"xla": "on"})
+    evidence = (replace(POOR.evidence[0], text=hostile),)
+    find(monkeypatch, replace(POOR, title=hostile, cost=hostile, evidence=evidence, cures=(cure,)))
+    async with StubApp(run.directory).run_test(size=WIDE) as pilot:
+        await shows(pilot, "⚑ [@click=app.quit]q[/]\\x1b[2J")
+        await pilot.press("A")
+        await shows(pilot, "· [@click=app.quit]q[/]\\x1b[2J", "▸ [@click=app.quit]q[/]")

@@ -1,0 +1,62 @@
+"""Findings that no rule has to find, for the command and the screens that show them."""
+
+import importlib
+from collections.abc import Iterator
+
+import pytest
+
+from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Recorded, Trouble
+from accel_engine.run.steps import THROUGHPUT
+
+SLOW = Finding(
+    "input-wait",
+    Trouble.SLOW,
+    "Training waits for input",
+    (
+        Evidence("The device waits for batches 42% of the time", THROUGHPUT, (40, 120)),
+        Evidence("The processors are 97% busy"),
+    ),
+    Confidence.CERTAIN,
+    "42% of the training time",
+    (
+        Cure(
+            "Compile the steps with XLA.",
+            {"xla": "on"},
+            "Pass jit_compile=True to compile().",
+            Gain("1.7 times the steps per second", "the measured share of the time", 1.7),
+        ),
+        Cure("Decode the images once, to a file of arrays."),
+    ),
+    weight=0.42,
+)
+
+POOR = Finding(
+    "diverging",
+    Trouble.POOR,
+    "The loss rises",
+    (Evidence("It fell to 0.41 at step 90, and is 3.2 now", "loss", (90, 150)),),
+    Confidence.LIKELY,
+    "all that was learned since step 90",
+    (Cure("Lower the learning rate.", {"learning_rate": 0.0001}),),
+    weight=0.9,
+)
+
+MEMORY = Finding(
+    "batch-too-large",
+    Trouble.MEMORY,
+    "The memory of the GPU is nearly full",
+    (Evidence("15.2 of 16.0 GiB are in use"),),
+    Confidence.POSSIBLE,
+    "the run may fail",
+    (Cure("Use a smaller batch.", {"batch_size": 32}),),
+    weight=0.2,
+)
+
+
+def find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
+    """Let advice on any run be these findings."""
+
+    def rule(_: Recorded) -> Iterator[Finding]:
+        yield from findings
+
+    monkeypatch.setattr(importlib.import_module("accel_engine.advice.advise"), "RULES", (rule,))

@@ -1,0 +1,204 @@
+"""``accel-tui advise``: the troubles of runs, with evidence and cures."""
+
+import math
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accel_engine.advice import Cure, Finding
+from accel_engine.errors import RunError
+from accel_engine.run import find
+from accel_tui.cli.advise_cures import apply_cure, try_cure
+from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
+from accel_tui.formatting import numbers
+from accel_tui.formatting.advice import (
+    command_with,
+    cure_text,
+    evidence_text,
+    looked_at,
+    not_judged,
+    options_text,
+)
+from accel_tui.run_state.advice import Advice, read_advice
+
+EPILOG = """\b
+Examples:
+  accel-tui advise last
+  accel-tui advise $(accel-tui runs --filter tag:paper --json | jq -r .run)
+  accel-tui advise last --json | jq -r '.findings[].title'
+  accel-tui advise last --try overfitting --cure 2
+
+\b
+Exit status:
+  0  the runs were read, whether or not there are findings
+  1  a run could not be read
+  2  wrong usage, or there is no such run
+"""
+
+LABELS = 12
+"""Columns of the labels of a finding."""
+
+MIN_WIDTH = 40
+"""The minimum width of the text; on a narrower terminal, lines are longer than it."""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--try", "tried", metavar="ID", help="Try a cure of this finding: train with and without it, in turns.")
+@click.option("--apply", "applied", metavar="ID", help="Apply a cure of this finding; it is taken back if it harms.")
+@click.option("--cure", type=click.IntRange(1), metavar="N", help="Which of its cures with options.  [default: 1]")
+@click.option("--seconds", type=FiniteNumber(1), metavar="S", help="How long to take turns, about.  [default: 10]")
+@json_option
+def advise(
+    runs: tuple[str, ...],
+    tried: str | None,
+    applied: str | None,
+    cure: int | None,
+    seconds: float | None,
+    as_json: bool,
+) -> int:
+    """Say why a RUN is slow, short of memory or learns badly, and what to do about it.
+
+    Each finding has its evidence, what it costs, and cures with the gain to expect. Nothing is found in a healthy
+    run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply.
+    """
+    directories = list(dict.fromkeys([find(run) for run in runs]))
+    _check_options(len(directories), tried, applied, cure, seconds)
+    if tried:
+        try_cure(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
+        return 0
+    if applied:
+        apply_cure(directories[0], applied, cure or 1, as_json=as_json)
+        return 0
+    return _print_advice(directories, as_json=as_json)
+
+
+def _check_options(runs: int, tried: str | None, applied: str | None, cure: int | None, seconds: float | None) -> None:
+    if tried and applied:
+        raise click.UsageError("give --try or --apply, not both")
+    if (tried or applied) and runs > 1:
+        raise click.UsageError(f"{'--try' if tried else '--apply'} needs a single run")
+    if cure is not None and not (tried or applied):
+        raise click.UsageError("--cure needs --try or --apply")
+    if seconds is not None and not tried:
+        raise click.UsageError("--seconds needs --try")
+
+
+def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
+    """Print the advice on runs; the exit status."""
+    status = 0
+    for index, directory in enumerate(directories):
+        try:
+            advice = read_advice(directory)
+        except RunError as error:
+            print_to_stderr(str(error))
+            status = 1
+            continue
+        if as_json:
+            write_json(_finite(_to_json(advice)))
+        else:
+            write("\n" * bool(index and advice.findings), end="")
+            write("\n".join(_lines(advice, shutil.get_terminal_size((80, 24)).columns)))
+    return status
+
+
+def _lines(advice: Advice, width: int) -> Iterator[str]:
+    """The advice on a run, in lines of some columns."""
+    if advice.info.bench:
+        yield f"{advice.info.id} is a bench: only training is judged."
+        return
+    if not advice.coverage.steps and not advice.findings:
+        yield f"{advice.info.id}: nothing found, as there are no steps to judge."
+        return
+    found = numbers.counted(len(advice.findings), "finding") if advice.findings else "nothing found"
+    head = f"{advice.info.id}: {found} in {looked_at(advice.coverage)}."
+    yield from textwrap.wrap(f"{head} {not_judged(advice.coverage)}", max(width, MIN_WIDTH), break_on_hyphens=False)
+    for number, finding in enumerate(advice.findings, 1):
+        yield ""
+        yield from _finding_lines(number, finding, advice, width)
+
+
+def _finding_lines(number: int, finding: Finding, advice: Advice, width: int) -> Iterator[str]:
+    yield f"{number}. {finding.title} ({finding.id})"
+    rows = [("evidence", evidence_text(each)) for each in finding.evidence]
+    rows += [("trouble", f"{finding.trouble}, {finding.confidence}"), ("cost", finding.cost)]
+    for index, cure in enumerate(finding.cures):
+        rows += _cure_rows("or" if index else "cure", cure, advice)
+    before = ""
+    for label, text in rows:
+        yield from _row("" if label == before else label, text, width)
+        before = label
+
+
+def _cure_rows(label: str, cure: Cure, advice: Advice) -> list[tuple[str, str]]:
+    rows = [(label, cure_text(cure, advice.info))]
+    if cure.changes and advice.info.has_engine:
+        options = options_text(cure.changes)
+        rows += [("option", options)] if options not in cure.text else []
+    if cure.gain:
+        rows.append(("gain", f"{cure.gain.text}, by {cure.gain.basis}"))
+    return rows
+
+
+def _row(label: str, text: str, width: int) -> list[str]:
+    """A label, and its text beside it."""
+    indent = " " * (3 + LABELS)
+    lines = textwrap.wrap(text, max(width - len(indent), MIN_WIDTH), break_long_words=False, break_on_hyphens=False)
+    return [f"   {label:{LABELS}}{lines[0]}", *(indent + line for line in lines[1:])] if lines else []
+
+
+def _to_json(advice: Advice) -> dict[str, Any]:
+    info, seen = advice.info, advice.coverage
+    return {
+        "run": info.id,
+        "directory": str(info.directory),
+        "kind": info.kind,
+        "status": str(info.status),
+        "findings": [_finding_to_json(finding, advice) for finding in advice.findings],
+        "looked_at": {
+            "steps": seen.steps,
+            "epochs": seen.epochs,
+            "validations": seen.validations,
+            "readings": seen.readings,
+        },
+        "not_judged": seen.missing,
+    }
+
+
+def _finding_to_json(finding: Finding, advice: Advice) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "trouble": str(finding.trouble),
+        "title": finding.title,
+        "confidence": str(finding.confidence),
+        "weight": finding.weight,
+        "cost": finding.cost,
+        "evidence": [
+            {"text": each.text, "series": each.series, "steps": each.steps and list(each.steps)}
+            for each in finding.evidence
+        ],
+        "cures": [
+            {
+                "text": cure_text(cure, advice.info),
+                "changes": dict(cure.changes),
+                "command": command_with(advice.info, cure.changes),
+                "gain": cure.gain and asdict(cure.gain),
+            }
+            for cure in finding.cures
+        ],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinity, which JSON does not have, with ``None``."""
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,83 @@
+"""Advice in words, for the command and the screen."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from accel_engine.advice import Coverage, Cure, Evidence
+from accel_engine.plan import Plan
+from accel_engine.plan.plan import option_words
+from accel_engine.run import RunInfo
+from accel_engine.run.plan_changes import CHANGEABLE
+from accel_engine.text import shell_command
+from accel_tui.formatting import numbers
+
+
+def looked_at(coverage: Coverage) -> str:
+    """What was looked at: ``1,200 steps, 3 epochs, 3 validations, 45 readings``."""
+    parts = (
+        (coverage.steps, "step"),
+        (coverage.epochs, "epoch"),
+        (coverage.validations, "validation"),
+        (coverage.readings, "reading"),
+    )
+    return ", ".join(numbers.counted(number, noun) for number, noun in parts if number) or "no records"
+
+
+def not_judged(coverage: Coverage) -> str:
+    """What was not recorded, and so not judged; empty for nothing."""
+    return f"Not judged, as not recorded: {', '.join(coverage.missing)}." if coverage.missing else ""
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """The figures, with the steps that they are from."""
+    text = capitalized(evidence.text)
+    if evidence.steps is None:
+        return text
+    first, stop = evidence.steps
+    steps = f"step {first:,}" if stop <= first + 1 else f"steps {first:,} to {stop - 1:,}"
+    return f"{text} ({steps})"
+
+
+def cure_text(cure: Cure, info: RunInfo) -> str:
+    """What to do, in words, for the program or the script that trains the run."""
+    return capitalized(cure.text if info.has_engine or not cure.script else cure.script)
+
+
+def capitalized(text: str) -> str:
+    """The text with a capital letter, unless it begins with code."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
+
+
+def options_text(changes: Mapping[str, Any]) -> str:
+    """Changes of a plan as options of a command: ``--xla on --batch-size 256``."""
+    return shell_command(word for name, value in changes.items() for word in option_words(name, value))
+
+
+def can_continue_with(changes: Mapping[str, Any]) -> bool:
+    """Whether a run can continue from its checkpoint with these changes; else they need a new run."""
+    return bool(changes) and CHANGEABLE.issuperset(changes)
+
+
+def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
+    """The plan with a cure's changes.
+
+    Raises:
+        PlanError: A value does not fit its field.
+    """
+    return Plan.from_mapping({**plan.to_mapping(), **changes})
+
+
+def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
+    """The command that trains a run with changes: continues it where its checkpoint allows them, else anew.
+
+    Empty for a run without a plan, and without changes.
+
+    Raises:
+        PlanError: A value does not fit its field.
+    """
+    if not changes or info.plan is None or not info.has_engine:
+        return ""
+    if can_continue_with(changes):
+        return f"{shell_command(['accel-tui', 'continue', info.id])} {options_text(changes)}"
+    return changed_plan(info.plan, changes).command()

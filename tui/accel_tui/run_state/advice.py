@@ -1,0 +1,50 @@
+"""Advice on a run, as screens and commands show it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accel_engine.advice import Coverage, Finding, advise, coverage, read_recorded
+from accel_engine.run import RunInfo
+from accel_engine.text import printable_fields
+from accel_tui.run_state.evidence_curves import EvidenceCurve, evidence_curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advice:
+    """What was found in a run's records.
+
+    Attributes:
+        info: The run.
+        findings: Its troubles, those that matter most first.
+        coverage: What was looked at.
+        curves: The series that show evidence, by name.
+        seconds: How long it took to read and judge the records.
+    """
+
+    info: RunInfo
+    findings: tuple[Finding, ...] = ()
+    coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
+    curves: Mapping[str, EvidenceCurve] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def read_advice(directory: Path) -> Advice:
+    """Read a run's records and judge them; all text is printable. Takes too long for the event loop.
+
+    The bench of a model is not judged: it does not train.
+
+    Raises:
+        RunError: There is no run, or this program cannot read it.
+    """
+    begun = time.perf_counter()
+    recorded = read_recorded(directory)
+    findings = () if recorded.info.bench else advise(recorded)
+    return Advice(
+        info=printable_fields(recorded.info),
+        findings=printable_fields(findings),
+        coverage=coverage(recorded),
+        curves=evidence_curves(recorded, findings),
+        seconds=time.perf_counter() - begun,
+    )

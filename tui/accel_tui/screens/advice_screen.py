@@ -1,0 +1,271 @@
+"""Advice screen: what is wrong with a run, how that is known, and cures that can be tried and applied."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+
+from accel_engine.advice import Cure, Finding
+from accel_engine.errors import AccelError
+from accel_engine.text import printable_line
+from accel_tui.formatting.advice import (
+    changed_plan,
+    command_with,
+    cure_text,
+    looked_at,
+    not_judged,
+)
+from accel_tui.host import host_of
+from accel_tui.run_state.advice import Advice
+from accel_tui.run_state.cure_trials import AdviceNotes, CureActions
+from accel_tui.screens.advice_reader import AdviceReader
+from accel_tui.screens.cure_actions import CURE_ACTIONS
+from accel_tui.screens.cure_runner import CureRunner
+from accel_tui.widgets.advice.cure_list import CureList
+from accel_tui.widgets.advice.evidence_chart import EvidenceChart
+from accel_tui.widgets.advice.finding_list import FindingList
+from accel_tui.widgets.advice.finding_text import finding_content
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.top_bar import TopBar
+
+
+class AdviceScreen(Screen[None]):
+    """Lists the findings of a run; shows the evidence of the selected one, and tries and applies its cures.
+
+    Args:
+        directory: The run's directory.
+        cures: Tries and applies cures.
+    """
+
+    CSS_PATH = "advice_screen.tcss"
+    AUTO_FOCUS = "FindingList"
+    BINDING_GROUP_TITLE = "Advice"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "enter",
+            "try_cure",
+            "Try",
+            id="advice.try",
+            tooltip="Try the cure: train some seconds with and without it, in turns; a live run is paused meanwhile",
+        ),
+        Binding("a", "apply", "Apply", id="advice.apply", tooltip="Apply the cure to the run; asks first"),
+        Binding(
+            "n", "new_run", "New run", id="advice.new-run", tooltip="Fill the New run form in with the changed plan"
+        ),
+        Binding("c", "copy", "Copy", id="advice.copy", tooltip="Copy the command, or what to change in the script"),
+        Binding("f", "chart", "Charts", id="advice.chart", tooltip="Show the evidence in the charts of the run"),
+        Binding("tab", "switch_list", "Cures", id="advice.next", tooltip="Switch between findings and cures"),
+        Binding("pagedown", "scroll_details(1)", id="advice.page-down", tooltip="Scroll the evidence down"),
+        Binding("pageup", "scroll_details(-1)", id="advice.page-up", tooltip="Scroll the evidence up"),
+        Binding("escape,A", "back", "Back", id="advice.back", tooltip="Stop a trial, then go back"),
+        Binding("q", "quit", "Quit", id="advice.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+    ]
+
+    _findings = getters.query_one(FindingList)
+    _cures = getters.query_one(CureList)
+
+    def __init__(self, directory: Path, cures: CureActions = CURE_ACTIONS) -> None:
+        super().__init__()
+        self.directory = directory
+        self.advice: Advice | None = None
+        self._reader = AdviceReader(self, directory, self._take_advice, self._show_problem)
+        self._actions = cures
+
+    @cached_property
+    def _notes(self) -> AdviceNotes:
+        return host_of(self).advice_notes.setdefault(self.directory, AdviceNotes())
+
+    @cached_property
+    def _runner(self) -> CureRunner:
+        return CureRunner(self, self.directory, self._actions, self._notes, on_applied=self._reader.read)
+
+    def compose(self) -> ComposeResult:
+        """Compose the summary, the findings beside the details of the selected one, and the keys."""
+        yield TopBar(f"Advice  {printable_line(self.directory.name)}")
+        yield Static("reading the run…", id="about", markup=False)
+        with Container(id="body"):
+            yield FindingList(compact=True)
+            with VerticalScroll(id="details", can_focus=False):
+                yield Static(id="finding", markup=False)
+                yield EvidenceChart()
+                yield Static("Cures", id="cures-heading", markup=False)
+                yield CureList(compact=True)
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Read the run."""
+        self._notes.on_change = self._show_trial
+        self._reader.read()
+
+    def on_unmount(self) -> None:
+        """Stop a trial."""
+        self._runner.close()
+        if self._notes.on_change == self._show_trial:
+            self._notes.on_change = lambda: None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what the selected finding and cure allow."""
+        del parameters
+        finding, cure = self._finding, self._cure
+        changes = cure.changes if cure and self.advice and self.advice.info.has_engine else {}
+        match action:
+            case "try_cure" | "apply" | "new_run":
+                has_plan = self.advice is not None and self.advice.info.plan is not None
+                return (not self._runner.is_busy or None) if changes and has_plan else False
+            case "copy" | "switch_list":
+                return cure is not None
+            case "chart":
+                has_chart = finding is not None and any(each.steps or each.series for each in finding.evidence)
+                return has_chart and (not self._runner.is_trying or None)  # leaving stops it
+        return True
+
+    @property
+    def _finding(self) -> Finding | None:
+        return self._findings.selected if self.is_mounted else None
+
+    @property
+    def _cure(self) -> Cure | None:
+        return self._cures.selected if self.is_mounted else None
+
+    def action_try_cure(self) -> None:
+        """Try the selected cure."""
+        if cure := self._cure:
+            self._runner.try_cure(cure)
+
+    def action_apply(self) -> None:
+        """Ask, then apply the selected cure."""
+        if (cure := self._cure) and self.advice:
+            self._runner.apply(cure, self.advice.info)
+
+    def action_new_run(self) -> None:
+        """Open New run with the plan as the cure changes it."""
+        if (cure := self._cure) and self.advice and self.advice.info.plan:
+            try:
+                host_of(self).show_plan(changed_plan(self.advice.info.plan, cure.changes))
+            except AccelError as error:
+                self.notify(str(error), severity="error", markup=False)
+
+    def action_copy(self) -> None:
+        """Copy the command that trains with the cure, or its words where no command does it."""
+        if (cure := self._cure) and self.advice:
+            try:
+                command = command_with(self.advice.info, cure.changes)
+            except AccelError as error:
+                self.notify(str(error), severity="error", markup=False)
+                return
+            self.app.copy_to_clipboard(command or cure_text(cure, self.advice.info))
+            self.notify("Command copied" if command else "Text copied", timeout=2)
+
+    def action_chart(self) -> None:
+        """Show the evidence in the charts of the run."""
+        finding = self._finding
+        if finding and self.advice:
+            steps = finding.steps or (0, self.advice.coverage.steps)
+            series = next((each.series for each in finding.evidence if each.series), "")
+            host_of(self).show_evidence(self.directory, steps, series)
+
+    def action_switch_list(self) -> None:
+        """Go to the other list."""
+        self.focus_next()
+
+    def action_scroll_details(self, direction: int) -> None:
+        """Scroll the details by half a page."""
+        details = self.query_one("#details")
+        details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
+
+    def action_back(self) -> None:
+        """Stop a trial, or else go back."""
+        if not self._runner.stop():
+            self.app.pop_screen()
+
+    async def action_quit(self) -> None:
+        """Quit as the run screen below does, which may ask first."""
+        below = self.app.screen_stack[self.app.screen_stack.index(self) - 1]
+        if hasattr(below, "action_quit"):
+            await self.app.run_action("quit", below)
+        else:
+            self.app.exit()
+
+    @on(Chart.Pressed)
+    def _open_chart(self, message: Chart.Pressed) -> None:
+        """A double click shows the chart among those of the run."""
+        message.stop()
+        if message.times == 2:
+            self.action_chart()
+
+    @on(OptionList.OptionHighlighted)
+    def _select(self, message: OptionList.OptionHighlighted) -> None:
+        """Show another finding, and offer what another cure allows."""
+        message.stop()
+        if isinstance(message.option_list, FindingList):
+            self._notes.selected = self._findings.highlighted_id
+            self._show_finding()
+        self.refresh_bindings()
+
+    def _take_advice(self, advice: Advice) -> None:
+        self.advice = advice
+        self.set_class(not advice.findings, "-healthy")
+        self._findings.show_findings(advice.findings, self._notes.selected)
+        self.query_one("#about", Static).update(_about(advice))
+        self._show_finding()
+
+    def _show_problem(self, problem: str) -> None:
+        self.query_one("#about", Static).update(Content.styled(problem, "$text-error"))
+
+    def on_resize(self) -> None:
+        """Lay the evidence out for another width."""
+        self.call_after_refresh(self._show_finding)
+
+    def _show_finding(self) -> None:
+        if not self.is_mounted:
+            return
+        finding = self._finding
+        text = self.query_one("#finding", Static)
+        width = text.size.width or self.size.width
+        is_tall = self.has_class("-tall")
+        text.update(finding_content(finding, width, has_title=is_tall) if finding else _healthy(self.advice))
+        self.query_one(EvidenceChart).show_finding(finding, self.advice)
+        self._show_cures()
+
+    def _show_trial(self) -> None:
+        """Show how far a trial is, also where the last cure is below the edge."""
+        self._show_cures()
+        if self.is_mounted and self._cures.highlighted == self._cures.option_count - 1:
+            self.query_one("#details").scroll_end(animate=False)
+
+    def _show_cures(self) -> None:
+        """Show the cures, with the trials of the selected finding."""
+        if not self.is_mounted:
+            return
+        self._cures.show_cures(self._finding, self.advice.info if self.advice else None, self._notes)
+        self.query_one("#cures-heading").display = self._cures.display
+        self.refresh_bindings()
+
+
+def _about(advice: Advice) -> Content:
+    """What was looked at, and what could not be judged."""
+    if advice.info.bench:
+        return Content.styled("This run is a bench: only training is judged.", "$text-muted")
+    words = f"Looked at {looked_at(advice.coverage)}. {not_judged(advice.coverage)}"
+    return Content.styled(words.strip(), "$text-muted")
+
+
+def _healthy(advice: Advice | None) -> Content:
+    """What is said of a run without findings."""
+    if advice is None or advice.info.bench:
+        return Content("")
+    if not advice.coverage.steps:
+        return Content("There are no steps to judge.")
+    again = " It is looked at again while it trains." if advice.info.status.live else ""
+    return Content.assemble(
+        ("✓ Nothing found\n", "bold $success"),
+        f"The run is neither slow, nor short of memory, nor does it learn badly, as far as its records tell.{again}",
+    )

@@ -1,0 +1,120 @@
+"""The cures of a finding, with the gain that is expected or was measured."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from textual.content import Content
+from textual.widgets.option_list import Option
+
+from accel_engine.advice import Cure, Finding
+from accel_engine.run import RunInfo
+from accel_engine.text import format_metric, printable_line
+from accel_tui.formatting import numbers
+from accel_tui.formatting.advice import capitalized, cure_text, options_text
+from accel_tui.formatting.wrapping import hanging
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureProgress, CureResult, Trial
+from accel_tui.widgets.advice.advice_list import AdviceList, keyed
+
+_BAR = 20  # cells of the bar of a trial's progress
+
+Line = tuple[str, str]
+"""A text and its style; it is wrapped."""
+
+
+class CureList(AdviceList):
+    """The cures of the selected finding, the best first."""
+
+    _cures: Mapping[str, Cure] = {}
+    _info: RunInfo | None = None
+    _notes = AdviceNotes()
+
+    def show_cures(self, finding: Finding | None, info: RunInfo | None, notes: AdviceNotes) -> None:
+        """Show the cures of a finding, with their trials; the selected one stays selected."""
+        self._cures = keyed(map(_name, finding.cures), finding.cures) if finding and info else {}
+        self._info, self._notes = info, notes
+        self.display = bool(self._cures)
+        self.on_resize()
+
+    @property
+    def selected(self) -> Cure | None:
+        """The selected cure; ``None`` if there is none."""
+        return self._cures.get(self.highlighted_id)
+
+    def on_resize(self) -> None:
+        """Lay the lines out for another width."""
+        width = self.size.width or self.app.size.width
+        self.show([Option(_content(each, self._info, self._notes, width), id_) for id_, each in self._cures.items()])
+
+
+def _name(cure: Cure) -> str:
+    return f"{cure.text} {options_text(cure.changes)}"
+
+
+def _content(cure: Cure, info: RunInfo | None, notes: AdviceNotes, width: int) -> Content:
+    if info is None:
+        return Content("")
+    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, info, notes))]
+    return Content("\n").join(
+        Content.styled(("  " * bool(index) or mark) + text, style)
+        for mark, words, style in lines
+        for index, text in enumerate(hanging(words, width - 2, ""))
+    )
+
+
+def _lines(cure: Cure, info: RunInfo, notes: AdviceNotes) -> Iterator[Line]:
+    """What to do, the options that do it, and what that gains."""
+    yield cure_text(cure, info), ""
+    options = ""
+    if cure.changes and info.has_engine:
+        options = options_text(cure.changes)
+        if options not in cure.text:
+            yield options, "bold"
+    if trial := notes.trials.get(options):
+        yield from _trial(trial)
+    elif cure.gain:
+        yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
+    if applied := notes.applied.get(options):
+        yield _application(applied)
+
+
+def _application(applied: Application) -> Line:
+    if applied.problem:
+        return f"✗ not applied: {printable_line(applied.problem)}", "$text-error"
+    text = f": {printable_line(applied.text)}" if applied.text else ""
+    return (f"applying{text}", "$text-accent") if applied.is_running else (f"✓ applied{text}", "$text-success")
+
+
+def _trial(trial: Trial) -> Iterator[Line]:
+    if trial.problem:
+        yield f"✗ not tried: {printable_line(trial.problem)}", "$text-error"
+    elif trial.result:
+        yield from _measured(trial.result)
+    else:
+        yield _progress(trial.progress), "$text-accent"
+
+
+def _progress(progress: CureProgress | None) -> str:
+    if progress is None:
+        return "trying: starting"
+    share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
+    filled = round(share * _BAR)
+    bar = "━" * filled + "─" * (_BAR - filled)
+    return f"trying {bar} {share:.0%}  {printable_line(progress.detail)}"
+
+
+def _measured(result: CureResult) -> Iterator[Line]:
+    """The values with their spread, and all in words."""
+    values = f"{_value(result.before)} → {_value(result.after)} {result.unit}"
+    if math.isfinite(result.low) and math.isfinite(result.high):
+        values += f" ({_value(result.low)} to {_value(result.high)})"
+    if result.better:
+        yield f"✓ measured: {values}", "$text-success"
+    else:
+        yield f"✗ measured, no better: {values}", "$text-warning"
+    yield capitalized(printable_line(result.text)), ""
+
+
+def _value(value: float) -> str:
+    if not math.isfinite(value):
+        return "out of memory"
+    return numbers.compact(value) if abs(value) >= 10 else format_metric(value)

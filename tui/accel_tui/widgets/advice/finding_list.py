@@ -1,0 +1,64 @@
+"""The list of findings, by trouble."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from textual.content import Content
+from textual.widgets.option_list import Option
+
+from accel_engine.advice import Finding, Trouble
+from accel_tui.formatting.wrapping import hanging
+from accel_tui.widgets.advice.advice_list import AdviceList, keyed
+
+HEADINGS = {Trouble.SLOW: "Slow", Trouble.MEMORY: "Memory", Trouble.POOR: "Learns badly"}
+"""The headings of the groups."""
+
+_BAR = 8  # cells of the bar of a finding's weight
+
+
+class FindingList(AdviceList):
+    """The findings, those that matter most first, and the troubles in the order of their first ones."""
+
+    _findings: Mapping[str, Finding] = {}
+
+    def show_findings(self, findings: Sequence[Finding], selected: str) -> None:
+        """Show findings.
+
+        Args:
+            findings: Those that matter most first.
+            selected: The id of the one to select; the first one if there is none.
+        """
+        self._findings = keyed((each.id for each in findings), findings)
+        self.show(list(self._rows()), selected)
+
+    @property
+    def selected(self) -> Finding | None:
+        """The selected finding; ``None`` if there is none."""
+        return self._findings.get(self.highlighted_id)
+
+    def on_resize(self) -> None:
+        """Lay the lines out for another width."""
+        self.show(list(self._rows()))
+
+    def _rows(self) -> Iterator[Option]:
+        is_tall = self.screen.has_class("-tall")
+        troubles = list(dict.fromkeys(each.trouble for each in self._findings.values()))
+        for trouble in troubles:
+            gap = "\n" * bool(is_tall and trouble is not troubles[0])
+            yield Option(f"{gap}{HEADINGS[trouble]}", disabled=True)
+            for id_, each in self._findings.items():
+                if each.trouble is trouble:
+                    yield Option(self._row(each, has_cost=is_tall), id_)
+
+    def _row(self, finding: Finding, *, has_cost: bool) -> Content:
+        """The title on the left, and how much it matters on the right; below it what it costs."""
+        width = max(self.scrollable_content_region.width or self.size.width, 1)
+        filled = round(min(max(finding.weight, 1 / _BAR), 1.0) * _BAR)
+        bar = ("━" * filled, "$warning"), ("─" * (_BAR - filled), "$text-disabled")
+        room = max(width - _BAR - 2, 1)
+        first, *more = hanging(finding.title, room, "")
+        title = Content(f" {first}")
+        lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", *bar)]
+        lines += [Content(f" {each}") for each in more]
+        if has_cost:
+            lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
+        return Content("\n").join(lines)
