@@ -1,0 +1,140 @@
+"""Learning rates that are far too low or too high, by how the loss behaves."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, words
+from accel_engine.advice.poor.learning import Learning, block_means, chance_loss, rate_of, start_and_end
+from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, rates_of
+
+MIN_STEPS = 20
+"""Steps from which a trend of the loss is judged."""
+
+LITTLE_LEARNED = 0.1
+"""Share of the first loss by which it has fallen at most where the rate is too low."""
+
+STEADY_LEARNED = 0.35
+"""The same where the loss falls as fast at the end as at the beginning."""
+
+EXPLODED = 3.0
+"""The highest of the early losses over the first one, above which the first updates made it worse."""
+
+EARLY = 0.2
+"""Share of the steps that are early."""
+
+UNRECOVERED = 0.4
+"""The last loss over the first one, or over chance, above which the model has not recovered."""
+
+
+def rate_low(learning: Learning) -> Iterator[Finding]:
+    """The rate is below the usual ones, and the loss falls slowly and steadily from where chance has it."""
+    chance, loss = chance_loss(learning.recorded), learning.loss
+    rate, usual = rate_of(learning.recorded), rates_of(learning)
+    if not learning.is_fresh or len(loss) < MIN_STEPS or not is_rate_low(learning) or rate is None or usual is None:
+        return
+    start, end = start_and_end(loss)
+    if chance is None or start < 0.8 * chance or start <= 0:
+        return
+    fallen = (start - end) / start
+    if not (fallen < LITTLE_LEARNED or (fallen < STEADY_LEARNED and _falls_steadily(loss.mean))):
+        return
+    wanted = usual.usual
+    yield poor(
+        "learning-rate-low",
+        "The learning rate is too low",
+        [
+            of_loss(
+                learning,
+                f"the loss fell from {start:.4g} to {end:.4g}, by {max(fallen, 0.0):.1%}; chance gives {chance:.4g}",
+            ),
+            Evidence(
+                f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
+                "learning_rate",
+            ),
+        ],
+        f"at this pace, learning takes {wanted / rate:,.0f} times as many steps",
+        [
+            rate_cure(
+                wanted, f"up to {wanted / rate:,.0f} times as much learned per step", "the ratio of the learning rates"
+            )
+        ],
+        weight=0.9,
+        confidence=Confidence.LIKELY,
+    )
+
+
+def _falls_steadily(values: np.ndarray) -> bool:
+    """Whether the second half falls at least 0.6 times as fast as the first one."""
+    thirds = [part.mean() for part in np.array_split(values, 3)]
+    first, second = thirds[0] - thirds[1], thirds[1] - thirds[2]
+    return bool(first > 0 and second > 0.6 * first)
+
+
+def rate_high(learning: Learning) -> Iterator[Finding]:
+    """The first updates made the loss far larger, or the rate is above the usual ones; and little is learned."""
+    loss, chance, rate = learning.loss, chance_loss(learning.recorded), rate_of(learning.recorded)
+    if len(loss) < MIN_STEPS or loss.mean[0] <= 0:
+        return
+    first = max(float(loss.mean[0]), chance or 0.0)
+    early = loss.mean[: max(5, int(EARLY * len(loss)))]
+    peak, end = float(early.max()), start_and_end(loss)[1]
+    usual = rates_of(learning)
+    exploded = _stays_above(early, 1.5 * first) and peak > EXPLODED * first
+    unrecovered = end > UNRECOVERED * first
+    if not unrecovered or not (exploded or is_rate_high(learning)) or (exploded and _has_large_start(learning)):
+        return
+    if exploded and rate is not None and usual is not None and rate <= usual.usual:
+        return  # something else explodes
+    wanted = min(usual.usual, rate / 10) if usual and rate else None
+    worst = int(np.argmax(early))
+    evidence = [
+        of_loss(
+            learning,
+            f"the loss rose from {float(loss.mean[0]):.4g} to {peak:.4g} within the first steps, and ends at {end:.4g}",
+            (int(loss.first[0]), int(loss.first[worst]) + loss.width),
+        )
+        if exploded
+        else of_loss(learning, f"the loss is {end:.4g} at the end; it began at {float(loss.mean[0]):.4g}")
+    ]
+    if rate is not None and usual is not None:
+        shown = f"the learning rate is {rate:.3g}; usual for this optimizer is about {usual.usual:g}"
+        evidence.append(Evidence(shown, "learning_rate"))
+    cure = (
+        rate_cure(wanted, "a loss that falls from the first steps on", "the usual rates of this optimizer")
+        if wanted
+        else words(
+            "Use a learning rate 10 to 100 times smaller: --learning-rate", "compile(optimizer=...(learning_rate=...))"
+        )
+    )
+    yield poor(
+        "learning-rate-high",
+        "The learning rate is too high",
+        evidence,
+        "updates overshoot, and the model stays near chance",
+        [cure],
+        weight=0.95,
+        confidence=Confidence.CERTAIN if exploded and is_rate_high(learning) else Confidence.LIKELY,
+    )
+
+
+def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:
+    """Whether some neighbouring values are all above a level: not a single unusual batch."""
+    above = (values > level).astype(int)
+    return len(above) >= count and bool((np.convolve(above, np.ones(count, int), "valid") == count).any())
+
+
+def _has_large_start(learning: Learning) -> bool:
+    """Whether the first loss is far above chance, as with inputs that are not scaled."""
+    chance = chance_loss(learning.recorded)
+    return chance is not None and float(learning.loss.mean[0]) > EXPLODED * chance
+
+
+def is_settled(learning: Learning, limit: float = 0.1) -> bool:
+    """Whether the loss has fallen by less than a share of itself over the last quarter of the steps."""
+    means = block_means(learning.loss, 8)
+    if len(means) < 8:
+        return False
+    before, now = means[4:6].mean(), means[6:].mean()
+    return bool(before - now < limit * abs(now))

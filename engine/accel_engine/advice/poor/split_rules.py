@@ -1,0 +1,277 @@
+"""Whether training and validation examples fit together: leaks, duplicates, shifts, and the order of training."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
+from accel_engine.advice.poor.learning import Learning, start_and_end
+from accel_engine.run.diagnostics import DataProfile
+from accel_engine.run.series_names import LEARNING_RATE
+
+MIN_LEAKED = 5
+"""Validation examples that training has, too, from which they count."""
+
+LEAKED_SHARE = 0.01
+
+CONTINUOUS_FEATURES = 16
+"""Features of an example from which two equal ones are no accident."""
+
+DUPLICATES_SHARE = 0.1
+
+SHIFTED_MEAN = 1.0
+"""Difference of the means of all inputs, in standard deviations of training."""
+
+SHIFTED_SPREAD = 2.0
+"""Quotient of the standard deviations of all inputs."""
+
+MIN_EXAMPLES = 50
+
+WORSE = 1.3
+"""The loss of validation over that of training, from which a shift of inputs may be why."""
+
+CLASSES_DIFFER = 0.25
+"""Share of validation that would have to be of other classes to have the classes of training (total variation)."""
+
+SORTED_SHARE = 0.5
+"""Neighbouring examples of the same class, from their share by chance, 0, to all, 1."""
+
+
+def leak(learning: Learning) -> Iterator[Finding]:
+    """Validation examples are also among the training examples."""
+    profile = learning.profile
+    if profile is None or profile.compared_validation == 0 or profile.compared == 0:
+        return
+    share = profile.leaked / profile.compared_validation
+    if profile.leaked < MIN_LEAKED or share < LEAKED_SHARE or _is_inputs_alike(profile):
+        return
+    # Where examples have few possible values, equal ones are no leak: training has as many equal to one another.
+    repeated = profile.duplicates / profile.compared
+    if share < 2 * repeated + 0.005 and (profile.features < CONTINUOUS_FEATURES or share < 0.05):
+        return
+    part = profile.compared / profile.of_examples if profile.of_examples else 1.0
+    compared = f"; compared were {profile.compared:,} of {profile.of_examples:,} training examples" if part < 1 else ""
+    yield poor(
+        "leak",
+        "Validation examples are also training examples",
+        [
+            Evidence(
+                f"{profile.leaked:,} of {profile.compared_validation:,} validation examples ({share:.0%}) have the "
+                "inputs of "
+                f"a training example{compared}"
+            )
+        ],
+        "validation looks better than the model is on new examples",
+        [
+            words(
+                "Remove duplicates before the data is split, or keep groups of related examples on one side: "
+                "--split column:NAME or --validation-data FILE",
+                "x, rows = np.unique(x, axis=0, return_index=True); y = y[rows], before the split",
+            )
+        ],
+        weight=min(0.9, 0.5 + share),
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def duplicates(learning: Learning) -> Iterator[Finding]:
+    """Many training examples are equal."""
+    profile = learning.profile
+    if profile is None or profile.compared == 0 or profile.features < CONTINUOUS_FEATURES or _is_inputs_alike(profile):
+        return
+    share = profile.duplicates / profile.compared
+    if share < DUPLICATES_SHARE or profile.duplicates < MIN_LEAKED:
+        return
+    other = f", {profile.conflicts:,} of them with another class" if profile.conflicts else ""
+    yield poor(
+        "duplicates",
+        "Many training examples are equal",
+        [
+            Evidence(
+                f"{profile.duplicates:,} of {profile.compared:,} have the inputs of another one ({share:.0%}){other}"
+            )
+        ],
+        "the model learns these by heart, and an epoch takes longer than it needs",
+        [words("Remove duplicates from the data", "x, rows = np.unique(x, axis=0, return_index=True); y = y[rows]")],
+        weight=0.3 if not profile.conflicts else 0.5,
+    )
+
+
+def _is_inputs_alike(profile: DataProfile) -> bool:
+    return profile.constant_features is not None and profile.constant_features == profile.features > 0
+
+
+def validation_shift(learning: Learning) -> Iterator[Finding]:
+    """Inputs or classes of validation differ from those of training."""
+    profile = learning.profile
+    if profile is None:
+        return
+    evidence = [each for each in (_range_shift(profile), _class_shift(profile)) if each]
+    certain = bool(evidence)
+    if not evidence and (feature := _feature_shift(learning, profile)):
+        evidence = [feature]
+    if not evidence:
+        return
+    yield poor(
+        "validation-shift",
+        "Validation examples are unlike training examples",
+        evidence,
+        "the model is measured on something that it has not learned",
+        [
+            set_field(
+                "Split at random, evenly by class: --split stratified",
+                "train_test_split(x, y, stratify=y)",
+                split="stratified",
+            )
+            if profile.classes and not _has_own_validation(learning)
+            else words(
+                "Prepare both in the same way, and mix examples before they are split",
+                "Scale validation with the figures of training: normalization.adapt(x_train) only",
+            )
+        ],
+        weight=0.7,
+        confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
+    )
+
+
+def _has_own_validation(learning: Learning) -> bool:
+    settings = learning.settings
+    return bool(settings.get("validation_data") or str(settings.get("data", ".npz")).endswith(".npz"))
+
+
+def _range_shift(profile: DataProfile) -> Evidence | None:
+    """All inputs together have another mean or spread."""
+    first, second = profile.inputs, profile.validation_inputs
+    if first is None or second is None or min(profile.examples, profile.validation_examples) < MIN_EXAMPLES:
+        return None
+    values = (first.mean, first.deviation, second.mean, second.deviation)
+    if None in values or not first.deviation or not second.deviation:
+        return None
+    mean, deviation, other_mean, other_deviation = (float(value or 0.0) for value in values)
+    quotient = max(deviation / other_deviation, other_deviation / deviation)
+    if abs(mean - other_mean) < SHIFTED_MEAN * deviation and quotient < SHIFTED_SPREAD:
+        return None
+    return Evidence(
+        f"inputs have a mean of {mean:.4g} and deviate by {deviation:.4g} in training; "
+        f"{other_mean:.4g} and {other_deviation:.4g} in validation"
+    )
+
+
+def _class_shift(profile: DataProfile) -> Evidence | None:
+    """Classes are not as frequent in validation as in training."""
+    first, second = np.array(profile.classes, float), np.array(profile.validation_classes, float)
+    if len(first) != len(second) or min(first.sum(), second.sum(), 1e9) < MIN_EXAMPLES:
+        return None
+    shares, others = first / first.sum(), second / second.sum()
+    distance = float(np.abs(shares - others).sum() / 2)
+    by_chance = float(np.sum(np.sqrt(shares * (1 - shares) * (1 / first.sum() + 1 / second.sum()))) * 0.4)
+    if distance < CLASSES_DIFFER + by_chance:
+        return None
+    index = int(np.argmax(np.abs(shares - others)))
+    return Evidence(
+        f"class {index} has {shares[index]:.1%} of the training examples, and {others[index]:.1%} of those of "
+        "validation"
+    )
+
+
+def _feature_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
+    """Some features differ, and validation is worse than training."""
+    shift, (_, losses) = profile.shift, learning.validation("loss")
+    if shift is None or not shift.features or not len(losses) or not len(learning.loss):
+        return None
+    trained = start_and_end(learning.loss)[1]
+    if trained <= 0 or losses[-1] < WORSE * trained or shift.features < max(1, 0.01 * profile.features):
+        return None
+    return Evidence(
+        f"{shift.features:,} of {profile.features:,} features differ in the mean; {shift.feature} most, by "
+        f"{shift.deviations:.2g} standard deviations; the loss of validation is {losses[-1]:.4g}, of training "
+        f"{trained:.4g}",
+        "validation_loss",
+    )
+
+
+def not_shuffled(learning: Learning) -> Iterator[Finding]:
+    """Examples come sorted by class, or the loss repeats the same pattern in each epoch."""
+    profile, is_off = learning.profile, learning.settings.get("shuffle") == "off"
+    evidence = list[Evidence]()
+    if is_off and profile is not None and profile.class_runs is not None:
+        counts = np.array(profile.classes, float)
+        chance = float(np.sum((counts / counts.sum()) ** 2)) if counts.sum() else 1.0
+        if profile.class_runs > chance + SORTED_SHARE * (1 - chance) and chance < 0.9:
+            evidence.append(
+                Evidence(
+                    f"the plan does not shuffle, and {profile.class_runs:.1%} of the training examples have the "
+                    "class of the "
+                    f"one before; {chance:.1%} would by chance"
+                )
+            )
+    if is_off or profile is None:
+        evidence += [each for each in (_repeating_pattern(learning),) if each]
+    if not evidence:
+        return
+    yield poor(
+        "not-shuffled",
+        "Training examples are not shuffled",
+        evidence,
+        "a batch has few classes, so that each update forgets the others",
+        [
+            set_field(
+                "Shuffle the training examples: --shuffle on",
+                "fit(shuffle=True); dataset.shuffle(number of examples) before batch",
+                shuffle="on",
+            )
+        ],
+        weight=0.7,
+        confidence=Confidence.CERTAIN if is_off else Confidence.LIKELY,
+    )
+
+
+REPEATED = 0.5
+"""Share of the variance of the loss within epochs that repeats in each of them."""
+
+PATTERN_SIZE = 0.05
+"""Standard deviation of what repeats, over the mean loss."""
+
+SMOOTH = 0.3
+"""Correlation of neighbours in what repeats, from which it is smooth, plus an allowance for few steps."""
+
+MIN_STEPS = 12
+"""Steps of an epoch in which a pattern can be seen."""
+
+
+def _repeating_pattern(learning: Learning) -> Evidence | None:
+    """The loss rises and falls at the same steps of each epoch, smoothly, as where classes come one after the other."""
+    loss, name = learning.loss, learning.loss_name
+    ends = [each.step for each in learning.epochs]
+    lengths = np.diff([learning.first, *ends])
+    if len(ends) < 3 or len(set(lengths.tolist())) != 1 or name != "loss":
+        return None
+    steps = int(lengths[0])
+    rates = learning.recorded.of(LEARNING_RATE).between(ends[0], ends[1])
+    if len(rates) and (np.diff(rates.mean) > 0).any():
+        return None  # a rate that rises and falls in each epoch
+    if loss.width > 1 or steps < MIN_STEPS or len(loss) < 3 * steps or int(loss.first[0]) != learning.first:
+        return None
+    count = len(loss) // steps
+    table = loss.mean[: count * steps].reshape(count, steps)
+    if not (np.diff(loss.first[: count * steps]) == 1).all():
+        return None
+    table = table - table.mean(axis=1, keepdims=True)
+    slope = np.linspace(-1, 1, steps)
+    table -= (table @ slope / (slope @ slope))[:, np.newaxis] * slope
+    pattern = table.mean(axis=0)
+    repeated = float(pattern.var() / max(table.var(), 1e-30)) - 1 / count
+    size = float(pattern.std()) / max(abs(float(loss.mean.mean())), 1e-30)
+    neighbours = float(np.corrcoef(pattern[1:], pattern[:-1])[0, 1]) if pattern.std() > 0 else 0.0
+    # In a fixed order of random batches, too, the pattern repeats, but neighbours are unlike: that does no harm.
+    if repeated < REPEATED or size < PATTERN_SIZE or not neighbours > SMOOTH + 1.7 / math.sqrt(steps):
+        return None
+    worst = int(np.argmax(pattern))
+    return of_loss(
+        learning,
+        f"{repeated:.0%} of how the loss varies within an epoch is the same in each of {count} epochs; it is highest "
+        "about "
+        f"step {worst:,} of {steps:,}",
+    )
