@@ -399,7 +399,7 @@ def underfitting(learning: Learning) -> Iterator[Finding]:
     if profile.classes and trained is not None:
         if profile.neighbours - trained < UNDERFIT:
             return
-        text = f"accuracy of training is {trained:.1%}; {profile.neighbours:.1%} of examples have the class of their neighbour"
+        text = f"accuracy of training is {trained:.1%}; {profile.neighbours:.1%} of neighbours have the same class"
     elif report is not None and len(report.r2) == 1 and math.isfinite(float(report.r2[0])) and profile.neighbours > 0:
         # The neighbour's target has the same error as the example's own: its correlation is the explained variance.
         if profile.neighbours - max(0.0, float(report.r2[0])) < UNDERFIT:
