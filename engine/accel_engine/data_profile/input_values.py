@@ -49,7 +49,7 @@ def feature_scales(values: Matrix) -> float | None:
     varied = deviations[np.isfinite(deviations) & (deviations > 0)]
     if len(varied) < 2:
         return None
-    narrow, wide = np.percentile(varied, [5, 95])
+    narrow, wide = np.percentile(varied, [5, 95], method="nearest")
     return float(wide / narrow)
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
@@ -46,6 +47,10 @@ CONFIDENCE_AREA = 0.72
 Errors of a model that has learned are where it is unsure. Those of wrong labels are anywhere, so that the area comes
 near 0.5 (Northcutt, Jiang and Chuang, Confident learning, 2021, find wrong labels by it).
 """
+
+UNSTRUCTURED = 1.5
+"""Chi-squared per degree of freedom of the errors of a confusion matrix, up to which these depend neither on the true
+class nor on the predicted one: 1 for random labels; classes that are hard to tell apart give several."""
 
 MIN_WRONG = 20
 """Right and wrong predictions each, from which the area is measured."""
@@ -248,14 +253,15 @@ def _has_gap(learning: Learning) -> bool:
 
 
 def _accuracies(learning: Learning) -> tuple[float | None, float | None]:
-    """The last accuracy of training and of validation."""
+    """The last accuracy of training and of validation; ``None`` where there is none."""
     name = accuracy_name(learning.recorded)
     series = learning.recorded.of(name).between(learning.first, learning.stop)
     _, values = learning.validation(name)
-    if not name or not len(series) or not len(values):
-        return None, None
+    validated = float(values[-1]) if len(values) else None
+    if not name or not len(series):
+        return None, validated
     last = learning.epochs[-1].metrics.get(name) if learning.epochs else None
-    return (last if last is not None and math.isfinite(last) else start_and_end(series)[1]), float(values[-1])
+    return (last if last is not None and math.isfinite(last) else start_and_end(series)[1]), validated
 
 
 def _gap_text(learning: Learning) -> Evidence:
@@ -336,7 +342,9 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         return
     accuracy, area = float(right.sum() / total), curves(right, wrong).roc_auc
     error = 0.29 * math.sqrt(1 / right.sum() + 1 / wrong.sum())  # of two equal distributions (Hanley and McNeil, 1982)
-    known = report.counts.shape[0] > 2 or accuracy > 0.8  # of two classes, a weak signal looks the same
+    structure = error_structure(report.counts)
+    # Of two classes, a weak signal looks the same.
+    known = accuracy > 0.8 if structure is None else structure < UNSTRUCTURED
     if area + error > CONFIDENCE_AREA or accuracy < guess + 0.15 or not known:
         return
     profile = learning.profile
@@ -379,6 +387,29 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
     )
 
 
+def error_structure(counts: npt.NDArray[np.int64]) -> float | None:
+    """How much errors depend on the pair of true and predicted class: chi-squared per degree of freedom.
+
+    Args:
+        counts: Confusion matrix ``[classes, classes]``.
+
+    Returns:
+        About 1 if rows and columns are independent without the diagonal (quasi-independence: Goodman, 1968); ``None``
+        for two classes, and without enough errors.
+    """
+    errors = counts.astype(np.float64)
+    np.fill_diagonal(errors, 0.0)
+    if len(errors) < 3 or errors.sum() < MIN_WRONG:
+        return None
+    expected = 1.0 - np.eye(len(errors))
+    for _ in range(50):  # iterative proportional fitting
+        expected *= (errors.sum(axis=1) / np.maximum(expected.sum(axis=1), 1e-9))[:, np.newaxis]
+        expected *= errors.sum(axis=0) / np.maximum(expected.sum(axis=0), 1e-9)
+    used = expected > 1e-9
+    freedom = int(used.sum()) - int((errors.sum(axis=1) > 0).sum()) - int((errors.sum(axis=0) > 0).sum()) + 1
+    return float(np.sum((errors - expected)[used] ** 2 / expected[used])) / max(freedom, 1)
+
+
 def _accuracy_rises(learning: Learning) -> bool:
     """Whether the accuracy of training has risen by 0.05 or more in the second half."""
     means = block_means(
@@ -394,12 +425,14 @@ def underfitting(learning: Learning) -> Iterator[Finding]:
         return
     if len(learning.epochs) < 5 or not is_settled(learning) or _accuracy_rises(learning):
         return
-    trained, _ = _accuracies(learning)
+    if learning.settings.get("augmentation"):
+        return  # changed examples are harder than those that were compared
+    trained = max((each for each in _accuracies(learning) if each is not None), default=None)
     report = regression_of(learning.recorded)
     if profile.classes and trained is not None:
         if profile.neighbours - trained < UNDERFIT:
             return
-        text = f"accuracy of training is {trained:.1%}; {profile.neighbours:.1%} of neighbours have the same class"
+        text = f"accuracy is {trained:.1%}; {profile.neighbours:.1%} of neighbours have the same class"
     elif report is not None and len(report.r2) == 1 and math.isfinite(float(report.r2[0])) and profile.neighbours > 0:
         # The neighbour's target has the same error as the example's own: its correlation is the explained variance.
         if profile.neighbours - max(0.0, float(report.r2[0])) < UNDERFIT:

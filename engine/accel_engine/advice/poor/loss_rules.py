@@ -31,6 +31,9 @@ SPIKE_STEPS = 3
 """Neighbouring values that are above half of it: after a bad update the loss takes some steps to fall, after an unusual
 batch it does not."""
 
+SPIKE_EXAMPLES = 64
+"""Examples of these: fewer may all be unusual."""
+
 MIN_SPIKES = 3
 
 FLAT_STEPS = 100
@@ -114,7 +117,12 @@ def diverging(learning: Learning) -> Iterator[Finding]:
             set_field(
                 "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
             ),
-            set_field("Warm the rate up: --warmup 5%", "a schedule that begins with 0", warmup=0.05),
+            set_field(
+                "Warm the rate up: --schedule cosine --warmup 5%",
+                "CosineDecay(0.0, steps, warmup_target=..., warmup_steps=...)",
+                schedule="cosine",
+                warmup=0.05,
+            ),
         ],
         weight=0.95,
     )
@@ -128,9 +136,12 @@ def spikes(learning: Learning) -> Iterator[Finding]:
     values, found = loss.mean, list[int]()
     level = _running_median(values, 51)
     limit = np.maximum(SPIKE * level, level + 0.25 * float(np.median(values[:5])))
+    built = learning.recorded.built
+    batch = (built.global_batch if built else None) or SPIKE_EXAMPLES
+    length = max(SPIKE_STEPS, -(-SPIKE_EXAMPLES // (batch * loss.width)))
     index = 10
-    while index < len(values) - SPIKE_STEPS:
-        high = values[index : index + SPIKE_STEPS]
+    while index < len(values) - length:
+        high = values[index : index + length]
         if values[index] > limit[index] and (high > level[index] + (values[index] - level[index]) / 4).all():
             found.append(index)
             index += 20
@@ -147,7 +158,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
                 learning,
                 f"{len(found)} times, first at step {steps[0]:,}, it rose to up to {highest:.1f} times its level for "
                 "some steps",
-                (steps[0], steps[-1] + SPIKE_STEPS * loss.width),
+                (steps[0], steps[-1] + length * loss.width),
             )
         ],
         "each time, some steps only make good for it",

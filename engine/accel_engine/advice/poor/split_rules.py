@@ -45,7 +45,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
     if profile is None or profile.compared_validation == 0 or profile.compared == 0:
         return
     share = profile.leaked / profile.compared_validation
-    if profile.leaked < MIN_LEAKED or share < LEAKED_SHARE or _is_inputs_alike(profile):
+    if profile.leaked < MIN_LEAKED or share < LEAKED_SHARE or _repeats_anyway(learning, profile):
         return
     # Where examples have few possible values, equal ones are no leak: training has as many equal to one another.
     repeated = profile.duplicates / profile.compared
@@ -79,7 +79,12 @@ def leak(learning: Learning) -> Iterator[Finding]:
 def duplicates(learning: Learning) -> Iterator[Finding]:
     """Many training examples are equal."""
     profile = learning.profile
-    if profile is None or profile.compared == 0 or profile.features < CONTINUOUS_FEATURES or _is_inputs_alike(profile):
+    if (
+        profile is None
+        or profile.compared == 0
+        or profile.features < CONTINUOUS_FEATURES
+        or _repeats_anyway(learning, profile)
+    ):
         return
     share = profile.duplicates / profile.compared
     if share < DUPLICATES_SHARE or profile.duplicates < MIN_LEAKED:
@@ -99,7 +104,10 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
     )
 
 
-def _is_inputs_alike(profile: DataProfile) -> bool:
+def _repeats_anyway(learning: Learning, profile: DataProfile) -> bool:
+    """Whether inputs are all alike, or made to be fast rather than different."""
+    if str(learning.settings.get("data", "")).startswith("synthetic"):
+        return True
     return profile.constant_features is not None and profile.constant_features == profile.features > 0
 
 
