@@ -8,7 +8,6 @@ import numpy as np
 
 import accel_engine
 import advice_data
-from accel_engine.run.run_paths import runs_directory
 
 
 def fit(
@@ -40,7 +39,7 @@ def fit(
         recorder = accel_engine.RunRecorder("fit")
         held_out = (arrays["x_val"], arrays["y_val"])
         built.fit(x, y, batch, epochs, verbose=0, validation_data=held_out, shuffle=shuffle, callbacks=[recorder])
-        return _last()
+        return Path(recorder.directory)
 
     return script
 
@@ -59,7 +58,7 @@ def loop(
                 run.log(step, loss=losses(step, rng), epoch=step // per_epoch, **values)
                 if validation and (step + 1) % per_epoch == 0:
                     run.log(step, val_loss=validation(step, rng))
-        return _last()
+        return Path(run.directory)
 
     return script
 
@@ -82,7 +81,7 @@ def linear(rate: float, *, rows: int = 512, steps: int = 400) -> Callable[[Path]
                 right = np.mean((chance > 0.5) == (y[chosen] > 0))
                 run.log(step, loss=-np.mean(np.log(found)), accuracy=right, epoch=step // 16)
                 weights -= rate * x[chosen].T @ (chance - y[chosen]) / 32
-        return _last()
+        return Path(run.directory)
 
     return script
 
@@ -100,9 +99,4 @@ def two_networks(directory: Path) -> Path:
                 g_loss=0.9 - swing + 0.08 * rng.normal(),
                 epoch=step // 100,
             )
-    return _last()
-
-
-def _last() -> Path:
-    """The run that was created last."""
-    return max(runs_directory().iterdir(), key=lambda path: path.stat().st_ctime_ns)
+    return Path(run.directory)

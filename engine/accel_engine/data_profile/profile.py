@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
@@ -18,7 +19,6 @@ from accel_engine.data_profile.target_values import (
     share_not_finite,
 )
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.stored_values import json_number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,17 +56,30 @@ def profile(data: ProfiledData) -> DataProfile | None:
     some = sample(data.train, data.scale)
     numbers = numbers_of(some.targets) if not data.classes else None
     found = DataProfile(
-        examples=len(some),
+        len(some),
         classes=class_counts(labels, data.classes),
         validation_classes=class_counts(others, data.classes),
         class_runs=class_runs(labels),
         of_examples=len(data.train),
         targets_not_finite=share_not_finite(some.targets),
-        target_mean=json_number(float(np.mean(numbers))) if numbers is not None else None,
-        target_deviation=json_number(float(np.std(numbers))) if numbers is not None else None,
         **compare(data.train, validation, labels)._asdict(),
     )
+    found = _with_targets(found, numbers)
     return found if data.tokens else _with_values(found, data, some, validation)
+
+
+def _with_targets(found: DataProfile, numbers: npt.NDArray[np.float64] | None) -> DataProfile:
+    """Add the figures of targets that are numbers."""
+    known = numbers[np.isfinite(numbers)] if numbers is not None else np.zeros(0)
+    if not len(known):
+        return found
+    return replace(
+        found,
+        target_mean=float(known.mean()),
+        target_deviation=float(known.std()),
+        target_low=float(known.min()),
+        target_high=float(known.max()),
+    )
 
 
 def _with_values(found: DataProfile, data: ProfiledData, some: Sample, validation: Split | None) -> DataProfile:

@@ -35,7 +35,9 @@ GOOD = DataProfile(
 )
 """Data that can be learned."""
 
-NUMBERS = DataProfile(1000, 200, 10, GOOD.inputs, GOOD.inputs, 0, target_mean=0.0, target_deviation=1.0)
+NUMBERS = DataProfile(
+    1000, 200, 10, GOOD.inputs, GOOD.inputs, 0, target_mean=0.0, target_deviation=1.0, target_low=-2.0, target_high=2.0
+)
 
 REGRESSION = {"loss": "mean_squared_error", "task": "regression", "classes": 0, "outputs": "float32 1"}
 
@@ -167,7 +169,7 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
     "one softmax": (learned(built={"activation": "softmax", "outputs": "float32 1"}), "wrong-output"),
     "out of range": (learned(profile=NUMBERS, built={**REGRESSION, "activation": "sigmoid"}), "wrong-output"),
     "negative targets of relu": (
-        learned(profile=profiled(NUMBERS, target_mean=-1.0), built={**REGRESSION, "activation": "relu"}),
+        learned(profile=profiled(NUMBERS, target_high=0.5), built={**REGRESSION, "activation": "relu"}),
         "wrong-output",
     ),
     "dead units": (

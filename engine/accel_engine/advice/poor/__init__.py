@@ -10,6 +10,7 @@ from typing import TypeAlias
 from accel_engine.advice.finding import Finding
 from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
 from accel_engine.advice.poor.data_rules import (
+    initial_loss_high,
     inputs_alike,
     inputs_not_finite,
     inputs_not_scaled,
@@ -44,6 +45,7 @@ CAUSES: tuple[LearningRule, ...] = (
     inputs_not_scaled,
     targets_not_scaled,
     labels_unrelated,
+    initial_loss_high,
     vanishing_gradients,
     rate_high,
     rate_low,
@@ -56,17 +58,23 @@ CAUSES: tuple[LearningRule, ...] = (
 )
 """Why a model learns nothing or badly, the most specific reason first."""
 
-EFFECTS: tuple[LearningRule, ...] = (spikes, exploding_gradients, underfitting, label_noise, imbalance)
-"""What may be the effect of one of these."""
+EFFECTS: tuple[LearningRule, ...] = (
+    spikes,
+    exploding_gradients,
+    underfitting,
+    label_noise,
+    imbalance,
+    overfitting,
+    too_few_examples,
+    stopped_late,
+)
+"""What may be the effect of one of these, or of a validation unlike training."""
 
 OTHERS: tuple[LearningRule, ...] = (
     leak,
     validation_shift,
     duplicates,
     small_statistics,
-    overfitting,
-    too_few_examples,
-    stopped_late,
 )
 """What can be found beside anything else."""
 
@@ -77,10 +85,12 @@ def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
         return
     learning = learning_of(recorded)
     cause = next((finding for rule in CAUSES for finding in rule(learning)), None)
+    others = [finding for rule in OTHERS for finding in rule(learning)]
     if cause is not None:
         yield cause
-    for rule in OTHERS if cause is not None else (*EFFECTS, *OTHERS):
-        yield from rule(learning)
+    elif not any(finding.id == "validation-shift" for finding in others):
+        yield from (finding for rule in EFFECTS for finding in rule(learning))
+    yield from others
 
 
 RULES: tuple[Rule, ...] = (advise_on_model,)

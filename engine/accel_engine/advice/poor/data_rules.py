@@ -10,6 +10,7 @@ from accel_engine.advice.poor.learning import (
     accuracy_name,
     chance_accuracy,
     chance_loss,
+    classes_of,
     output_units,
     regression_of,
     start_and_end,
@@ -23,6 +24,9 @@ LARGE_TARGETS = 50.0
 
 HIGH_START = 3.0
 """The first loss over that of chance, above which inputs are too large for the initial weights."""
+
+HIGH_LOSS = 4.0
+"""The first loss over that of chance, from which something is wrong before the first step."""
 
 UNEVEN_FEATURES = 1000.0
 """Standard deviation of the widest feature of a table over the narrowest, above which they need scaling."""
@@ -238,6 +242,39 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
             )
         ],
         weight=0.8,
+    )
+
+
+def initial_loss_high(learning: Learning) -> Iterator[Finding]:
+    """The first loss of a classifier is far above chance: it is sure of wrong classes before it has learned any."""
+    classes, loss = classes_of(learning.recorded), learning.loss
+    if not learning.is_fresh or not classes or classes < 2 or len(loss) < 10 or "Dropout" in learning.layer_kinds:
+        return
+    chance = math.log(classes)
+    first, end = float(loss.mean[0]), start_and_end(loss)[1]
+    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance:
+        return
+    yield poor(
+        "initial-loss-high",
+        "The first loss is far above chance",
+        [
+            of_loss(
+                learning,
+                f"the first loss is {first:.4g}; giving all {classes:,} classes the same gives {chance:.4g}",
+                (learning.first, learning.first + 1),
+            ),
+            of_loss(learning, f"the last losses are about {end:.4g}"),
+        ],
+        "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
+        "probabilities",
+        [
+            words(
+                "Use the default initializers, scale the inputs, and check the last activation and from_logits of "
+                "the loss",
+                "Print the outputs for a batch before training: they should be about 1 / classes",
+            )
+        ],
+        weight=0.7,
     )
 
 

@@ -135,7 +135,9 @@ def output_units(recorded: Recorded) -> int | None:
 def classes_of(recorded: Recorded) -> int | None:
     """Number of classes of a classification; ``None`` for anything else."""
     built = recorded.built
-    if built is None or built.task not in ("", "classification"):
+    if built is None or (not built.loss and recorded.info.kind != "training"):
+        return _classes_by_chance(recorded)
+    if built.task not in ("", "classification"):
         return None
     if built.task and built.classes:
         return built.classes
@@ -143,6 +145,16 @@ def classes_of(recorded: Recorded) -> int | None:
     if "categorical_crossentropy" in built.loss:
         return units if units and units > 1 else None
     return 2 if "binary_crossentropy" in built.loss and units == 1 else None
+
+
+def _classes_by_chance(recorded: Recorded) -> int | None:
+    """The number of classes at which the first losses and accuracies are both those of chance, if there is one."""
+    losses, accuracies = recorded.of("loss").mean[:20], recorded.of("accuracy").mean[:20]
+    if len(losses) < 10 or len(accuracies) < 10 or not 0.5 < np.median(losses) < 7:
+        return None
+    classes = round(math.exp(float(np.median(losses))))
+    by_loss = abs(float(np.median(losses)) - math.log(classes)) < 0.1
+    return classes if by_loss and abs(float(accuracies.mean()) * classes - 1) < 0.4 else None
 
 
 def class_shares(recorded: Recorded) -> Floats | None:
@@ -162,9 +174,10 @@ def chance_loss(recorded: Recorded) -> float | None:
     """
     built, profile = recorded.built, recorded.diagnostics.profile
     weighted = recorded.info.has_engine and bool(recorded.info.plan_values.get("class_weight"))
-    if built is None:
-        return None
-    if "crossentropy" in built.loss and (classes := classes_of(recorded)):
+    classes = classes_of(recorded)
+    if built is None or not built.loss:
+        return math.log(classes) if classes else None
+    if "crossentropy" in built.loss and classes:
         shares = class_shares(recorded)
         if shares is None or len(shares) != classes or weighted:
             return math.log(classes)

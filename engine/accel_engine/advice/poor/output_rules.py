@@ -9,7 +9,16 @@ from accel_engine.advice.poor.learning import Learning, output_units
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
 
-BOUNDED = {"sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0)}
+INFINITY = float("inf")
+
+BOUNDED = {
+    "sigmoid": (0.0, 1.0),
+    "hard_sigmoid": (0.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "softplus": (0.0, INFINITY),
+    "tanh": (-1.0, 1.0),
+    "relu": (0.0, INFINITY),
+}
 """Activations with the lowest and the highest value that they give."""
 
 _OF_NUMBERS = ("mean_squared_error", "mse", "mean_absolute_error", "mae", "huber", "log_cosh", "huber_loss")
@@ -61,25 +70,21 @@ def _one_softmax() -> Finding:
 
 
 def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
-    """The activation gives a range that the targets leave: their mean is outside, or they vary more than it allows."""
+    """The activation gives a range that the targets leave."""
     profile = learning.profile
-    mean, deviation = (profile.target_mean, profile.target_deviation) if profile else (None, None)
-    if mean is None or deviation is None:
+    least, most = (profile.target_low, profile.target_high) if profile else (None, None)
+    if least is None or most is None or activation not in BOUNDED:
         return
-    low, high = BOUNDED.get(activation, (0.0, float("inf")) if activation == "relu" else (-float("inf"), float("inf")))
-    # Values within a range have at most half of it as their standard deviation.
-    if low - 0.05 <= mean <= high + 0.05 and deviation <= 0.55 * (high - low) and (low < mean or activation != "relu"):
+    low, high = BOUNDED[activation]
+    margin = 0.05 * (most - least)
+    if least >= low - margin and most <= high + margin:
         return
-    shown = f"between {low:g} and {high:g}" if high < float("inf") else f"of at least {low:g}"
+    shown = f"from {low:g} to {high:g}" if high < INFINITY else f"of at least {low:g}"
     yield poor(
         "wrong-output",
         f"Targets are out of the range of {activation}",
-        [
-            Evidence(
-                f"{activation} gives values {shown}; targets have a mean of {mean:.4g} and deviate by {deviation:.4g}"
-            )
-        ],
-        "the model cannot give most of the targets",
+        [Evidence(f"{activation} gives values {shown}; targets are from {least:.4g} to {most:.4g}")],
+        "the model cannot give some of the targets",
         [
             words(
                 "End the model without an activation, or scale the targets to its range",

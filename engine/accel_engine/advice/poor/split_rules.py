@@ -116,7 +116,7 @@ def validation_shift(learning: Learning) -> Iterator[Finding]:
     profile = learning.profile
     if profile is None:
         return
-    evidence = [each for each in (_range_shift(profile), _class_shift(profile)) if each]
+    evidence = [each for each in (_range_shift(learning, profile), _class_shift(profile)) if each]
     certain = bool(evidence)
     if not evidence and (feature := _feature_shift(learning, profile)):
         evidence = [feature]
@@ -149,8 +149,11 @@ def _has_own_validation(learning: Learning) -> bool:
     return bool(settings.get("validation_data") or str(settings.get("data", ".npz")).endswith(".npz"))
 
 
-def _range_shift(profile: DataProfile) -> Evidence | None:
-    """All inputs together have another mean or spread."""
+def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
+    """All inputs together have another mean or spread: a very different one, or one with which validation is worse.
+
+    A time series with a trend, which is split by time, has another mean, and a model may do well all the same.
+    """
     first, second = profile.inputs, profile.validation_inputs
     if first is None or second is None or min(profile.examples, profile.validation_examples) < MIN_EXAMPLES:
         return None
@@ -159,12 +162,22 @@ def _range_shift(profile: DataProfile) -> Evidence | None:
         return None
     mean, deviation, other_mean, other_deviation = (float(value or 0.0) for value in values)
     quotient = max(deviation / other_deviation, other_deviation / deviation)
-    if abs(mean - other_mean) < SHIFTED_MEAN * deviation and quotient < SHIFTED_SPREAD:
+    distance = abs(mean - other_mean) / deviation
+    if distance < SHIFTED_MEAN and quotient < SHIFTED_SPREAD:
+        return None
+    if max(distance / 3, quotient / 3) < SHIFTED_MEAN and not _is_worse(learning):
         return None
     return Evidence(
         f"inputs have a mean of {mean:.4g} and deviate by {deviation:.4g} in training; "
         f"{other_mean:.4g} and {other_deviation:.4g} in validation"
     )
+
+
+def _is_worse(learning: Learning) -> bool:
+    """Whether the last loss of validation is clearly higher than that of training."""
+    _, losses = learning.validation("loss")
+    trained = start_and_end(learning.loss)[1] if len(learning.loss) else 0.0
+    return len(losses) > 0 and trained > 0 and bool(losses[-1] > WORSE * trained)
 
 
 def _class_shift(profile: DataProfile) -> Evidence | None:
@@ -187,11 +200,9 @@ def _class_shift(profile: DataProfile) -> Evidence | None:
 def _feature_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     """Some features differ, and validation is worse than training."""
     shift, (_, losses) = profile.shift, learning.validation("loss")
-    if shift is None or not shift.features or not len(losses) or not len(learning.loss):
+    if shift is None or shift.features < max(1, 0.01 * profile.features) or not _is_worse(learning):
         return None
     trained = start_and_end(learning.loss)[1]
-    if trained <= 0 or losses[-1] < WORSE * trained or shift.features < max(1, 0.01 * profile.features):
-        return None
     return Evidence(
         f"{shift.features:,} of {profile.features:,} features differ in the mean; {shift.feature} most, by "
         f"{shift.deviations:.2g} standard deviations; the loss of validation is {losses[-1]:.4g}, of training "

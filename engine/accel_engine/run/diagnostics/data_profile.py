@@ -65,6 +65,8 @@ class DataProfile:
         neighbours_examples: Number of examples that it is measured with.
         target_mean: Mean of targets that are numbers, of the first one if they are several.
         target_deviation: Their standard deviation.
+        target_low: The smallest of them.
+        target_high: The largest one.
         targets_not_finite: Share of target values that are NaN or infinite, 0 to 1.
         compared: Number of training examples that were compared with each other, and with ``compared_validation``.
         compared_validation: Number of validation examples that were compared with these.
@@ -90,6 +92,8 @@ class DataProfile:
     neighbours_examples: int = 0
     target_mean: float | None = None
     target_deviation: float | None = None
+    target_low: float | None = None
+    target_high: float | None = None
     targets_not_finite: float | None = None
     compared: int = 0
     compared_validation: int = 0
