@@ -1,38 +1,11 @@
 """The cases of ``advice.py``: healthy runs, and the same with a fault each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
-
 import advice_data as data
 import advice_models as models
 import advice_scripts as scripts
+import advice_slow_cases as slow
+from advice_case import Case
 from advice_runs import Scripted, Trained
-
-
-class Maker(Protocol):
-    """Makes a run."""
-
-    def make(self, directory: Path) -> Path:
-        """Returns the run's directory; the other one is for files."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A run, and what to say of it.
-
-    Attributes:
-        name: A short name.
-        run: Makes it.
-        expected: Ids of findings, one of which is right; empty for a healthy run.
-        allowed: Further findings that are right, too.
-    """
-
-    name: str
-    run: Maker
-    expected: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()
 
 
 def _fit(*arguments: object, **options: object) -> Scripted:
@@ -44,6 +17,7 @@ def _falling(step: int, rng: object) -> float:
 
 
 HEALTHY: tuple[Case, ...] = (
+    *slow.HEALTHY,
     Case("digits", Trained(data=data.digits, plan={"epochs": 10})),
     Case("digits-2-epochs", Trained(data=data.digits, plan={"epochs": 2})),
     Case("digits-catalogue", Trained(model="mlp", plan={"epochs": 8})),
@@ -79,9 +53,8 @@ HEALTHY: tuple[Case, ...] = (
     Case("gan", Scripted(script=scripts.two_networks)),
 )
 
-_FLAT = ("loss-flat", "learning-rate-low")
-
 FAULTS: tuple[Case, ...] = (
+    *slow.FAULTS,
     Case(
         "shuffled-labels",
         Trained(data=data.digits, changes=(data.shuffled_labels,), plan={"epochs": 10}),
@@ -232,8 +205,3 @@ FAULTS: tuple[Case, ...] = (
     ),
     Case("fit-wrong-loss", _fit(data.digits, models.logits_as_probabilities, epochs=4), ("wrong-output",)),
 )
-
-
-def named(name: str) -> Callable[[Case], bool]:
-    """Whether a case has a name, or a part of one."""
-    return lambda case: name in case.name

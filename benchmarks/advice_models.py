@@ -121,6 +121,12 @@ def tokens(input_shape: Shape, classes: int) -> Any:
     )
 
 
+def any_length(input_shape: Shape, classes: int) -> Any:
+    """An embedding of sequences of any length."""
+    del input_shape
+    return _of((None,), layers.Embedding(50, 8), layers.GlobalAveragePooling1D(), layers.Dense(classes, "softmax"))
+
+
 def recurrent(input_shape: Shape, classes: int = 0) -> Any:
     """A small LSTM for a number."""
     del classes

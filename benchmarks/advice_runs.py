@@ -11,13 +11,15 @@ import numpy as np
 
 import advice_data
 from accel_engine.advice import Finding, Recorded, advise, read_recorded
-from accel_engine.devices.device_types import Device, Inventory
-from accel_engine.events import RunStarted
+from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
+from accel_engine.events import Event, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunWriter, create
+from accel_engine.run.steps import TIME
 
 MODELS = Path(__file__).with_name("advice_models.py")
+STREAMS = Path(__file__).with_name("advice_streams.py")
 MACHINE = Inventory((Device("cpu:0", "cpu", "a processor", 8 << 30, os.cpu_count() or 1),))
 
 
@@ -26,7 +28,7 @@ class Trained:
     """A run that the engine trains.
 
     Attributes:
-        data: A name of the catalogue, or makes arrays.
+        data: A name of the catalogue, ``own:FUNCTION`` of ``advice_streams.py``, or makes arrays.
         changes: Put a fault into these.
         model: A name of the catalogue, or ``own:FUNCTION`` of ``advice_models.py``.
         plan: Other fields of the plan.
@@ -50,6 +52,7 @@ class Trained:
                 arrays = change(arrays)
             data = str(directory / "data.npz")
             np.savez(data, allow_pickle=False, **arrays)
+        data = data.replace("own:", f"{STREAMS}:")
         model = self.model.replace("own:", f"{MODELS}:")
         return train(Plan(**{"data": data, "model": model, "xla": "off", **self.plan}))
 
@@ -67,6 +70,36 @@ class Scripted:
     def make(self, directory: Path) -> Path:
         """Run it; returns the run's directory."""
         return self.script(directory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A run of another maker, into which readings of devices or events are written as they would be elsewhere.
+
+    Attributes:
+        run: Makes the run.
+        samples: Readings of devices, as :class:`Reading` by name, of each of 20 times while it trained.
+        events: Further events, by the time of the last step.
+    """
+
+    run: Trained
+    samples: Mapping[str, Callable[[int], Mapping[str, Reading]]] = field(default_factory=dict)
+    events: Callable[[float], list[Event]] = lambda _: []
+
+    def make(self, directory: Path) -> Path:
+        """Train it and write them; returns the run's directory."""
+        run = self.run.make(directory)
+        times = read_recorded(run).of(TIME).mean
+        with closing(RunWriter(run)) as writer:
+            for event in self.events(float(times[-1])):
+                writer.write_event(event)
+            for index, time in enumerate(np.linspace(times[0], times[-1], SAMPLES)):
+                samples = [Sample(float(time), device, dict(of(index))) for device, of in self.samples.items()]
+                writer.write_samples(samples)
+        return run
+
+
+SAMPLES = 20
 
 
 def train(plan: Plan) -> Path:
