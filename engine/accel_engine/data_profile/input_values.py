@@ -13,6 +13,12 @@ SHIFTED_DEVIATIONS = 0.5
 SHIFTED_ERRORS = 6.0
 """The same in standard errors: by chance, one of a billion features differs so much."""
 
+FEW_VALUES = 8
+"""Values of a feature up to which equal examples may be an accident."""
+
+MAX_COUNTED = 256
+"""Examples and features of which values are counted."""
+
 MIN_EXAMPLES = 50
 """Examples below which no shift is measured."""
 
@@ -40,6 +46,14 @@ def input_profile(values: Matrix) -> InputProfile:
 def constant_features(values: Matrix) -> int:
     """Number of features with one value in all examples."""
     return int(np.sum(values.max(axis=0) == values.min(axis=0)))
+
+
+def continuous_features(values: Matrix) -> int:
+    """Number of features with more than 8 values, which categories and flags seldom have; of all, from some of them."""
+    stride = max(1, values.shape[1] // MAX_COUNTED)
+    ordered = np.sort(values[:MAX_COUNTED, ::stride], axis=0)
+    distinct = 1 + np.sum(ordered[1:] != ordered[:-1], axis=0)
+    return stride * len(np.flatnonzero(distinct > FEW_VALUES))
 
 
 def feature_scales(values: Matrix) -> float | None:

@@ -8,7 +8,13 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data_profile.equal_rows import compare
-from accel_engine.data_profile.input_values import constant_features, feature_scales, find_shift, input_profile
+from accel_engine.data_profile.input_values import (
+    constant_features,
+    continuous_features,
+    feature_scales,
+    find_shift,
+    input_profile,
+)
 from accel_engine.data_profile.neighbours import agreement
 from accel_engine.data_profile.sampled_rows import Sample, sample
 from accel_engine.data_profile.target_values import (
@@ -94,6 +100,7 @@ def _with_values(found: DataProfile, data: ProfiledData, some: Sample, validatio
         found,
         features=some.features,
         inputs=input_profile(values),
+        continuous_features=continuous_features(values) * some.stride,
         constant_features=constant_features(values) * some.stride,
         feature_scales=feature_scales(values) if is_table else None,
         neighbours=near.neighbours,

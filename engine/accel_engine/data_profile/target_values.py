@@ -46,12 +46,12 @@ def class_runs(labels: Labels | None) -> float | None:
 
 
 def numbers_of(targets: Structure) -> npt.NDArray[np.float64] | None:
-    """The first target of each example, if targets are at most a vector of numbers with a point; else ``None``."""
+    """The target of each example, float64 ``[examples]``, if it is one number with a point; else ``None``."""
     arrays = in_memory(targets)
     if arrays is None or len(arrays) > 1 or arrays[0].dtype.kind != "f" or arrays[0].ndim > 2:
         return None
-    flat = arrays[0].reshape(len(arrays[0]), -1)
-    return flat[:, 0].astype(np.float64) if flat.shape[1] else None
+    array = arrays[0]
+    return array.reshape(-1).astype(np.float64) if array.size == len(array) else None
 
 
 def share_not_finite(targets: Structure) -> float | None:

@@ -189,9 +189,11 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
 
 
 def _validates_at_chance(learning: Learning) -> bool:
-    """Whether no validation was better than chance."""
+    """Whether no validation was better than chance, and they do not become better."""
     chance, (_, losses) = chance_loss(learning.recorded), learning.validation("loss")
-    return chance is not None and len(losses) > 0 and bool(losses.min() > 0.97 * chance)
+    if chance is None or len(losses) < 3:
+        return False
+    return bool(losses.min() > 0.97 * chance and losses[len(losses) // 3] - losses[-1] < 0.01 * chance)
 
 
 def _best_validation(learning: Learning) -> Evidence:
@@ -252,8 +254,8 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         return
     chance = math.log(classes)
     first, end = float(loss.mean[0]), start_and_end(loss)[1]
-    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance:
-        return
+    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance or _is_accurate(learning, classes):
+        return  # a penalty of weights may be most of the loss
     yield poor(
         "initial-loss-high",
         "The first loss is far above chance",
@@ -276,6 +278,12 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         ],
         weight=0.7,
     )
+
+
+def _is_accurate(learning: Learning, classes: int) -> bool:
+    """Whether the last accuracy is well above chance."""
+    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    return len(accuracy) > 0 and start_and_end(accuracy)[1] > 1 / classes + 0.5 * (1 - 1 / classes)
 
 
 def _normalizes(learning: Learning) -> bool:

@@ -18,6 +18,7 @@ from accel_engine.advice.poor.learning import (
     classification_of,
     monitored,
     regression_of,
+    spread,
     start_and_end,
 )
 from accel_engine.advice.poor.rate_rules import is_settled
@@ -75,9 +76,14 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
     steps, losses = learning.validation("loss")
     if len(losses) < 4 or losses.min() <= 0 or not len(learning.loss):
         return
-    best = int(np.argmin(losses))
-    rise = float(np.median(losses[-2:])) / float(losses[best])
+    level = losses.copy()
+    level[1:-1] = np.median([losses[:-2], losses[1:-1], losses[2:]], axis=0)  # a single good one may be chance
+    best = int(np.argmin(level))
+    last_level = float(np.median(losses[-min(3, len(losses) - best) :]))
+    rise = last_level / float(level[best])
     if best > len(losses) - 3 or rise < RISEN or (rise < RISEN_ALONE and not _metric_is_worse(learning)):
+        return
+    if last_level - level[best] < 2 * spread(losses):
         return
     at_best = _training_loss_at(learning, int(steps[best]))
     at_end = start_and_end(learning.loss)[1]

@@ -18,8 +18,9 @@ from accel_engine.advice.poor.learning import (
     regression_of,
     start_and_end,
 )
-from accel_engine.advice.poor.rates import is_rate_low
+from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
 from accel_engine.events import Recovered
+from accel_engine.run.steps import THROUGHPUT, TIME
 
 DIVERGED = 2.0
 """The last losses over the lowest ones, above which a run diverged."""
@@ -84,8 +85,19 @@ def _first_lost(learning: Learning) -> int | None:
         if len(holes):
             return int(loss.first[holes[0]])
         return last if trailing > 0 else None
-    needed = max(3, recorded.steps // 10) if recorded.info.kind != "training" else 1
-    return last if trailing >= needed and (complete.all() or not len(loss)) and recorded.steps else None
+    if recorded.info.kind == "training":
+        return last if trailing > 0 else None
+    is_lost = trailing >= max(3, recorded.steps // 10) and bool(complete.all())
+    return last if is_lost and not _logs_something_else(learning, last) else None
+
+
+def _logs_something_else(learning: Learning, step: int) -> bool:
+    """Whether a script logs other values from a step on than before, so that the loss is left out, not lost."""
+    recorded = learning.recorded
+    others = [series for name, series in recorded.series.items() if name not in (learning.loss_name, TIME, THROUGHPUT)]
+    return any(
+        len(each.between(step, recorded.steps)) and not len(each.between(learning.first, step)) for each in others
+    )
 
 
 def diverging(learning: Learning) -> Iterator[Finding]:
@@ -251,7 +263,7 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
     """The loss has not fallen below chance, and nothing else says why."""
     if not learning.is_fresh or learning.recorded.steps - learning.first < FLAT_STEPS or not is_at_chance(learning):
         return
-    if len(learning.epochs) < 3 and learning.recorded.steps < 10 * FLAT_STEPS:
+    if is_warming_up(learning) or (len(learning.epochs) < 3 and learning.recorded.steps < 10 * FLAT_STEPS):
         return
     means = block_means(learning.loss, 10)
     if means[0] - means[-1] > 0.2 * means[0] or (

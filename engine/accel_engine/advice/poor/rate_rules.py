@@ -7,7 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, words
 from accel_engine.advice.poor.learning import Learning, block_means, chance_loss, rate_of, start_and_end
-from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, rates_of
+from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
 
 MIN_STEPS = 20
 """Steps from which a trend of the loss is judged."""
@@ -33,6 +33,8 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
     chance, loss = chance_loss(learning.recorded), learning.loss
     rate, usual = rate_of(learning.recorded), rates_of(learning)
     if not learning.is_fresh or len(loss) < MIN_STEPS or not is_rate_low(learning) or rate is None or usual is None:
+        return
+    if is_warming_up(learning):
         return
     start, end = start_and_end(loss)
     if chance is None or start < 0.8 * chance or start <= 0:
@@ -82,7 +84,7 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     peak, end = float(early.max()), start_and_end(loss)[1]
     usual = rates_of(learning)
     exploded = _stays_above(early, 1.5 * first) and peak > EXPLODED * first
-    unrecovered = end > UNRECOVERED * first
+    unrecovered = end > (UNRECOVERED if chance is not None else 1.0) * first
     if not unrecovered or not (exploded or is_rate_high(learning)) or (exploded and _has_large_start(learning)):
         return
     if exploded and rate is not None and usual is not None and rate <= usual.usual:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from accel_engine.advice.poor.learning import Learning, rate_of
+from accel_engine.run.series_names import LEARNING_RATE
 
 
 class RateRange(NamedTuple):
@@ -38,6 +39,12 @@ def rates_of(learning: Learning) -> RateRange | None:
     """The usual rates of a run's optimizer; ``None`` if it is unknown."""
     built = learning.recorded.built
     return _RANGES.get(built.optimizer) if built else None
+
+
+def is_warming_up(learning: Learning) -> bool:
+    """Whether the learning rate is still rising."""
+    rates = learning.recorded.of(LEARNING_RATE).between(learning.first, learning.stop).mean
+    return len(rates) > 1 and bool(rates[-1] > 1.02 * rates[-max(2, len(rates) // 10)])
 
 
 def is_rate_low(learning: Learning) -> bool:

@@ -16,8 +16,11 @@ MIN_LEAKED = 5
 
 LEAKED_SHARE = 0.01
 
-CONTINUOUS_FEATURES = 16
-"""Features of an example from which two equal ones are no accident."""
+MANY_FEATURES = 16
+"""Features of an example, other than a table's row, from which two equal ones are no accident."""
+
+CONTINUOUS_FEATURES = 3
+"""The same of features with many values each."""
 
 DUPLICATES_SHARE = 0.1
 
@@ -49,7 +52,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         return
     # Where examples have few possible values, equal ones are no leak: training has as many equal to one another.
     repeated = profile.duplicates / profile.compared
-    if share < 2 * repeated + 0.005 and (profile.features < CONTINUOUS_FEATURES or share < 0.05):
+    if share < 2 * repeated + 0.005 and (_repeat_by_accident(profile) or share < 0.05):
         return
     part = profile.compared / profile.of_examples if profile.of_examples else 1.0
     compared = f"; compared were {profile.compared:,} of {profile.of_examples:,} training examples" if part < 1 else ""
@@ -76,15 +79,18 @@ def leak(learning: Learning) -> Iterator[Finding]:
     )
 
 
+def _repeat_by_accident(profile: DataProfile) -> bool:
+    """Whether examples may be equal because they have few possible values, as rows of categories."""
+    if (profile.continuous_features or 0) >= CONTINUOUS_FEATURES:
+        return False
+    is_table = profile.feature_scales is not None
+    return is_table or profile.features < MANY_FEATURES
+
+
 def duplicates(learning: Learning) -> Iterator[Finding]:
     """Many training examples are equal."""
     profile = learning.profile
-    if (
-        profile is None
-        or profile.compared == 0
-        or profile.features < CONTINUOUS_FEATURES
-        or _repeats_anyway(learning, profile)
-    ):
+    if profile is None or profile.compared == 0 or _repeat_by_accident(profile) or _repeats_anyway(learning, profile):
         return
     share = profile.duplicates / profile.compared
     if share < DUPLICATES_SHARE or profile.duplicates < MIN_LEAKED:
@@ -114,8 +120,8 @@ def _repeats_anyway(learning: Learning, profile: DataProfile) -> bool:
 def validation_shift(learning: Learning) -> Iterator[Finding]:
     """Inputs or classes of validation differ from those of training."""
     profile = learning.profile
-    if profile is None:
-        return
+    if profile is None or learning.settings.get("time") or learning.settings.get("window"):
+        return  # a time series is split by time, and changes
     evidence = [each for each in (_range_shift(learning, profile), _class_shift(profile)) if each]
     certain = bool(evidence)
     if not evidence and (feature := _feature_shift(learning, profile)):

@@ -53,6 +53,7 @@ class DataProfile:
         features: Numbers of an example; 0 if inputs are no numbers, or tokens.
         inputs: Training inputs as the model gets them, before any layer of it.
         validation_inputs: The same of validation.
+        continuous_features: Features with more than 8 values, of those that were looked at, scaled up to all.
         constant_features: Features with one value in all training examples that were looked at.
         feature_scales: Standard deviation of the widest feature over that of the narrowest one, without the outer 5%
             and without constant ones; of matrices of features only, not of images, series or tokens.
@@ -63,7 +64,7 @@ class DataProfile:
             predict, the correlation of an example's with its neighbour's.
         neighbours_chance: What it would be if targets had nothing to do with inputs.
         neighbours_examples: Number of examples that it is measured with.
-        target_mean: Mean of targets that are numbers, of the first one if they are several.
+        target_mean: Mean of targets that are one number each.
         target_deviation: Their standard deviation.
         target_low: The smallest of them.
         target_high: The largest one.
@@ -82,6 +83,7 @@ class DataProfile:
     features: int = 0
     inputs: InputProfile | None = None
     validation_inputs: InputProfile | None = None
+    continuous_features: int | None = None
     constant_features: int | None = None
     feature_scales: float | None = None
     shift: Shift | None = None
