@@ -50,7 +50,7 @@ def constant_features(values: Matrix) -> int:
 
 def continuous_features(values: Matrix) -> int:
     """Number of features with more than 8 values, which categories and flags seldom have; of all, from some of them."""
-    stride = max(1, values.shape[1] // MAX_COUNTED)
+    stride: int = max(1, values.shape[1] // MAX_COUNTED)
     ordered = np.sort(values[:MAX_COUNTED, ::stride], axis=0)
     distinct = 1 + np.sum(ordered[1:] != ordered[:-1], axis=0)
     return stride * len(np.flatnonzero(distinct > FEW_VALUES))
