@@ -9,6 +9,7 @@ from accel_engine.advice import Finding, Recorded, poor
 from accel_engine.events import PartStarted, Recovered
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
+from accel_engine.run.steps import TIME
 
 from .recorded_example import MINUTE, classified, falling, flat, learned
 
@@ -85,6 +86,17 @@ HEALTHY: dict[str, Recorded] = {
     "weights are given": learned(flat(300), accuracy=flat(300, 0.1), settings={"initial_weights": "a-run"}),
     "a log-likelihood below 0": learned(falling(300, 5.0, -100.0, 60, noise=1.0), kind="script"),
     "two losses compete": learned(flat(300), kind="script", built={"task": ""}, d_loss=flat(300), g_loss=flat(300)),
+    "a long run with a schedule": learned(
+        flat(400, 1.0) + np.asarray(falling(400, 1.3, 0.0, 20, 0.0)),
+        learning_rate=np.linspace(1e-3, 1e-5, 400),
+        **{TIME: np.arange(400) * 10.0},
+    ),
+    "dropout makes training harder": learned(
+        falling(end=0.8),
+        accuracy=np.full(200, 0.7),
+        validation={"loss": [0.5, 0.3, 0.2, 0.2], "accuracy": [0.9, 0.95, 0.95, 0.95]},
+        layers=["Dense", "Dropout"],
+    ),
     "rewards count": learned(flat(300), kind="script", built={"task": ""}, episode_reward=falling(300, 0, 200)),
     "a script leaves steps out": learned(
         np.where(np.arange(300) % 10, np.nan, np.asarray(falling(300))), kind="script", built={"task": ""}
@@ -244,6 +256,19 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
     "long without better validation": (
         learned(falling(1000), every=50, validation={"loss": [1.0, *[0.5] * 19]}, seconds=10 * MINUTE),
         "stopped-late",
+    ),
+    "plateau": (
+        learned(flat(400, 1.0) + np.asarray(falling(400, 1.3, 0.0, 20, 0.0)), **{TIME: np.arange(400) * 10.0}),
+        "plateau",
+    ),
+    "validation is easier": (
+        learned(
+            falling(end=0.8),
+            accuracy=np.full(200, 0.7),
+            validation={"loss": [0.5, 0.3, 0.2, 0.2], "accuracy": [0.9, 0.95, 0.95, 0.95]},
+            layers=["Dense"],
+        ),
+        "validation-better",
     ),
     "too few examples": (
         learned(

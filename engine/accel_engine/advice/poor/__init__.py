@@ -30,8 +30,14 @@ from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishi
 from accel_engine.advice.poor.learning import Learning, learning_of
 from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
 from accel_engine.advice.poor.output_rules import wrong_output
-from accel_engine.advice.poor.rate_rules import rate_high, rate_low
-from accel_engine.advice.poor.split_rules import duplicates, leak, not_shuffled, validation_shift
+from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
+from accel_engine.advice.poor.split_rules import (
+    duplicates,
+    leak,
+    not_shuffled,
+    validation_better,
+    validation_shift,
+)
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 
@@ -67,6 +73,8 @@ EFFECTS: tuple[LearningRule, ...] = (
     overfitting,
     too_few_examples,
     stopped_late,
+    plateau,
+    validation_better,
 )
 """What may be the effect of one of these, or of a validation unlike training."""
 

@@ -5,9 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, words
-from accel_engine.advice.poor.learning import Learning, block_means, chance_loss, rate_of, start_and_end
+from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.learning import (
+    Learning,
+    block_means,
+    chance_loss,
+    rate_of,
+    spread,
+    start_and_end,
+)
 from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
+from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.steps import TIME
 
 MIN_STEPS = 20
 """Steps from which a trend of the loss is judged."""
@@ -64,6 +73,56 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
         ],
         weight=0.9,
         confidence=Confidence.LIKELY,
+    )
+
+
+PLATEAU_SECONDS = 600.0
+"""Time without a lower loss, from which a plateau matters."""
+
+PLATEAU_RATES = 0.5
+"""The last learning rate over the highest one, from which no schedule lowers it."""
+
+
+def plateau(learning: Learning) -> Iterator[Finding]:
+    """The loss has been the same for half of a long run, and nothing lowers the learning rate."""
+    recorded, means = learning.recorded, block_means(learning.loss, 20)
+    if len(means) < 20 or len(learning.loss) < 200 or learning.settings.get("patience"):
+        return
+    half, end = means[10:15], means[15:]
+    noise = spread(means[10:])
+    gained, whole = float(half.mean() - end.mean()), float(means[0] - means.min())
+    if whole <= 0 or gained > 0.01 * whole or abs(gained) > 2 * noise + 0.01 * whole:
+        return
+    middle = int(learning.loss.first[len(learning.loss) // 2])
+    times = recorded.of(TIME).between(middle, learning.stop).mean
+    rates = recorded.of(LEARNING_RATE).between(learning.first, learning.stop).mean
+    seconds = float(times[-1] - times[0]) if len(times) > 1 else 0.0
+    if seconds < PLATEAU_SECONDS or (len(rates) and rates[-1] < PLATEAU_RATES * rates.max()):
+        return
+    yield poor(
+        "plateau",
+        "The loss has stopped falling",
+        [
+            of_loss(
+                learning,
+                f"since step {middle:,}, for {seconds / 60:,.0f} minutes, the loss is about {end.mean():.4g}; "
+                f"it began at {means[0]:.4g}",
+                (middle, learning.stop),
+            )
+        ],
+        "half of the time taught nothing that the loss shows",
+        [
+            set_field(
+                "Lower the learning rate as training goes on: --schedule cosine",
+                "keras.callbacks.ReduceLROnPlateau(), or a CosineDecay",
+                "often a lower loss: a constant rate keeps weights moving about their best values",
+                "the constant learning rate",
+                schedule="cosine",
+            ),
+            words("Or stop, or use a larger model", "EarlyStopping(monitor='loss')"),
+        ],
+        weight=0.3,
+        confidence=Confidence.POSSIBLE,
     )
 
 

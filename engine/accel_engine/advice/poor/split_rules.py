@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
-from accel_engine.advice.poor.learning import Learning, start_and_end
+from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
 from accel_engine.run.diagnostics import DataProfile
 from accel_engine.run.series_names import LEARNING_RATE
 
@@ -153,6 +153,49 @@ def validation_shift(learning: Learning) -> Iterator[Finding]:
 def _has_own_validation(learning: Learning) -> bool:
     settings = learning.settings
     return bool(settings.get("validation_data") or str(settings.get("data", ".npz")).endswith(".npz"))
+
+
+MUCH_BETTER = 0.5
+"""The loss of validation over that of training, below which validation is easier."""
+
+_NOISY = ("Dropout", "SpatialDropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
+"""Beginnings of layers that make training harder than validation."""
+
+
+def validation_better(learning: Learning) -> Iterator[Finding]:
+    """Validation is far better than training, and nothing in the model or the plan explains it."""
+    recorded, kinds, settings = learning.recorded, learning.layer_kinds, learning.settings
+    name, (_, losses) = accuracy_name(recorded), learning.validation("loss")
+    accuracy, (_, validated) = recorded.of(name).between(learning.first, learning.stop), learning.validation(name)
+    if not kinds or any(kind.startswith(_NOISY) for kind in kinds):
+        return
+    if any(settings.get(each) for each in ("augmentation", "label_smoothing", "class_weight", "ema_momentum")):
+        return
+    if min(len(losses), len(validated)) < 3 or not len(accuracy) or not len(learning.loss):
+        return
+    trained, right = start_and_end(learning.loss)[1], start_and_end(accuracy)[1]
+    if trained <= 0 or losses[-3:].max() > MUCH_BETTER * trained or validated[-3:].min() < right + 0.1:
+        return
+    yield poor(
+        "validation-better",
+        "Validation is far better than training",
+        [
+            Evidence(
+                f"the last losses are {losses[-1]:.4g} in validation and {trained:.4g} in training; {name} is "
+                f"{validated[-1]:.1%} and {right:.1%}",
+                "validation_loss",
+            )
+        ],
+        "validation is easier than what the model is trained for, so that it says little",
+        [
+            words(
+                "Check that both splits are of the same kind, and that validation has no examples of training",
+                "Compare x_train and x_val, and their targets",
+            )
+        ],
+        weight=0.4,
+        confidence=Confidence.POSSIBLE,
+    )
 
 
 def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
