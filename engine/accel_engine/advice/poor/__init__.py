@@ -14,27 +14,25 @@ from accel_engine.advice.poor.data_rules import (
     inputs_alike,
     inputs_not_finite,
     inputs_not_scaled,
-    labels_unrelated,
     targets_alike,
     targets_not_scaled,
 )
 from accel_engine.advice.poor.fit_rules import (
-    imbalance,
-    label_noise,
     overfitting,
     stopped_late,
     too_few_examples,
     underfitting,
 )
 from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
+from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
 from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
+from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output
 from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
 from accel_engine.advice.poor.split_rules import (
     duplicates,
     leak,
-    not_shuffled,
     validation_better,
     validation_shift,
 )

@@ -8,7 +8,6 @@ from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
-    chance_accuracy,
     chance_loss,
     classes_of,
     output_units,
@@ -49,12 +48,6 @@ NORMALIZING = frozenset(
 
 _FIRST_LAYERS = 4
 """Layers of the model among which one of these makes scaling needless."""
-
-UNRELATED_ERRORS = 3.0
-"""Standard errors around chance within which neighbours agree by chance."""
-
-UNRELATED_EXAMPLES = 200
-"""Examples from which this is told."""
 
 
 def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
@@ -117,94 +110,6 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
             weight=1.0,
             confidence=Confidence.CERTAIN,
         )
-
-
-def labels_unrelated(learning: Learning) -> Iterator[Finding]:
-    """Nearest neighbours agree on the target only by chance, and the model predicts no better than chance either."""
-    profile = learning.profile
-    if profile is None or profile.neighbours is None or profile.neighbours_chance is None:
-        yield from _validation_at_chance(learning)
-        return
-    count, chance, found = profile.neighbours_examples, profile.neighbours_chance, profile.neighbours
-    error = math.sqrt(max(chance * (1 - chance), 0.0) / count) if profile.classes else 1 / math.sqrt(max(count, 1))
-    if count < UNRELATED_EXAMPLES or found > chance + UNRELATED_ERRORS * error or not _validates_at_chance(learning):
-        return
-    measured = "have the same class" if profile.classes else "have targets that correlate with it"
-    yield poor(
-        "labels-unrelated",
-        "Targets seem to have nothing to do with inputs",
-        [
-            Evidence(
-                f"of {count:,} examples, {found:.1%} {measured} as their nearest neighbour; {chance:.1%} would by "
-                "chance"
-                if profile.classes
-                else f"an example's target has a correlation of {found:.2f} with its nearest neighbour's"
-            ),
-            _best_validation(learning),
-        ],
-        "the model learns the training examples by heart, and nothing that holds for others",
-        [
-            words(
-                "Check that inputs and targets are in the same order, and that one is not shuffled without the other",
-                "Shuffle x and y with the same permutation; look at some examples with their targets",
-            )
-        ],
-        weight=1.0,
-    )
-
-
-def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
-    """Training learns, and validation is as chance has it from the first to the last time."""
-    recorded, (_, losses), chance = learning.recorded, learning.validation("loss"), chance_loss(learning.recorded)
-    name, guess = accuracy_name(recorded), chance_accuracy(recorded)
-    if chance is None or guess is None or not name or len(losses) < 5 or losses.min() < 0.98 * chance:
-        return
-    trained, validated = recorded.of(name).between(learning.first, learning.stop), learning.validation(name)[1]
-    if not len(trained) or not len(validated) or losses[-1] < 0.995 * losses[0]:
-        return
-    start, end = start_and_end(trained)
-    if end < start + 0.03 or end < guess + 0.03 or validated.max() > guess + 0.05:
-        return
-    yield poor(
-        "labels-unrelated",
-        "Validation stays at chance while training learns",
-        [
-            _best_validation(learning),
-            Evidence(
-                f"{name} rose to {end:.1%} in training, and is at most {validated.max():.1%} in validation; the same "
-                "guess for "
-                f"all gives {guess:.1%}",
-                f"validation_{name}",
-            ),
-        ],
-        "the model learns the training examples by heart, and nothing that holds for others",
-        [
-            words(
-                "Check that inputs and targets are in the same order, in training and in validation",
-                "Shuffle x and y with the same permutation; look at some examples with their targets",
-            )
-        ],
-        weight=0.9,
-    )
-
-
-def _validates_at_chance(learning: Learning) -> bool:
-    """Whether no validation was better than chance, and they do not become better."""
-    chance, (_, losses) = chance_loss(learning.recorded), learning.validation("loss")
-    if chance is None or len(losses) < 3:
-        return False
-    return bool(losses.min() > 0.97 * chance and losses[len(losses) // 3] - losses[-1] < 0.01 * chance)
-
-
-def _best_validation(learning: Learning) -> Evidence:
-    steps, losses = learning.validation("loss")
-    chance = chance_loss(learning.recorded) or math.nan
-    return Evidence(
-        f"the lowest validation loss is {losses.min():.4g}; knowing only how often each target occurs gives "
-        f"{chance:.4g}",
-        "validation_loss",
-        (int(steps[0]), int(steps[-1]) + 1),
-    )
 
 
 def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:

@@ -190,12 +190,3 @@ def _has_large_start(learning: Learning) -> bool:
     """Whether the first loss is far above chance, as with inputs that are not scaled."""
     chance = chance_loss(learning.recorded)
     return chance is not None and float(learning.loss.mean[0]) > EXPLODED * chance
-
-
-def is_settled(learning: Learning, limit: float = 0.1) -> bool:
-    """Whether the loss has fallen by less than a share of itself over the last quarter of the steps."""
-    means = block_means(learning.loss, 8)
-    if len(means) < 8:
-        return False
-    before, now = means[4:6].mean(), means[6:].mean()
-    return bool(before - now < limit * abs(now))
