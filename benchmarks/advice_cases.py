@@ -30,7 +30,7 @@ HEALTHY: tuple[Case, ...] = (
     Case("digits-early-stopping", Trained(plan={"epochs": 60, "patience": 3, "restore_best": "on"})),
     Case("digits-layers", Trained(plan={"epochs": 6, "gradient_norm": "layers"})),
     Case("digits-resnet", Trained(model="resnet20", plan={"epochs": 2, "steps_per_epoch": 12})),
-    Case("digits-little-noise", Trained(data=data.digits, changes=(data.noisy_labels(0.0),), plan={"epochs": 15})),
+    Case("noise-0", Trained(data=data.digits, changes=(data.noisy_labels(0.0),), plan={"epochs": 15})),
     Case("digits-long", Trained(data=data.digits, plan={"epochs": 40})),
     Case("logits", Trained(data=data.digits, model="own:logits", plan={"epochs": 6})),
     Case("table", Trained(data=data.table, model="tabular", plan={"epochs": 20})),

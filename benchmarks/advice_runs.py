@@ -93,9 +93,10 @@ class Written:
         with closing(RunWriter(run)) as writer:
             for event in self.events(float(times[-1])):
                 writer.write_event(event)
-            for index, time in enumerate(np.linspace(times[0], times[-1], SAMPLES)):
-                samples = [Sample(float(time), device, dict(of(index))) for device, of in self.samples.items()]
-                writer.write_samples(samples)
+        for index, time in enumerate(np.linspace(times[0], times[-1], SAMPLES)):
+            # A writer writes all readings at first, and then some of them only every five seconds.
+            with closing(RunWriter(run)) as writer:
+                writer.write_samples([Sample(float(time), name, dict(of(index))) for name, of in self.samples.items()])
         return run
 
 

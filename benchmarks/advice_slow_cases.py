@@ -63,12 +63,12 @@ FAULTS: tuple[Case, ...] = (
     Case("changing-shapes", Trained(data="own:changing", model="own:any_length", plan={"epochs": 3}), ("retracing",)),
     Case(
         "validation-too-often",
-        Trained(plan={"epochs": 6, "validation_every": "1 steps"}),
+        Trained(plan={"epochs": 20, "validation_every": "1 steps"}),
         ("frequent-validation",),
     ),
     Case(
         "checkpoints-too-often",
-        Trained(plan={"epochs": 2, "checkpoint_every": "1 steps"}),
+        Trained(plan={"epochs": 6, "checkpoint_every": "1 steps"}),
         ("frequent-checkpoints", "slow-disk"),
     ),
     Case(
@@ -80,7 +80,7 @@ FAULTS: tuple[Case, ...] = (
     Case("neighbours", Written(run=_LONG, samples={"cpu:0": lambda _: _host(98.0, 30.0)}), ("neighbours",)),
     Case(
         "swapping",
-        Written(run=_LONG, samples={"cpu:0": lambda index: _host(60.0, 110.0, 1e8 * index)}),
+        Written(run=_LONG, samples={"cpu:0": lambda index: _host(60.0, 110.0, 2e9 * (index > 5))}),
         ("swapping",),
     ),
 )
