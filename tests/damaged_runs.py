@@ -20,6 +20,7 @@ from accel_engine.run.connection import DATABASE
 from accel_engine.run.diagnostics import (
     ClassificationReport,
     DataFingerprint,
+    DataProfile,
     InputSpec,
     Layer,
     LayerTable,
@@ -243,6 +244,7 @@ def _diagnostics() -> list[Any]:
     return [
         InputSpec((8, 8, 1), ("cat", "dog"), 1 / 255, 0.0, 255.0, integers=True),
         DataFingerprint({"classes": "abc"}),
+        DataProfile(10, classes=(5, 5)),
         LayerTable(layers, 1e6),
         ValidationReport((report,)),
     ]

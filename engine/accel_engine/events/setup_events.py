@@ -126,6 +126,9 @@ class ModelBuilt(Event):
         monitor: The metric that counts, such as ``validation_accuracy``; empty if unknown.
         inputs: The inputs of an example, as text.
         outputs: The outputs of the model, as text.
+        activation: Keras' name of the activation of the model's single output, such as ``softmax`` or ``linear``; empty
+            if unknown.
+        from_logits: Whether the loss takes logits; ``None`` if unknown, or if it is no crossentropy.
     """
 
     parameters: int | None
@@ -152,6 +155,8 @@ class ModelBuilt(Event):
     monitor: str = ""
     inputs: str = ""
     outputs: str = ""
+    activation: str = ""
+    from_logits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

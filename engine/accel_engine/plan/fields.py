@@ -146,7 +146,10 @@ class PlanFields:
         choices=("auto", "min", "max"),
     )
     gradient_norm: str = _field(
-        "off", "Record the gradient norm of every step, before clipping", str, choices=("on", "off")
+        "off",
+        "Record the gradient norm of every step, before clipping; layers: also by layer",
+        str,
+        choices=("on", "off", "layers"),
     )
     optimizer: str = _field("auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS)
     learning_rate: float | None = _field(

@@ -3,9 +3,11 @@
 from typing import Any
 
 from accel_engine import clock
+from accel_engine.data.structure import ArraySpec
 from accel_engine.events import ModelBuilt
 from accel_engine.keras_support.losses import loss_name
 from accel_engine.keras_support.model_structure import parameter_count
+from accel_engine.keras_support.output_form import output_activation, takes_logits
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.learning_rates import optimizers_in_use
 
@@ -57,6 +59,9 @@ def model_built(
         precision=value_or_none(lambda: str(model.dtype_policy.name)) or "",
         xla=value_or_none(lambda: bool(model.jit_compile)),
         feed="own",
+        outputs=value_or_none(lambda: _outputs_text(model)) or "",
+        activation=value_or_none(lambda: output_activation(model)) or "",
+        from_logits=value_or_none(lambda: takes_logits(model.loss)),
     )
 
 
@@ -74,6 +79,11 @@ def _input_shape(model: Any) -> tuple[int, ...] | None:
     if isinstance(shape, tuple) and shape and all(isinstance(side, int) for side in shape[1:]):
         return shape[1:]
     return None
+
+
+def _outputs_text(model: Any) -> str:
+    """The model's outputs for one example, such as ``float32 10``."""
+    return ", ".join(str(ArraySpec(tuple(each.shape[1:]), str(each.dtype))) for each in model.outputs)
 
 
 def _optimizer(model: Any) -> str:

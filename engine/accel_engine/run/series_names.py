@@ -11,6 +11,9 @@ from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 LEARNING_RATE = "learning_rate"
 """Name of the series of learning rates, as used by each step."""
 
+GRADIENT_NORM = "gradient_norm"
+"""Name of the series of the norm of all gradients; followed by ``_`` and a layer, that of the layer's."""
+
 BATCH_SIZE = "batch_size"
 """The series by which an inference bench has its other values, instead of steps."""
 

@@ -38,6 +38,7 @@ from accel_engine.training.recovery.number_recovery import NumberRecovery, newes
 from accel_engine.training.recovery.recovery import Recovery
 from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.recovery.repair import NewProcess, Repair
+from accel_engine.training.reporting.data_profiler import start_profiling
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -238,6 +239,8 @@ class Trainer:
         report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)
         if problem:
             self._reporter.emit(Warned, message=f"training without validation: {problem}")
+        if assembly.chief and diagnostics.read(self._run.directory).profile is None:
+            self._opened.callback(start_profiling(assembly, self._reporter))
         self.allocated_memory = AllocatedMemory(report.devices)
         progress = RunProgress(
             self._plan,

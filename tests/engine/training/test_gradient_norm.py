@@ -15,7 +15,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.epoch_order import epoch_orders
-from accel_engine.training.core.step import global_norm
+from accel_engine.training.core.gradient_norms import MAX_LAYERS, GradientNorms, layers_of
 
 from .conftest import Gym
 
@@ -118,10 +118,43 @@ def test_a_custom_train_step_is_rejected_with_the_reason(gym: Gym, tmp_path: Pat
 
 
 def test_repeated_rows_of_an_embedding_are_summed() -> None:
-    table = tf.Variable(tf.ones((3, 2)))
+    words = keras.layers.Embedding(3, 2, "ones", name="words")
+    model = keras.Sequential([keras.Input((), dtype="int32"), words, keras.layers.Dense(1, name="out")])
+    table = model.trainable_variables[0]
     with tf.GradientTape() as tape:
-        value = tf.reduce_sum(tf.gather(table, [1, 1]))
-    gradient = tape.gradient(value, table)
+        value = tf.reduce_sum(tf.gather(table.value, [1, 1]))
+    gradient = tape.gradient(value, table.value)
     assert isinstance(gradient, tf.IndexedSlices)
+    norms = GradientNorms(PLAN.replace(gradient_norm="layers"), model)
 
-    assert float(global_norm([gradient, None], tf.constant(2.0))) == pytest.approx(8**0.5 / 2)
+    measured = norms.measure([gradient, None, None], tf.constant(2.0))
+
+    assert norms.names == ("gradient_norm", "gradient_norm_words", "gradient_norm_out")
+    assert [float(each) for each in measured] == pytest.approx([8**0.5 / 2, 8**0.5 / 2, 0.0])
+
+
+LAYERS = PLAN.replace(gradient_norm="layers")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"xla": "on"}, {"micro_batches": 2}, {"strategy": "mirrored", "virtual_cpus": 2}],
+)
+def test_the_squares_of_the_norms_of_layers_add_up(gym: Gym, changes: dict[str, object]) -> None:
+    trained = gym.train(LAYERS.replace(**changes))
+
+    names = [name for name in trained.series if name.startswith("gradient_norm_")]
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert set(names) == set(trained.only(ModelBuilt).series[3:-1])
+    assert len(names) == 2
+    squares = [np.square(trained.series[name]) for name in names]
+    np.testing.assert_allclose(np.sqrt(np.sum(squares, axis=0)), plain_norms(), rtol=1e-5)
+
+
+def test_a_deep_model_has_a_bounded_number_of_series() -> None:
+    layers = [keras.layers.Dense(1, name=f"layer{index}") for index in range(100)]
+    found = list(layers_of(keras.Sequential([keras.Input((1,)), *layers])))
+
+    assert len(found) == MAX_LAYERS
+    assert found[0] == "gradient_norm_layer0"
+    assert found[-1] == "gradient_norm_layer99"

@@ -1,5 +1,103 @@
-"""Rules of advice on models that learn poorly."""
+"""Rules of advice on models that learn poorly.
 
+Those of :data:`CAUSES` say why a model learns nothing, or badly: the first that applies is the reason, and the ones
+after it would only name its effects. The others stand on their own.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from accel_engine.advice.finding import Finding
+from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
+from accel_engine.advice.poor.data_rules import (
+    initial_loss_high,
+    inputs_alike,
+    inputs_not_finite,
+    inputs_not_scaled,
+    targets_alike,
+    targets_not_scaled,
+)
+from accel_engine.advice.poor.fit_rules import (
+    overfitting,
+    stopped_late,
+    too_few_examples,
+    underfitting,
+)
+from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
+from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
+from accel_engine.advice.poor.learning import Learning, learning_of
+from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
+from accel_engine.advice.poor.order_rules import not_shuffled
+from accel_engine.advice.poor.output_rules import wrong_output
+from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
+from accel_engine.advice.poor.split_rules import (
+    duplicates,
+    leak,
+    validation_better,
+    validation_shift,
+)
+from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 
-RULES: tuple[Rule, ...] = ()
+LearningRule: TypeAlias = Callable[[Learning], Iterator[Finding]]
+
+CAUSES: tuple[LearningRule, ...] = (
+    inputs_not_finite,
+    inputs_alike,
+    targets_alike,
+    wrong_output,
+    inputs_not_scaled,
+    targets_not_scaled,
+    labels_unrelated,
+    initial_loss_high,
+    vanishing_gradients,
+    rate_high,
+    rate_low,
+    not_a_number,
+    diverging,
+    constant_output,
+    few_updates,
+    not_shuffled,
+    loss_flat,
+)
+"""Why a model learns nothing or badly, the most specific reason first."""
+
+EFFECTS: tuple[LearningRule, ...] = (
+    spikes,
+    exploding_gradients,
+    underfitting,
+    label_noise,
+    imbalance,
+    overfitting,
+    too_few_examples,
+    stopped_late,
+    plateau,
+    validation_better,
+)
+"""What may be the effect of one of these, or of a validation unlike training."""
+
+OTHERS: tuple[LearningRule, ...] = (
+    leak,
+    validation_shift,
+    duplicates,
+    small_statistics,
+)
+"""What can be found beside anything else."""
+
+
+def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
+    """The findings on how a run has learned."""
+    if recorded.info.bench:
+        return
+    learning = learning_of(recorded)
+    cause = next((finding for rule in CAUSES for finding in rule(learning)), None)
+    others = [finding for rule in OTHERS for finding in rule(learning)]
+    if cause is not None:
+        yield cause
+    elif not any(finding.id == "validation-shift" for finding in others):
+        yield from (finding for rule in EFFECTS for finding in rule(learning))
+    yield from others
+
+
+RULES: tuple[Rule, ...] = (advise_on_model,)
+"""Rules of advice on models that learn poorly."""

@@ -1,4 +1,4 @@
-"""A run's diagnostics: its model's input, its data and their form, its layers, and the report of the last validation.
+"""A run's diagnostics: its model's input, its data, their form and profile, its layers, and the last validation.
 
 Each is a row of the table ``inside``: a JSON head and a body of bytes. Runs of older programs have no such table, or
 another form of report.
@@ -14,6 +14,7 @@ from accel_engine.run.connection import reading
 from accel_engine.run.database import Database
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_format import DataFormat
+from accel_engine.run.diagnostics.data_profile import DataProfile, InputProfile, Shift
 from accel_engine.run.diagnostics.examined import unpack_examined
 from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
 from accel_engine.run.diagnostics.reports import (
@@ -39,10 +40,12 @@ __all__ = [
     "CustomReport",
     "DataFingerprint",
     "DataFormat",
+    "DataProfile",
     "Diagnostics",
     "DiagnosticsItem",
     "Example",
     "ForecastReport",
+    "InputProfile",
     "InputSpec",
     "Layer",
     "LayerTable",
@@ -54,6 +57,7 @@ __all__ = [
     "Scores",
     "SegmentationReport",
     "SequenceReport",
+    "Shift",
     "ValidationReport",
     "modification_times",
     "read",
@@ -61,13 +65,14 @@ __all__ = [
     "serialize",
 ]
 
-DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | DataFormat | LayerTable | ValidationReport
+DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | DataFormat | DataProfile | LayerTable | ValidationReport
 """A part of a run's diagnostics, stored as one row."""
 
 _ROW_NAMES = {
     InputSpec: "intake",
     DataFingerprint: "data",
     DataFormat: "format",
+    DataProfile: "profile",
     LayerTable: "layers",
     ValidationReport: "validation",
 }
@@ -78,6 +83,7 @@ _UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]
     "data": ("data", DataFingerprint.unpacked),
     "format": ("format", DataFormat.unpacked),
     "layers": ("layers", LayerTable.unpacked),
+    "profile": ("profile", DataProfile.unpacked),
     "examined": ("validation", unpack_examined),
     "validation": ("validation", packing.unpack),
 }
@@ -93,6 +99,7 @@ class Diagnostics:
         data: Fingerprint of the data.
         format: Form of the data, with which other examples are predicted.
         layers: Its layers.
+        profile: What the data is like.
         validation: The report of the last validation.
         steps: Steps taken when each was stored, by attribute name.
         damaged: Number of rows that are damaged and left out.
@@ -102,6 +109,7 @@ class Diagnostics:
     data: DataFingerprint | None = None
     format: DataFormat | None = None
     layers: LayerTable | None = None
+    profile: DataProfile | None = None
     validation: ValidationReport | None = None
     steps: Mapping[str, int] = field(default_factory=dict)
     damaged: int = 0

@@ -27,6 +27,7 @@ from accel_engine.training.core.batch_notes import batch_notes
 from accel_engine.training.core.changed_data import changed_data_notes
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
+from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.recipe.freezing import Freezing
@@ -262,6 +263,7 @@ def assemble(
         )
     remat, remat_notes = choose_parts(resolved, model, devices, device_memory, custom_step=custom_step)
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
+    names.reserve(*GradientNorms(plan, model).names[1:])
     left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
     slow = [f"measured at validation only, not to slow every step: {', '.join(left_out)}"] if left_out else []
     if entry.coordinated:

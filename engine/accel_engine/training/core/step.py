@@ -11,11 +11,10 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
-
-GRADIENT_NORM = "gradient_norm"
 
 
 class Step:
@@ -29,6 +28,7 @@ class Step:
     def __init__(self, assembly: Assembly, micro_batches: int) -> None:
         self._assembly = assembly
         self._micro_batches = micro_batches
+        self._norms = GradientNorms(assembly.plan, assembly.model)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
         self._replicas = assembly.strategy.num_replicas_in_sync
         self._clips_over_replicas = clips_over_replicas(assembly.plan, self._replicas)
@@ -46,20 +46,20 @@ class Step:
         model = self._assembly.model
         if self._clips_over_replicas:
             gradients = mean_of_replicas(gradients)
-        if self._assembly.plan.gradient_norm == "on":  # before the optimizer updates the loss scale
-            measured.insert(0, global_norm(gradients, model.optimizer.scale_loss(tf.constant(1.0))))
+        # before the optimizer updates the loss scale
+        norms = self._norms.measure(gradients, model.optimizer.scale_loss(tf.constant(1.0)))
         model.optimizer.apply(gradients, model.trainable_variables)
-        return measured
+        return [*norms, *measured]
 
     def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
         """The series of a step, float32 scalars by name, from the sums over all replicas."""
-        own = ["loss"] if self._assembly.plan.gradient_norm != "on" else [GRADIENT_NORM, "loss"]
+        own = [*self._norms.names, "loss"]
         values = {name: total / self._replicas for name, total in zip(own, sums, strict=False)}
         return {"loss": values["loss"], **self._states.results(sums[len(own) :]), **values}
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack`."""
-        own = 2 if self._assembly.plan.gradient_norm == "on" else 1
+        own = len(self._norms.names) + 1
         return [*tf.unstack(vector[:own], own), *self._states.unpack(vector[own:])]
 
     def _gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
@@ -159,21 +159,3 @@ def mean_of_replicas(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None]) -
     dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
     means = iter(context.all_reduce(tf.distribute.ReduceOp.MEAN, dense))
     return [None if gradient is None else next(means) for gradient in gradients]
-
-
-def global_norm(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None], scale: tf.Tensor) -> tf.Tensor:
-    """The L2 norm of all gradients, summed over replicas as the optimizer does, before clipping.
-
-    Args:
-        gradients: Those of the replica in whose context this is called.
-        scale: The loss scale, which keeps float16 gradients from underflowing.
-
-    Returns:
-        float32 scalar, the same on all replicas; not finite where a float16 gradient overflowed.
-    """
-    # Rows of an embedding that occur more than once in a batch are summed first.
-    dense = [tf.cast(tf.convert_to_tensor(gradient), tf.float32) for gradient in gradients if gradient is not None]
-    context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync > 1:
-        dense = context.all_reduce(tf.distribute.ReduceOp.SUM, dense)
-    return tf.linalg.global_norm(dense) / tf.cast(scale, tf.float32)

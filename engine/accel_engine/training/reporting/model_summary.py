@@ -9,8 +9,10 @@ from accel_engine.events import LearningRateChanged, ModelBuilt
 from accel_engine.keras_support.losses import loss_name
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.run.series_names import LEARNING_RATE, choose_monitor
+from accel_engine.keras_support.output_form import output_activation, takes_logits
+from accel_engine.run.series_names import GRADIENT_NORM, LEARNING_RATE, choose_monitor
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 
 
@@ -51,6 +53,8 @@ def summarize(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
         monitor=choose_monitor(plan.monitor, series, validated, assembly.task.name),
         inputs=describe(dataset.spec.inputs),
         outputs=_outputs_text(assembly),
+        activation=output_activation(model),
+        from_logits=None if assembly.has_custom_train_step else takes_logits(model.loss),
     )
 
 
@@ -76,7 +80,7 @@ def _count(examples: Examples) -> int | None:
 
 def _validated(series: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the metrics of validation that are known before the first one."""
-    return tuple(name for name in series if name not in (LEARNING_RATE, "gradient_norm"))
+    return tuple(name for name in series if name != LEARNING_RATE and not name.startswith(GRADIENT_NORM))
 
 
 def _outputs_text(assembly: Assembly) -> str:
@@ -89,7 +93,7 @@ def _outputs_text(assembly: Assembly) -> str:
 
 def _series(assembly: Assembly) -> tuple[str, ...]:
     """Names of the series recorded at every step; a custom ``train_step`` and the model's metrics may add more."""
-    norm = ("gradient_norm",) if assembly.plan.gradient_norm == "on" else ()
+    norm = GradientNorms(assembly.plan, assembly.model).names
     rate = () if assembly.optimizer is None else (LEARNING_RATE,)
     own = (
         ()

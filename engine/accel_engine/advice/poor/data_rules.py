@@ -1,0 +1,235 @@
+"""What the profile of the data tells: inputs and targets that cannot be learned from as they are."""
+
+import math
+from collections.abc import Iterator
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
+from accel_engine.advice.poor.learning import (
+    Learning,
+    accuracy_name,
+    chance_loss,
+    classes_of,
+    output_units,
+    regression_of,
+    start_and_end,
+)
+
+LARGE_INPUTS = 10.0
+"""Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
+
+LARGE_TARGETS = 50.0
+"""The same of targets that are numbers."""
+
+HIGH_START = 3.0
+"""The first loss over that of chance, above which inputs are too large for the initial weights."""
+
+HIGH_LOSS = 4.0
+"""The first loss over that of chance, from which something is wrong before the first step."""
+
+UNEVEN_FEATURES = 1000.0
+"""Standard deviation of the widest feature of a table over the narrowest, above which they need scaling."""
+
+NORMALIZING = frozenset(
+    (
+        "Normalization",
+        "Rescaling",
+        "BatchNormalization",
+        "LayerNormalization",
+        "GroupNormalization",
+        "RMSNormalization",
+        "UnitNormalization",
+        "Embedding",
+        "Lambda",
+        "Discretization",
+    )
+)
+"""Layers after which the scale of inputs does not matter."""
+
+_FIRST_LAYERS = 4
+"""Layers of the model among which one of these makes scaling needless."""
+
+
+def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
+    """Inputs or targets have NaN or infinite values."""
+    profile = learning.profile
+    if profile is None:
+        return
+    inputs = profile.inputs.not_finite if profile.inputs else 0.0
+    targets = profile.targets_not_finite or 0.0
+    if not inputs and not targets:
+        return
+    where = "inputs" if inputs else "targets"
+    yield poor(
+        "data-not-finite",
+        f"The {where} have NaN or infinite values",
+        [Evidence(f"{max(inputs, targets):.2%} of the values of {where} in {profile.examples:,} training examples")],
+        "one such value makes the loss and all weights NaN",
+        [
+            set_field(
+                "Leave out the rows with such values: --invalid-examples skip",
+                "x[np.isfinite(x).all(axis=1)]",
+                invalid_examples="skip",
+            ),
+        ],
+        weight=0.9,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def inputs_alike(learning: Learning) -> Iterator[Finding]:
+    """All inputs are the same."""
+    profile = learning.profile
+    if profile is None or not profile.features or profile.examples < 10:
+        return
+    if profile.constant_features == profile.features:
+        yield poor(
+            "inputs-alike",
+            "All inputs are the same",
+            [Evidence(f"each of the {profile.features:,} features has one value in {profile.examples:,} examples")],
+            "the model cannot tell examples apart",
+            [words("Check how the inputs are read and scaled", "Print x.min(), x.max() and x.std()")],
+            weight=1.0,
+            confidence=Confidence.CERTAIN,
+        )
+
+
+def targets_alike(learning: Learning) -> Iterator[Finding]:
+    """All targets are the same."""
+    profile = learning.profile
+    if profile is None or profile.examples < 10:
+        return
+    only_class = bool(profile.classes) and sum(count > 0 for count in profile.classes) == 1
+    if only_class or profile.target_deviation == 0:
+        yield poor(
+            "targets-alike",
+            "All targets are the same",
+            [Evidence(f"one value in {profile.of_examples if only_class else profile.examples:,} training examples")],
+            "there is nothing to learn",
+            [words("Check which column or array is the target: --target", "Print np.unique(y)")],
+            weight=1.0,
+            confidence=Confidence.CERTAIN,
+        )
+
+
+def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
+    """Large inputs reach the first weights, and the first loss is far above chance."""
+    profile, chance = learning.profile, chance_loss(learning.recorded)
+    numbers = profile.inputs if profile else None
+    if profile is None or numbers is None or numbers.mean is None or numbers.deviation is None:
+        return
+    if chance is None or not len(learning.loss) or _normalizes(learning):
+        return
+    size, first = math.hypot(numbers.mean, numbers.deviation), float(learning.loss.mean[0])
+    scales = profile.feature_scales or 1.0
+    _, end = start_and_end(learning.loss)
+    uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
+    if not (size >= LARGE_INPUTS and first > HIGH_START * chance) and not uneven:
+        return
+    size_text = f"inputs are from {numbers.low:.4g} to {numbers.high:.4g}, with a root mean square of {size:.4g}"
+    scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
+    yield poor(
+        "inputs-not-scaled",
+        "The inputs are not scaled",
+        [
+            Evidence(size_text + scales_text),
+            of_loss(
+                learning,
+                f"the first loss is {first:.4g}; one that knows only how often targets occur is {chance:.4g}",
+                (learning.first, learning.first + 1),
+            ),
+        ],
+        "the first updates are too large, and the model learns slowly or not at all",
+        [
+            set_field("Scale integers to [0, 1]: --scale 0-1", "x = x / 255", scale="0-1")
+            if _can_scale(learning)
+            else words(
+                "Begin the model with a layer Normalization, or scale the inputs in the data",
+                "normalization = keras.layers.Normalization(); normalization.adapt(x)",
+            )
+        ],
+        weight=0.8,
+    )
+
+
+def initial_loss_high(learning: Learning) -> Iterator[Finding]:
+    """The first loss of a classifier is far above chance: it is sure of wrong classes before it has learned any."""
+    classes, loss = classes_of(learning.recorded), learning.loss
+    if not learning.is_fresh or not classes or classes < 2 or len(loss) < 10 or "Dropout" in learning.layer_kinds:
+        return
+    chance = math.log(classes)
+    first, end = float(loss.mean[0]), start_and_end(loss)[1]
+    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance or _is_accurate(learning, classes):
+        return  # a penalty of weights may be most of the loss
+    yield poor(
+        "initial-loss-high",
+        "The first loss is far above chance",
+        [
+            of_loss(
+                learning,
+                f"the first loss is {first:.4g}; giving all {classes:,} classes the same gives {chance:.4g}",
+                (learning.first, learning.first + 1),
+            ),
+            of_loss(learning, f"the last losses are about {end:.4g}"),
+        ],
+        "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
+        "probabilities",
+        [
+            words(
+                "Use the default initializers, scale the inputs, and check the last activation and from_logits of "
+                "the loss",
+                "Print the outputs for a batch before training: they should be about 1 / classes",
+            )
+        ],
+        weight=0.7,
+    )
+
+
+def _is_accurate(learning: Learning, classes: int) -> bool:
+    """Whether the last accuracy is well above chance."""
+    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    return len(accuracy) > 0 and start_and_end(accuracy)[1] > 1 / classes + 0.5 * (1 - 1 / classes)
+
+
+def _normalizes(learning: Learning) -> bool:
+    kinds = [kind for kind in learning.layer_kinds if kind not in ("Flatten", "Reshape", "InputLayer")]
+    return any(kind in NORMALIZING for kind in kinds[:_FIRST_LAYERS])
+
+
+def _can_scale(learning: Learning) -> bool:
+    built = learning.recorded.built
+    can = built is not None and built.inputs.startswith(("uint8", "uint16"))
+    return can and learning.settings.get("scale", "0-1") != "0-1"
+
+
+def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
+    """Numbers to predict are large, and the model explains little of them."""
+    profile, chance, report = learning.profile, chance_loss(learning.recorded), regression_of(learning.recorded)
+    if profile is None or profile.target_mean is None or profile.target_deviation is None or not len(learning.loss):
+        return
+    size = math.hypot(profile.target_mean, profile.target_deviation)
+    explained = float(report.r2[0]) if report is not None and len(report.r2) else None
+    _, end = start_and_end(learning.loss)
+    unlearned = (chance is not None and end > 0.5 * chance) or (explained is not None and explained < 0.5)
+    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned:
+        return
+    found = f", and the model explains {explained:.0%} of their variance" if explained is not None else ""
+    yield poor(
+        "targets-not-scaled",
+        "The numbers to predict are not scaled",
+        [
+            Evidence(
+                f"targets have a mean of {profile.target_mean:,.4g} and deviate by "
+                f"{profile.target_deviation:,.4g}{found}"
+            ),
+            of_loss(learning, f"the loss is still {end:,.4g}"),
+        ],
+        "weights grow by about the learning rate a step, and need very many to reach such numbers",
+        [
+            words(
+                "Standardise the targets in the data; tables are standardised when they are read",
+                "y = (y - y.mean()) / y.std(), and undo it for predictions",
+            )
+        ],
+        weight=0.8,
+    )

@@ -1,0 +1,62 @@
+"""Makes findings of poor models, and cures that several rules have."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.poor.learning import Learning
+
+
+def poor(
+    name: str,
+    title: str,
+    evidence: Sequence[Evidence],
+    cost: str,
+    cures: Sequence[Cure],
+    *,
+    weight: float,
+    confidence: Confidence = Confidence.LIKELY,
+) -> Finding:
+    """A finding on a model that learns poorly; see :class:`Finding`."""
+    return Finding(name, Trouble.POOR, title, tuple(evidence), confidence, cost, tuple(cures), weight)
+
+
+def set_field(text: str, script: str, gain: str = "", basis: str = "", **changes: Any) -> Cure:
+    """A cure that changes fields of the plan.
+
+    Args:
+        text: In words.
+        script: The same in a script with Keras.
+        gain: What to expect; empty if that cannot be known.
+        basis: What that is based on.
+        **changes: The fields with their new values.
+    """
+    return Cure(text, changes, script, Gain(gain, basis) if gain else None)
+
+
+def rate_cure(rate: float, gain: str, basis: str) -> Cure:
+    """Another learning rate."""
+    shown = f"{rate:.3g}"
+    return set_field(
+        f"Use a learning rate of {shown}: --learning-rate {shown}",
+        f"compile(optimizer=...(learning_rate={shown}))",
+        gain,
+        basis,
+        learning_rate=rate,
+    )
+
+
+def words(text: str, script: str = "") -> Cure:
+    """A cure that no field of the plan has."""
+    return Cure(text, {}, script)
+
+
+def of_loss(learning: Learning, text: str, steps: tuple[int, int] | None = None) -> Evidence:
+    """Evidence that the loss shows.
+
+    Args:
+        learning: The run.
+        text: The figures.
+        steps: Where; all steps by default.
+    """
+    return Evidence(text, learning.loss_name, steps or (learning.first, max(learning.stop, learning.first + 1)))

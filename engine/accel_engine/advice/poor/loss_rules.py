@@ -1,0 +1,289 @@
+"""Losses that are no numbers, diverge, jump, or stay where they began."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.learning import (
+    Learning,
+    accuracy_name,
+    block_means,
+    chance_accuracy,
+    chance_loss,
+    classification_of,
+    rate_of,
+    regression_of,
+    start_and_end,
+)
+from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
+from accel_engine.events import Recovered
+from accel_engine.run.steps import THROUGHPUT, TIME
+
+DIVERGED = 2.0
+"""The last losses over the lowest ones, above which a run diverged."""
+
+SPIKE = 4.0
+"""A spike over the level around it."""
+
+SPIKE_STEPS = 3
+"""Neighbouring values that are above half of it: after a bad update the loss takes some steps to fall, after an unusual
+batch it does not."""
+
+SPIKE_EXAMPLES = 64
+"""Examples of these: fewer may all be unusual."""
+
+MIN_SPIKES = 3
+
+FLAT_STEPS = 100
+"""Steps after which a loss that has not fallen is flat."""
+
+
+def not_a_number(learning: Learning) -> Iterator[Finding]:
+    """The loss of some steps is NaN or infinite."""
+    recorded = learning.recorded
+    recovered = [each for each in recorded.all(Recovered) if each.trouble == "not a number"]
+    first = _first_lost(learning)
+    if first is None and not recovered:
+        return
+    rate = rate_of(recorded)
+    step = first if first is not None else recovered[0].failed_step
+    cures = [rate_cure(rate / 10, "steps that stay finite", "updates in proportion to the rate")] if rate else []
+    yield poor(
+        "not-a-number",
+        "The loss is not a number" if first is not None else "The loss was not a number, and training returned",
+        [of_loss(learning, f"the first loss that is NaN or infinite is that of step {step:,}", (step, step + 1))],
+        "all weights are NaN from then on" if first is not None else "steps are trained again from a checkpoint",
+        [
+            *cures,
+            set_field(
+                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
+            ),
+        ],
+        weight=1.0 if first is not None else 0.5,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def _first_lost(learning: Learning) -> int | None:
+    """The first of the steps without a finite loss at the end of the run.
+
+    A script may leave steps out, so there, as many as a tenth of the run are needed.
+    """
+    recorded = learning.recorded
+    if not learning.loss_name:
+        return None
+    loss = learning.loss
+    complete = loss.finite >= loss.width if len(loss) else np.zeros(0, bool)
+    last = recorded.steps if not len(loss) else int(loss.first[-1]) + loss.width
+    trailing = recorded.steps - last
+    if recorded.info.kind == "training" and len(loss):
+        ends = np.minimum(loss.first + loss.width, recorded.steps)
+        holes = np.flatnonzero(loss.finite < ends - loss.first)
+        if len(holes):
+            return int(loss.first[holes[0]])
+        return last if trailing > 0 else None
+    if recorded.info.kind == "training":
+        return last if trailing > 0 else None
+    is_lost = trailing >= max(3, recorded.steps // 10) and bool(complete.all())
+    return last if is_lost and not _logs_something_else(learning, last) else None
+
+
+def _logs_something_else(learning: Learning, step: int) -> bool:
+    """Whether a script logs other values from a step on than before, so that the loss is left out, not lost."""
+    recorded = learning.recorded
+    others = [series for name, series in recorded.series.items() if name not in (learning.loss_name, TIME, THROUGHPUT)]
+    return any(
+        len(each.between(step, recorded.steps)) and not len(each.between(learning.first, step)) for each in others
+    )
+
+
+def diverging(learning: Learning) -> Iterator[Finding]:
+    """The loss fell and then rose far above its lowest level."""
+    means = block_means(learning.loss, 20)
+    if len(means) < 10 or means.min() <= 0:
+        return
+    lowest = int(np.argmin(means[:-2])) if len(means) > 2 else 0
+    last, best = float(np.median(means[-3:])), float(means[lowest])
+    rise = last - best
+    if last < DIVERGED * best or lowest > len(means) - 4 or rise < 0.2 * abs(float(means[0])):
+        return
+    if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()):
+        return  # it falls again
+    step = int(learning.loss.first[min(len(learning.loss) - 1, int(lowest * len(learning.loss) / len(means)))])
+    rate = rate_of(learning.recorded)
+    cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
+    yield poor(
+        "diverging",
+        "The loss diverges",
+        [
+            of_loss(
+                learning, f"the loss was {best:.4g} about step {step:,}, and is {last:.4g} now", (step, learning.stop)
+            )
+        ],
+        "what was learned is lost",
+        [
+            *cures,
+            set_field(
+                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
+            ),
+            set_field(
+                "Warm the rate up: --schedule cosine --warmup 5%",
+                "CosineDecay(0.0, steps, warmup_target=..., warmup_steps=...)",
+                schedule="cosine",
+                warmup=0.05,
+            ),
+        ],
+        weight=0.95,
+    )
+
+
+def spikes(learning: Learning) -> Iterator[Finding]:
+    """The loss jumps several times, and takes some steps each time to fall again."""
+    loss = learning.loss
+    if len(loss) < 100 or loss.mean.min() <= 0:
+        return
+    values, found = loss.mean, list[int]()
+    level = _running_median(values, 51)
+    limit = np.maximum(SPIKE * level, level + 0.25 * float(np.median(values[:5])))
+    built = learning.recorded.built
+    batch = (built.global_batch if built else None) or SPIKE_EXAMPLES
+    length = max(SPIKE_STEPS, -(-SPIKE_EXAMPLES // (batch * loss.width)))
+    index = 10
+    while index < len(values) - length:
+        high = values[index : index + length]
+        if values[index] > limit[index] and (high > level[index] + (values[index] - level[index]) / 4).all():
+            found.append(index)
+            index += 20
+        index += 1
+    if len(found) < MIN_SPIKES:
+        return
+    steps = [int(loss.first[index]) for index in found]
+    highest = max(float(values[index] / level[index]) for index in found)
+    yield poor(
+        "loss-spikes",
+        "The loss jumps again and again",
+        [
+            of_loss(
+                learning,
+                f"{len(found)} times, first at step {steps[0]:,}, it rose to up to {highest:.1f} times its level for "
+                "some steps",
+                (steps[0], steps[-1] + length * loss.width),
+            )
+        ],
+        "each time, some steps only make good for it",
+        [
+            set_field(
+                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
+            ),
+            words("Use a smaller learning rate: --learning-rate", "optimizer.learning_rate = ..."),
+        ],
+        weight=0.4,
+    )
+
+
+def _running_median(values: np.ndarray, width: int) -> np.ndarray:
+    padded = np.pad(values, width // 2, mode="edge")
+    median: np.ndarray = np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1)
+    return median
+
+
+def constant_output(learning: Learning) -> Iterator[Finding]:
+    """The model gives the same output for all examples: dead units, or saturated ones."""
+    if len(learning.loss) < 30 or not is_at_chance(learning):
+        return
+    report, numbers = classification_of(learning.recorded), regression_of(learning.recorded)
+    if report is not None and report.counts is not None and report.confidence is not None:
+        predicted = report.counts.sum(axis=0)
+        bins = (report.confidence.positives + report.confidence.negatives).sum(axis=0)
+        total = max(int(predicted.sum()), 1)
+        same = predicted.max() / total > 0.995 and _neighbours(bins) > 0.99
+        name = report.names[int(predicted.argmax())]
+        text = f"all of {total:,} validation examples get class {name}, as sure as each other"
+    elif numbers is not None and numbers.points.size:
+        true, given = numbers.points[0].std(axis=0)
+        same, total = bool(given < 0.01 * true), numbers.points.shape[1]
+        text = f"predictions of {total:,} validation examples deviate by {given:.3g}, their targets by {true:.3g}"
+    else:
+        return
+    if not same or total < 20:
+        return
+    yield poor(
+        "constant-output",
+        "The model gives the same output for every example",
+        [
+            Evidence(text, f"validation_{accuracy_name(learning.recorded) or 'loss'}"),
+            of_loss(learning, at_chance_text(learning)),
+        ],
+        "nothing is learned from the inputs: units are dead (a ReLU that never is above 0) or saturated",
+        [
+            words(
+                "Use the default initializers, a smaller learning rate, LeakyReLU or batch normalization",
+                "Dense(units, 'leaky_relu'); look at the outputs of each layer: keras.Model(model.inputs, "
+                "layer.output)",
+            ),
+            set_field("Record the gradients by layer: --gradient-norm layers", "", gradient_norm="layers"),
+        ],
+        weight=0.95,
+    )
+
+
+def _neighbours(bins: np.ndarray) -> float:
+    """The share in the fullest bin and its neighbours."""
+    total = bins.sum()
+    return float(np.convolve(bins, np.ones(3), "same").max() / total) if total else 0.0
+
+
+def is_at_chance(learning: Learning) -> bool:
+    """Whether the last losses are those of chance, and the accuracy of training, too."""
+    chance, recorded = chance_loss(learning.recorded), learning.recorded
+    if chance is None or not len(learning.loss):
+        return False
+    end = start_and_end(learning.loss)[1]
+    name, guess = accuracy_name(recorded), chance_accuracy(recorded)
+    if end < 0.95 * chance:
+        return False
+    if not name or guess is None:
+        return True
+    return start_and_end(recorded.of(name))[1] < guess + 0.05
+
+
+def at_chance_text(learning: Learning) -> str:
+    """The last loss beside that of chance."""
+    start, end = start_and_end(learning.loss)
+    chance = chance_loss(learning.recorded) or math.nan
+    return (
+        f"the loss began at {start:.4g} and is {end:.4g}; knowing only how often each target occurs gives {chance:.4g}"
+    )
+
+
+def loss_flat(learning: Learning) -> Iterator[Finding]:
+    """The loss has not fallen below chance, and nothing else says why."""
+    if not learning.is_fresh or learning.recorded.steps - learning.first < FLAT_STEPS or not is_at_chance(learning):
+        return
+    if is_warming_up(learning) or (len(learning.epochs) < 3 and learning.recorded.steps < 10 * FLAT_STEPS):
+        return
+    means = block_means(learning.loss, 10)
+    if means[0] - means[-1] > 0.2 * means[0] or (
+        means[-2:].min() < 0.95 * means.max() and means[-1] < means[-3] * 0.99
+    ):
+        return  # it falls, from far above
+    low = is_rate_low(learning)
+    yield poor(
+        "loss-flat",
+        "The loss stays at that of chance",
+        [of_loss(learning, at_chance_text(learning))],
+        "the model has learned nothing yet",
+        [
+            words(
+                "Check, in this order: that inputs and targets belong together; that inputs are scaled; a learning "
+                "rate "
+                f"{'10 to 100 times larger' if low else '10 times larger and smaller'}; the last activation and the "
+                "loss",
+                "Try to learn 20 examples by heart: a model that cannot has a fault of its own",
+            )
+        ],
+        weight=0.9,
+    )

@@ -1,0 +1,96 @@
+"""Whether the form of the model's output fits its loss and targets."""
+
+from collections.abc import Iterator
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import poor, words
+from accel_engine.advice.poor.learning import Learning, output_units
+
+UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
+"""Activations whose outputs are no probabilities."""
+
+INFINITY = float("inf")
+
+BOUNDED = {
+    "sigmoid": (0.0, 1.0),
+    "hard_sigmoid": (0.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "softplus": (0.0, INFINITY),
+    "tanh": (-1.0, 1.0),
+    "relu": (0.0, INFINITY),
+}
+"""Activations with the lowest and the highest value that they give."""
+
+_OF_NUMBERS = ("mean_squared_error", "mse", "mean_absolute_error", "mae", "huber", "log_cosh", "huber_loss")
+
+
+def wrong_output(learning: Learning) -> Iterator[Finding]:
+    """A loss for probabilities gets logits, a softmax has one unit, or targets are out of the activation's range."""
+    built = learning.recorded.built
+    if built is None or not built.activation:
+        return
+    units = output_units(learning.recorded)
+    if built.from_logits is False and built.activation in UNBOUNDED:
+        yield _logits_as_probabilities(built.activation, built.loss)
+    elif built.activation == "softmax" and units == 1:
+        yield _one_softmax()
+    elif built.loss in _OF_NUMBERS:
+        yield from _out_of_range(learning, built.activation)
+
+
+def _logits_as_probabilities(activation: str, loss: str) -> Finding:
+    return poor(
+        "wrong-output",
+        "The loss takes probabilities, but the model gives none",
+        [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=False")],
+        "the loss is not that of the model's outputs, so that it learns slowly or not at all",
+        [
+            words(
+                "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a "
+                "loss "
+                "that has from_logits=True",
+                "Dense(classes, activation='softmax'), or loss=SparseCategoricalCrossentropy(from_logits=True)",
+            )
+        ],
+        weight=0.95,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def _one_softmax() -> Finding:
+    return poor(
+        "wrong-output",
+        "A softmax of a single unit is always 1",
+        [Evidence("the model's output has one unit with the activation softmax")],
+        "the model predicts the same for all examples",
+        [words("End the model with a sigmoid, or with a unit for each class", "Dense(1, activation='sigmoid')")],
+        weight=0.95,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
+    """The activation gives a range that the targets leave."""
+    profile = learning.profile
+    least, most = (profile.target_low, profile.target_high) if profile else (None, None)
+    if least is None or most is None or activation not in BOUNDED:
+        return
+    low, high = BOUNDED[activation]
+    margin = 0.05 * (most - least)
+    if least >= low - margin and most <= high + margin:
+        return
+    shown = f"from {low:g} to {high:g}" if high < INFINITY else f"of at least {low:g}"
+    yield poor(
+        "wrong-output",
+        f"Targets are out of the range of {activation}",
+        [Evidence(f"{activation} gives values {shown}; targets are from {least:.4g} to {most:.4g}")],
+        "the model cannot give some of the targets",
+        [
+            words(
+                "End the model without an activation, or scale the targets to its range",
+                "Dense(units) without activation",
+            )
+        ],
+        weight=0.9,
+        confidence=Confidence.CERTAIN,
+    )

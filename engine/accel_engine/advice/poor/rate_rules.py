@@ -1,0 +1,192 @@
+"""Learning rates that are far too low or too high, by how the loss behaves."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.learning import (
+    Learning,
+    block_means,
+    chance_loss,
+    rate_of,
+    spread,
+    start_and_end,
+)
+from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
+from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.steps import TIME
+
+MIN_STEPS = 20
+"""Steps from which a trend of the loss is judged."""
+
+LITTLE_LEARNED = 0.1
+"""Share of the first loss by which it has fallen at most where the rate is too low."""
+
+STEADY_LEARNED = 0.35
+"""The same where the loss falls as fast at the end as at the beginning."""
+
+EXPLODED = 3.0
+"""The highest of the early losses over the first one, above which the first updates made it worse."""
+
+EARLY = 0.2
+"""Share of the steps that are early."""
+
+UNRECOVERED = 0.4
+"""The last loss over the first one, or over chance, above which the model has not recovered."""
+
+
+def rate_low(learning: Learning) -> Iterator[Finding]:
+    """The rate is below the usual ones, and the loss falls slowly and steadily from where chance has it."""
+    chance, loss = chance_loss(learning.recorded), learning.loss
+    rate, usual = rate_of(learning.recorded), rates_of(learning)
+    if not learning.is_fresh or len(loss) < MIN_STEPS or not is_rate_low(learning) or rate is None or usual is None:
+        return
+    if is_warming_up(learning):
+        return
+    start, end = start_and_end(loss)
+    if chance is None or start < 0.8 * chance or start <= 0:
+        return
+    fallen = (start - end) / start
+    if not (fallen < LITTLE_LEARNED or (fallen < STEADY_LEARNED and _falls_steadily(loss.mean))):
+        return
+    wanted = usual.usual
+    yield poor(
+        "learning-rate-low",
+        "The learning rate is too low",
+        [
+            of_loss(
+                learning,
+                f"the loss fell from {start:.4g} to {end:.4g}, by {max(fallen, 0.0):.1%}; chance gives {chance:.4g}",
+            ),
+            Evidence(
+                f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
+                "learning_rate",
+            ),
+        ],
+        f"at this pace, learning takes {wanted / rate:,.0f} times as many steps",
+        [
+            rate_cure(
+                wanted, f"up to {wanted / rate:,.0f} times as much learned per step", "the ratio of the learning rates"
+            )
+        ],
+        weight=0.9,
+        confidence=Confidence.LIKELY,
+    )
+
+
+PLATEAU_SECONDS = 600.0
+"""Time without a lower loss, from which a plateau matters."""
+
+PLATEAU_RATES = 0.5
+"""The last learning rate over the highest one, from which no schedule lowers it."""
+
+
+def plateau(learning: Learning) -> Iterator[Finding]:
+    """The loss has been the same for half of a long run, and nothing lowers the learning rate."""
+    recorded, means = learning.recorded, block_means(learning.loss, 20)
+    if len(means) < 20 or len(learning.loss) < 200 or learning.settings.get("patience"):
+        return
+    half, end = means[10:15], means[15:]
+    noise = spread(means[10:])
+    gained, whole = float(half.mean() - end.mean()), float(means[0] - means.min())
+    if whole <= 0 or gained > 0.01 * whole or abs(gained) > 2 * noise + 0.01 * whole:
+        return
+    middle = int(learning.loss.first[len(learning.loss) // 2])
+    times = recorded.of(TIME).between(middle, learning.stop).mean
+    rates = recorded.of(LEARNING_RATE).between(learning.first, learning.stop).mean
+    seconds = float(times[-1] - times[0]) if len(times) > 1 else 0.0
+    if seconds < PLATEAU_SECONDS or (len(rates) and rates[-1] < PLATEAU_RATES * rates.max()):
+        return
+    yield poor(
+        "plateau",
+        "The loss has stopped falling",
+        [
+            of_loss(
+                learning,
+                f"since step {middle:,}, for {seconds / 60:,.0f} minutes, the loss is about {end.mean():.4g}; "
+                f"it began at {means[0]:.4g}",
+                (middle, learning.stop),
+            )
+        ],
+        "half of the time taught nothing that the loss shows",
+        [
+            set_field(
+                "Lower the learning rate as training goes on: --schedule cosine",
+                "keras.callbacks.ReduceLROnPlateau(), or a CosineDecay",
+                "often a lower loss: a constant rate keeps weights moving about their best values",
+                "the constant learning rate",
+                schedule="cosine",
+            ),
+            words("Or stop, or use a larger model", "EarlyStopping(monitor='loss')"),
+        ],
+        weight=0.3,
+        confidence=Confidence.POSSIBLE,
+    )
+
+
+def _falls_steadily(values: np.ndarray) -> bool:
+    """Whether the second half falls at least 0.6 times as fast as the first one."""
+    thirds = [part.mean() for part in np.array_split(values, 3)]
+    first, second = thirds[0] - thirds[1], thirds[1] - thirds[2]
+    return bool(first > 0 and second > 0.6 * first)
+
+
+def rate_high(learning: Learning) -> Iterator[Finding]:
+    """The first updates made the loss far larger, or the rate is above the usual ones; and little is learned."""
+    loss, chance, rate = learning.loss, chance_loss(learning.recorded), rate_of(learning.recorded)
+    if len(loss) < MIN_STEPS or loss.mean[0] <= 0:
+        return
+    first = max(float(loss.mean[0]), chance or 0.0)
+    early = loss.mean[: max(5, int(EARLY * len(loss)))]
+    peak, end = float(early.max()), start_and_end(loss)[1]
+    usual = rates_of(learning)
+    exploded = _stays_above(early, 1.5 * first) and peak > EXPLODED * first
+    unrecovered = end > (UNRECOVERED if chance is not None else 1.0) * first
+    if not unrecovered or not (exploded or is_rate_high(learning)) or (exploded and _has_large_start(learning)):
+        return
+    if exploded and rate is not None and usual is not None and rate <= usual.usual:
+        return  # something else explodes
+    wanted = min(usual.usual, rate / 10) if usual and rate else None
+    worst = int(np.argmax(early))
+    evidence = [
+        of_loss(
+            learning,
+            f"the loss rose from {float(loss.mean[0]):.4g} to {peak:.4g} within the first steps, and ends at {end:.4g}",
+            (int(loss.first[0]), int(loss.first[worst]) + loss.width),
+        )
+        if exploded
+        else of_loss(learning, f"the loss is {end:.4g} at the end; it began at {float(loss.mean[0]):.4g}")
+    ]
+    if rate is not None and usual is not None:
+        shown = f"the learning rate is {rate:.3g}; usual for this optimizer is about {usual.usual:g}"
+        evidence.append(Evidence(shown, "learning_rate"))
+    cure = (
+        rate_cure(wanted, "a loss that falls from the first steps on", "the usual rates of this optimizer")
+        if wanted
+        else words(
+            "Use a learning rate 10 to 100 times smaller: --learning-rate", "compile(optimizer=...(learning_rate=...))"
+        )
+    )
+    yield poor(
+        "learning-rate-high",
+        "The learning rate is too high",
+        evidence,
+        "updates overshoot, and the model stays near chance",
+        [cure],
+        weight=0.95,
+        confidence=Confidence.CERTAIN if exploded and is_rate_high(learning) else Confidence.LIKELY,
+    )
+
+
+def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:
+    """Whether some neighbouring values are all above a level: not a single unusual batch."""
+    above = (values > level).astype(int)
+    return len(above) >= count and bool((np.convolve(above, np.ones(count, int), "valid") == count).any())
+
+
+def _has_large_start(learning: Learning) -> bool:
+    """Whether the first loss is far above chance, as with inputs that are not scaled."""
+    chance = chance_loss(learning.recorded)
+    return chance is not None and float(learning.loss.mean[0]) > EXPLODED * chance

@@ -1,0 +1,5 @@
+"""Profiles data: what a bounded sample of its examples is like. Without TensorFlow; reads arrays by row only."""
+
+from accel_engine.data_profile.profile import ProfiledData, profile
+
+__all__ = ["ProfiledData", "profile"]

@@ -1,0 +1,104 @@
+"""Finds equal examples by hashes of their rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.dataset import Split
+from accel_engine.data_profile.sampled_rows import in_memory, some_rows
+
+MAX_BYTES = 1 << 25
+"""Bytes of inputs that are compared, of training and validation each."""
+
+MAX_COMPARED = 200_000
+"""Examples that are compared."""
+
+MAX_TEXTS = 20_000
+"""The same of texts."""
+
+ROW_BYTES = 1 << 12
+"""Bytes of an example that are hashed: of a larger one, evenly spaced values."""
+
+_BLOCK = 1 << 21
+"""Bytes that are hashed at a time."""
+
+Hashes = npt.NDArray[np.uint64]
+
+
+class Comparison(NamedTuple):
+    """What is equal; the fields are those of :class:`accel_engine.run.diagnostics.DataProfile`."""
+
+    compared: int = 0
+    compared_validation: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    leaked: int = 0
+
+
+def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> Comparison:
+    """Compare examples in memory with each other.
+
+    Args:
+        train: The training examples.
+        validation: Those of validation.
+        labels: The class of each training example, ``[examples]``.
+    """
+    found = _hashes(train)
+    if found is None:
+        return Comparison()
+    rows, hashes = found
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order][1:] == hashes[order][:-1]
+    conflicts = 0
+    if labels is not None:
+        own = labels[rows][order]
+        conflicts = int(np.sum(same & (own[1:] != own[:-1])))
+    others = _hashes(validation) if validation is not None else None
+    leaked = np.isin(others[1], hashes) if others is not None else np.zeros(0, bool)
+    return Comparison(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
+
+
+def _hashes(split: Split) -> tuple[npt.NDArray[np.intp], Hashes] | None:
+    """Some rows of a split with a hash of the inputs of each; ``None`` if they are not in memory."""
+    arrays = in_memory(split.inputs)
+    if arrays is None or not len(split):
+        return None
+    texts = any(array.dtype.kind == "O" for array in arrays)
+    row_bytes = max(1, sum(array.nbytes for array in arrays) // len(split))
+    stride = max(1, row_bytes // ROW_BYTES)
+    limit = min(MAX_TEXTS if texts else MAX_COMPARED, max(1, MAX_BYTES // (row_bytes // stride)))
+    rows = some_rows(len(split), limit)
+    found = np.zeros(len(rows), np.uint64)
+    for array in arrays:
+        found = found * np.uint64(0x9E3779B97F4A7C15) + row_hashes(array, rows, stride)
+    return rows, found
+
+
+def row_hashes(array: npt.NDArray[Any], rows: npt.NDArray[np.intp], stride: int = 1) -> Hashes:
+    """A hash of some rows of an array, ``[len(rows)]``; equal rows have equal ones.
+
+    Args:
+        array: ``[examples, ...]``.
+        rows: The rows.
+        stride: One of so many values is hashed.
+    """
+    if array.dtype.kind == "O":
+        return np.array([hash(tuple(np.ravel(array[row]))) & (2**64 - 1) for row in rows], np.uint64)
+    step = max(1, _BLOCK * stride * len(array) // max(1, array.nbytes))
+    flat = array.reshape(len(array), -1)[:, ::stride] if array.flags.c_contiguous else array
+    blocks = [_hash_block(flat[rows[first : first + step]]) for first in range(0, len(rows), step)]
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.uint64)
+
+
+def _hash_block(block: npt.NDArray[Any]) -> Hashes:
+    """The sum over words of 64 bits, each mixed and multiplied by a random odd number."""
+    flat = np.ascontiguousarray(block.reshape(len(block), -1))
+    raw = flat.view(np.uint8).reshape(len(block), -1)
+    words = np.pad(raw, [(0, 0), (0, -raw.shape[1] % 8)]).view(np.uint64)
+    factors = np.random.default_rng(1).integers(0, 2**63, words.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
+    # Numbers often differ in their highest bits only, which a product alone would not spread.
+    mixed = (words ^ (words >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    total: Hashes = (mixed * factors).sum(axis=1, dtype=np.uint64)
+    return total

@@ -1,0 +1,352 @@
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_engine.advice import Finding, Recorded, poor
+from accel_engine.events import PartStarted, Recovered
+from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
+from accel_engine.run.steps import TIME
+
+from .recorded_example import MINUTE, classified, falling, flat, learned
+
+CHANCE = math.log(10)
+
+EVEN = (100,) * 10
+
+GOOD = DataProfile(
+    1000,
+    200,
+    64,
+    InputProfile(0.0, 1.0, 0.3, 0.4, 0.0),
+    InputProfile(0.0, 1.0, 0.3, 0.4, 0.0),
+    0,
+    classes=EVEN,
+    validation_classes=(20,) * 10,
+    neighbours=0.95,
+    neighbours_chance=0.1,
+    neighbours_examples=1000,
+    compared=1000,
+    compared_validation=200,
+    of_examples=1000,
+    class_runs=0.1,
+)
+"""Data that can be learned."""
+
+NUMBERS = DataProfile(
+    1000, 200, 10, GOOD.inputs, GOOD.inputs, 0, target_mean=0.0, target_deviation=1.0, target_low=-2.0, target_high=2.0
+)
+
+REGRESSION = {"loss": "mean_squared_error", "task": "regression", "classes": 0, "outputs": "float32 1"}
+
+RISING = np.minimum(0.95, 0.1 + np.arange(200) / 100)
+
+
+def profiled(base: DataProfile = GOOD, **changes: Any) -> DataProfile:
+    return replace(base, **changes)
+
+
+def found(run: Recorded) -> list[Finding]:
+    return [finding for rule in poor.RULES for finding in rule(run)]
+
+
+def ids(run: Recorded) -> list[str]:
+    return [finding.id for finding in found(run)]
+
+
+def exploding(peak: float = 50.0, end: float = 2.2) -> np.ndarray:
+    values = np.asarray(flat(200, end))
+    values[0] = CHANCE
+    values[2:12] = peak
+    return values
+
+
+def saw_tooth(every: int = 40, epochs: int = 5) -> np.ndarray:
+    """A loss that rises and falls in each epoch, as classes change."""
+    wave = 0.5 * np.sin(np.arange(every * epochs) % every / every * 4 * math.pi)
+    return np.asarray(falling(every * epochs, 2.3, 1.0)) + wave
+
+
+HEALTHY: dict[str, Recorded] = {
+    "nothing is known": learned(),
+    "one step": learned([2.3]),
+    "it learns": learned(falling(), accuracy=RISING, profile=GOOD, validation={"loss": falling(10, pace=2)}),
+    "two epochs": learned(falling(40, 2.3, 1.6, 20), profile=GOOD, validation={"loss": [2.1, 1.8]}),
+    "it converges to noise": learned(falling(600, 2.3, 1.2, 30, noise=0.1), profile=profiled(neighbours=0.5)),
+    "a mild gap": learned(falling(400), validation={"loss": [1.2, 0.7, 0.5, 0.45, 0.42, 0.43, 0.42, 0.43, 0.42, 0.43]}),
+    "the loss of validation rises a little, accuracy does not fall": learned(
+        falling(400),
+        accuracy=np.full(400, 0.9),
+        validation={"loss": [0.6, 0.4, 0.3, 0.31, 0.33, 0.36], "accuracy": [0.8, 0.85, 0.9, 0.9, 0.91, 0.91]},
+    ),
+    "fine-tuning begins low": learned(flat(300, 0.3), accuracy=np.full(300, 0.9), profile=GOOD),
+    "weights are given": learned(flat(300), accuracy=flat(300, 0.1), settings={"initial_weights": "a-run"}),
+    "a log-likelihood below 0": learned(falling(300, 5.0, -100.0, 60, noise=1.0), kind="script"),
+    "two losses compete": learned(flat(300), kind="script", built={"task": ""}, d_loss=flat(300), g_loss=flat(300)),
+    "a long run with a schedule": learned(
+        flat(400, 1.0) + np.asarray(falling(400, 1.3, 0.0, 20, 0.0)),
+        learning_rate=np.linspace(1e-3, 1e-5, 400),
+        **{TIME: np.arange(400) * 10.0},
+    ),
+    "dropout makes training harder": learned(
+        falling(end=0.8),
+        accuracy=np.full(200, 0.7),
+        validation={"loss": [0.5, 0.3, 0.2, 0.2], "accuracy": [0.9, 0.95, 0.95, 0.95]},
+        layers=["Dense", "Dropout"],
+    ),
+    "rewards count": learned(flat(300), kind="script", built={"task": ""}, episode_reward=falling(300, 0, 200)),
+    "a script leaves steps out": learned(
+        np.where(np.arange(300) % 10, np.nan, np.asarray(falling(300))), kind="script", built={"task": ""}
+    ),
+    "unusual batches": learned(
+        np.asarray(falling(500)) * np.where(np.arange(500) % 60 == 50, 8.0, 1.0), batch_size=np.full(500, 1.0)
+    ),
+    "rows of a table repeat": learned(
+        falling(),
+        profile=profiled(features=4, duplicates=500, leaked=120, conflicts=100),
+    ),
+    "an early explosion that was overcome": learned(
+        np.concatenate([[CHANCE], np.full(5, 9.0), falling(200)]), profile=GOOD, learning_rate=np.full(206, 0.1)
+    ),
+    "time series differ in time, and validation is fine": learned(
+        falling(end=0.3), profile=profiled(shift=Shift("a", 0.8, 10.0, 30)), validation={"loss": [0.5, 0.3]}
+    ),
+    "long without better validation, but in seconds": learned(
+        falling(1000), every=50, validation={"loss": [1.0, *[0.5] * 19]}, seconds=0.5
+    ),
+    "rare classes are found": learned(
+        falling(),
+        profile=profiled(classes=(900, 30), validation_classes=(180, 6)),
+        built={"classes": 2},
+        report=classified([[180, 0], [1, 5]], {199: 185}, {150: 1}),
+    ),
+    "a cycle of the rate in each epoch": learned(
+        saw_tooth(), every=40, kind="script", learning_rate=np.tile(1e-3 * np.abs(np.linspace(-1, 1, 40)), 5)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_said_of_a_healthy_run(name: str) -> None:
+    assert ids(HEALTHY[name]) == []
+
+
+FAULTS: dict[str, tuple[Recorded, str]] = {
+    "low rate": (
+        learned(falling(200, 2.35, 2.25, 400), learning_rate=np.full(200, 1e-5), profile=GOOD),
+        "learning-rate-low",
+    ),
+    "high rate": (learned(exploding(), learning_rate=np.full(200, 0.3), profile=GOOD), "learning-rate-high"),
+    "high rate of a script that does not log it": (
+        learned(exploding(), kind="script", accuracy=np.full(200, 0.1)),
+        "learning-rate-high",
+    ),
+    "labels shuffled": (
+        learned(
+            falling(200, 2.4, 2.2), profile=profiled(neighbours=0.101), validation={"loss": [2.32, 2.31, 2.33, 2.34]}
+        ),
+        "labels-unrelated",
+    ),
+    "labels shuffled, in a script": (
+        learned(
+            falling(200, 2.35, 2.1),
+            kind="script",
+            accuracy=np.linspace(0.1, 0.2, 200),
+            validation={"loss": [2.31, 2.32, 2.32, 2.33, 2.34, 2.35], "accuracy": [0.1] * 6},
+        ),
+        "labels-unrelated",
+    ),
+    "inputs not finite": (
+        learned(profile=profiled(inputs=InputProfile(0, 1, 0, 1, 0.01), validation_inputs=None)),
+        "data-not-finite",
+    ),
+    "inputs alike": (learned(flat(), profile=profiled(constant_features=64)), "inputs-alike"),
+    "targets alike": (learned(profile=profiled(classes=(1000, 0))), "targets-alike"),
+    "inputs not scaled": (
+        learned(
+            falling(200, 300, 5),
+            profile=profiled(inputs=InputProfile(0, 255, 80, 90, 0), validation_inputs=None),
+            layers=["Dense"],
+        ),
+        "inputs-not-scaled",
+    ),
+    "targets not scaled": (
+        learned(flat(200, 9e6), profile=profiled(NUMBERS, target_mean=5e4, target_deviation=3e3), built=REGRESSION),
+        "targets-not-scaled",
+    ),
+    "logits as probabilities": (learned(built={"activation": "linear", "from_logits": False}), "wrong-output"),
+    "one softmax": (learned(built={"activation": "softmax", "outputs": "float32 1"}), "wrong-output"),
+    "out of range": (learned(profile=NUMBERS, built={**REGRESSION, "activation": "sigmoid"}), "wrong-output"),
+    "negative targets of relu": (
+        learned(profile=profiled(NUMBERS, target_high=0.5), built={**REGRESSION, "activation": "relu"}),
+        "wrong-output",
+    ),
+    "dead units": (
+        learned(flat(), profile=GOOD, report=classified([[20] + [0] * 9] * 10, {20: 20}, {20: 180})),
+        "constant-output",
+    ),
+    "vanishing gradients": (
+        learned(
+            flat(100),
+            gradient_norm=np.ones(100),
+            **{f"gradient_norm_{layer}": np.full(100, norm) for layer, norm in (("a", 1e-7), ("b", 1e-3), ("c", 1.0))},
+        ),
+        "vanishing-gradients",
+    ),
+    "exploding gradients": (
+        learned(falling(300), gradient_norm=np.where(np.arange(300) % 70 == 69, 500.0, 1.0)),
+        "exploding-gradients",
+    ),
+    "not a number": (learned([2.0, 1.9, 1.8, math.nan, math.nan]), "not-a-number"),
+    "not a number, in a script": (learned([2.0] * 50 + [math.nan] * 50, kind="script"), "not-a-number"),
+    "recovered": (
+        learned(
+            falling(),
+            more=[Recovered(time=1.0, trouble="not a number", step=10, failed_step=20, reason="", action="")],
+        ),
+        "not-a-number",
+    ),
+    "diverging": (
+        learned(np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), kind="script", built={"task": ""}),
+        "diverging",
+    ),
+    "spikes": (
+        learned(np.asarray(falling(600)) * (1 + 20 * np.exp(-(np.arange(600) % 100) / 4) * (np.arange(600) > 90))),
+        "loss-spikes",
+    ),
+    "flat": (learned(flat(300), kind="script", accuracy=flat(300, 0.1, 0.0)), "loss-flat"),
+    "few updates": (
+        learned(np.linspace(2.3, 2.2, 8), every=2, built={"examples": 1000, "steps_per_epoch": 2, "global_batch": 500}),
+        "batch-too-large",
+    ),
+    "small statistics": (
+        learned(falling(), layers=["Conv2D", "BatchNormalization"], built={"per_replica_batch": 2}),
+        "batch-norm-small-batch",
+    ),
+    "micro-batches make statistics small": (
+        learned(falling(), layers=["BatchNormalization"], settings={"micro_batches": 32}),
+        "batch-norm-small-batch",
+    ),
+    "leak": (learned(falling(), profile=profiled(leaked=100)), "leak"),
+    "duplicates": (learned(falling(), profile=profiled(duplicates=400)), "duplicates"),
+    "another range": (
+        learned(falling(), profile=profiled(validation_inputs=InputProfile(0, 255, 80, 90, 0))),
+        "validation-shift",
+    ),
+    "other classes": (
+        learned(falling(), profile=profiled(validation_classes=(100, 100) + (0,) * 8)),
+        "validation-shift",
+    ),
+    "features shift": (
+        learned(falling(), profile=profiled(shift=Shift("a", 0.8, 10.0, 30)), validation={"loss": [2.0, 1.9]}),
+        "validation-shift",
+    ),
+    "forgotten shuffle": (
+        learned(falling(), settings={"shuffle": "off"}, profile=profiled(class_runs=0.99)),
+        "not-shuffled",
+    ),
+    "saw-tooth": (learned(saw_tooth(), every=40, kind="script"), "not-shuffled"),
+    "overfitting": (
+        learned(falling(400, pace=80), validation={"loss": [1.0, 0.7, 0.6, 0.65, 0.75, 0.85, 0.95, 1.1]}, every=50),
+        "overfitting",
+    ),
+    "long without better validation": (
+        learned(falling(1000), every=50, validation={"loss": [1.0, *[0.5] * 19]}, seconds=10 * MINUTE),
+        "stopped-late",
+    ),
+    "plateau": (
+        learned(flat(400, 1.0) + np.asarray(falling(400, 1.3, 0.0, 20, 0.0)), **{TIME: np.arange(400) * 10.0}),
+        "plateau",
+    ),
+    "validation is easier": (
+        learned(
+            falling(end=0.8),
+            accuracy=np.full(200, 0.7),
+            validation={"loss": [0.5, 0.3, 0.2, 0.2], "accuracy": [0.9, 0.95, 0.95, 0.95]},
+            layers=["Dense"],
+        ),
+        "validation-better",
+    ),
+    "too few examples": (
+        learned(
+            falling(), accuracy=np.full(200, 1.0), built={"examples": 60}, validation={"accuracy": [0.6], "loss": [1.5]}
+        ),
+        "too-few-examples",
+    ),
+    "imbalance": (
+        learned(
+            falling(end=0.1, start=0.7, pace=10),
+            built={"classes": 2},
+            profile=profiled(classes=(900, 30), validation_classes=(180, 6)),
+            report=classified([[180, 0], [6, 0]], {190: 180}, {150: 6}),
+        ),
+        "imbalance",
+    ),
+    "underfitting": (
+        learned(falling(400, 2.3, 1.9, 30), accuracy=np.full(400, 0.3), profile=GOOD),
+        "underfitting",
+    ),
+    "label noise": (
+        learned(
+            falling(400, 2.3, 0.9, 30),
+            accuracy=np.full(400, 0.8),
+            profile=GOOD,
+            report=classified(
+                np.full((10, 10), 3) + 90 * np.eye(10, dtype=int), {190: 500, 170: 430}, {190: 140, 170: 130}
+            ),
+        ),
+        "label-noise",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name: str) -> None:
+    run, expected = FAULTS[name]
+
+    assert ids(run) == [expected]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_finding_says_what_it_follows_from_and_what_to_do(name: str) -> None:
+    run, _ = FAULTS[name]
+    for finding in found(run):
+        assert len(finding.title) <= 60
+        assert all(evidence.text for evidence in finding.evidence)
+        assert finding.cost
+        assert finding.cures
+        assert 0 < finding.weight <= 1
+        assert all(field in DEFAULTS for cure in finding.cures for field in cure.changes)
+        for evidence in finding.evidence:
+            assert not evidence.steps or 0 <= evidence.steps[0] < evidence.steps[1]
+
+
+def test_the_changes_of_cures_are_values_that_a_plan_takes() -> None:
+    for run, _ in FAULTS.values():
+        for finding in found(run):
+            for cure in finding.cures:
+                Plan(model="mlp").replace(**cure.changes)
+
+
+def test_only_the_latest_part_of_a_script_counts() -> None:
+    part = PartStarted(time=0.0, part=2, name="b", step=200, epoch=10)
+    run = learned(np.concatenate([falling(), falling()]), kind="script", built={"task": ""}, more=[part])
+
+    assert ids(run) == []
+
+
+def test_the_cost_of_late_stopping_is_in_hours() -> None:
+    (finding,) = found(FAULTS["long without better validation"][0])
+
+    assert "h" in finding.title.split()
+    assert finding.cures[0].changes == {"patience": 3, "restore_best": "on"}
+
+
+def test_overfitting_names_the_step_since_which_it_is() -> None:
+    (finding,) = found(FAULTS["overfitting"][0])
+
+    assert finding.title == "Overfitting since step 150"
+    assert finding.steps == (150, 401)
