@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from accel_engine.advice import Cure, Gain
+from accel_engine.launch import advice_actions
 from accel_engine.run.connection import connect
-from accel_tui.cli import advise_cures
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, find
 
@@ -150,8 +150,8 @@ def actions(monkeypatch):
         on_progress("comparing")
         return SimpleNamespace(taken_back=False, text="the cure stays")
 
-    found = {"try_finding": try_finding, "apply_finding": apply_finding}
-    monkeypatch.setattr(advise_cures, "_action", found.__getitem__)
+    monkeypatch.setattr(advice_actions, "try_finding", try_finding)
+    monkeypatch.setattr(advice_actions, "apply_finding", apply_finding)
     return asked
 
 

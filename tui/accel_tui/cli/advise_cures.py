@@ -1,13 +1,9 @@
 """``accel-tui advise --try`` and ``--apply``: tries and applies a cure of a finding."""
 
 import math
-import pkgutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.run_state.cure_trials import CureProgress
 
 _FIGURES = ("before", "after", "low", "high")
 
@@ -25,10 +21,10 @@ def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_j
     Raises:
         AccelError: There is no such finding or cure, or it cannot be tried.
     """
+    from accel_engine.launch.advice_actions import try_finding  # its imports are slow
+
     shown = _Progress()
-    found = _action("try_finding")(
-        directory, finding, lambda reached: shown.show(_detail(reached)), number=number, seconds=seconds
-    )
+    found = try_finding(directory, finding, lambda reached: shown.show(reached.detail), number=number, seconds=seconds)
     if not as_json:
         write(found.text)
         return
@@ -57,7 +53,9 @@ def apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) -> 
     Raises:
         AccelError: There is no such finding or cure, or it cannot be applied.
     """
-    done = _action("apply_finding")(directory, finding, _Progress().show, number=number)
+    from accel_engine.launch.advice_actions import apply_finding  # see try_cure
+
+    done = apply_finding(directory, finding, _Progress().show, number=number)
     if as_json:
         write_json({"run": directory.name, "finding": finding, "taken_back": done.taken_back, "text": done.text})
     else:
@@ -75,13 +73,3 @@ class _Progress:
         if text != self._last:
             self._last = text
             print_to_stderr(text)
-
-
-def _detail(progress: CureProgress) -> str:
-    return progress.detail
-
-
-def _action(name: str) -> Callable[..., Any]:
-    """A function of the engine, whose imports are slow."""
-    function: Callable[..., Any] = pkgutil.resolve_name(f"accel_engine.launch.advice_actions:{name}")
-    return function

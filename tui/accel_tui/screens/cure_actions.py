@@ -1,11 +1,10 @@
 """Tries and applies cures by the engine's modules, which are imported when they are used, in a thread."""
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult, TryCure
+from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
 
 
 def _try_cure(
@@ -15,7 +14,8 @@ def _try_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> CureResult:
-    try_cure: TryCure = pkgutil.resolve_name("accel_engine.launch.cure_trial:try_cure")
+    from accel_engine.launch.cure_trial import try_cure
+
     return try_cure(directory, changes, on_progress, should_stop=should_stop)
 
 
@@ -26,8 +26,9 @@ def _apply_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> str:
-    apply_and_settle: Callable[..., Any] = pkgutil.resolve_name("accel_engine.launch.settle_cure:apply_and_settle")
-    return str(apply_and_settle(directory, changes, on_progress, should_stop=should_stop).text)
+    from accel_engine.launch.settle_cure import apply_and_settle
+
+    return apply_and_settle(directory, changes, on_progress, should_stop=should_stop).text
 
 
 CURE_ACTIONS = CureActions(_try_cure, _apply_cure)

@@ -54,7 +54,9 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
         yield from _validation_at_chance(learning)
         return
     count, chance, found = profile.neighbours_examples, profile.neighbours_chance, profile.neighbours
-    error = math.sqrt(max(chance * (1 - chance), 0.0) / count) if profile.classes else 1 / math.sqrt(max(count, 1))
+    error = (
+        math.sqrt(max(chance * (1 - chance), 0.0) / max(count, 1)) if profile.classes else 1 / math.sqrt(max(count, 1))
+    )
     if count < UNRELATED_EXAMPLES or found > chance + UNRELATED_ERRORS * error or not _validates_at_chance(learning):
         return
     measured = "have the same class" if profile.classes else "have targets that correlate with it"
