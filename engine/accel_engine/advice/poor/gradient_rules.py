@@ -10,7 +10,7 @@ from accel_engine.advice.poor.learning import Learning
 from accel_engine.run.series_names import GRADIENT_NORM
 
 VANISHED = 1e-3
-"""The smallest norm of a hidden layer's gradient over that of the last layers, below which it hardly learns."""
+"""The largest norm of the gradients of the first layers over that of the last ones, below which they hardly learn."""
 
 EXPLODED = 100.0
 """The largest norm of all gradients over the median one."""
@@ -26,11 +26,12 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     known = {name: norm for name, norm in norms.items() if norm is not None}
     if len(known) < 3:
         return
-    values = list(known.values())
-    last, lowest = max(values[-2:]), min(values[:-1])
+    # All of the first third: the keys of an attention, for example, have small gradients anywhere in a healthy model.
+    early = list(known)[: max(1, len(known) // 3)]
+    name = max(early, key=lambda each: known[each])
+    lowest, last = known[name], max(list(known.values())[-2:])
     if not 0 <= lowest < VANISHED * last:
         return
-    name = next(name for name, norm in known.items() if norm == lowest)
     layer = name.removeprefix(f"{GRADIENT_NORM}_")
     yield poor(
         "vanishing-gradients",
