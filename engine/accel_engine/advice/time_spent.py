@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from accel_engine.advice.recorded import Recorded
 from accel_engine.events import CheckpointSaved, TimeMeasured
 
-MIN_SECONDS = 2.0
+MIN_SECONDS = 1.0
 """Measured time from which shares are judged: the first steps of a run say little about the others."""
 
 

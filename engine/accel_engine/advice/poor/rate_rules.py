@@ -58,7 +58,7 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the loss fell from {start:.4g} to {end:.4g}, by {max(fallen, 0.0):.1%}; chance gives {chance:.4g}",
+                f"the loss was {start:.4g} and is {end:.4g}; chance gives {chance:.4g}",
             ),
             Evidence(
                 f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
