@@ -30,6 +30,7 @@ from accel_engine.run.run_paths import MODEL
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.preparation import Preparation
 from accel_engine.training.trainer import Trainer
 
 from .conftest import MACHINE, Gym
@@ -207,10 +208,10 @@ def test_only_with_other_processes_is_a_connection_lost(
     resolved = cast(ResolvedPlan, SimpleNamespace(plan=PLAN, strategy=SimpleNamespace(processes=processes)))
     trainer = Trainer(resolved, cast(RunWriter, None), CommandMailbox(), MACHINE)
 
-    def fail(_: Trainer) -> None:
+    def fail(_: Preparation) -> None:
         raise error
 
-    monkeypatch.setattr(Trainer, "_prepare", fail)
+    monkeypatch.setattr(Preparation, "prepare", fail)
 
     ended = trainer.train()
 

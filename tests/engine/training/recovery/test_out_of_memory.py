@@ -12,7 +12,7 @@ from accel_engine.events import Outcome, Recovered, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
 from accel_engine.run.memory_kill import adapted
-from accel_engine.training import trainer
+from accel_engine.training import preparation
 from accel_engine.training.core.assembly import Assembly
 
 from ..conftest import Gym, Trained
@@ -110,7 +110,7 @@ def test_a_run_fails_once_nothing_is_left(gym: Gym, folder: Path) -> None:
         {"micro_batches": 4},
     ]
     assert (trained.ended.outcome, trained.ended.reason) == (Outcome.FAILED, "out of memory")
-    assert "it takes each step in 4 micro-batches of 1 example; try a smaller batch size" in trained.ended.hint
+    assert "4 micro-batches and rematerialization did not help; try a smaller batch size" in trained.ended.hint
     assert adapted(trained.directory) is None
 
 
@@ -118,7 +118,7 @@ def test_what_failed_is_released_before_the_next_try(gym: Gym, folder: Path, mon
     """Neither the frames of the exception nor graphs keep the model, its data and its optimizer."""
     models: list[weakref.ref[Any]] = []
     alive: list[int] = []
-    assemble = trainer.assemble
+    assemble = preparation.assemble
 
     def noted(*arguments: Any) -> Assembly:
         alive.append(sum(model() is not None for model in models))
@@ -128,7 +128,7 @@ def test_what_failed_is_released_before_the_next_try(gym: Gym, folder: Path, mon
         models.extend(weakref.ref(variable.value) for variable in made.model.optimizer.variables)
         return made
 
-    monkeypatch.setattr(trainer, "assemble", noted)
+    monkeypatch.setattr(preparation, "assemble", noted)
     trained = gym.train(plan_of(folder, "plain", 16))
 
     assert trained.ended.outcome is Outcome.FINISHED

@@ -1,0 +1,246 @@
+"""Prepares the training of a run: its devices, its model and data, and the checkpoint that it continues from."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+import tensorflow as tf
+
+from accel_engine.devices.device_types import Inventory
+from accel_engine.events import Phase, Warned
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.run import diagnostics
+from accel_engine.training.assembly_report import report_assembly
+from accel_engine.training.autotuning.run_threads import RunThreads
+from accel_engine.training.checkpoints.checkpoint import Checkpoints
+from accel_engine.training.checkpoints.run_saver import RunSaver
+from accel_engine.training.commands.command_mailbox import CommandMailbox
+from accel_engine.training.core import device_visibility
+from accel_engine.training.core.allocated_memory import AllocatedMemory
+from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
+from accel_engine.training.core.batches import Batches, training_batches
+from accel_engine.training.core.deadline import Deadline
+from accel_engine.training.distributed import tpu_builder
+from accel_engine.training.distributed.strategy_builders import reduction_over_workers
+from accel_engine.training.distributed.tpu_errors import explain
+from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
+from accel_engine.training.epochs import Epochs
+from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.progress.run_progress import RunProgress
+from accel_engine.training.recovery.recovery import Recovery
+from accel_engine.training.recovery.released_models import release_models
+from accel_engine.training.reporting.data_profiler import start_profiling
+from accel_engine.training.reporting.model_summary import measured_metrics
+from accel_engine.training.reporting.run_reporter import RunReporter
+
+
+class Preparation:
+    """Prepares the training of one run in one process, again after each repair.
+
+    TensorFlow's devices are configured once, and the strategy is built once.
+
+    Args:
+        resolved: The plan.
+        reporter: The run's step and phase.
+        mailbox: Receives commands.
+        inventory: The machine's devices.
+        deadline: Limits the time of connecting to a TPU.
+        recovery: Takes note of what is trained.
+
+    Attributes:
+        resolved: The plan, with the model that ``auto`` stands for, and the changes of repairs.
+        allocated_memory: Reads the allocated memory of the run's devices, once they are known.
+    """
+
+    def __init__(
+        self,
+        resolved: ResolvedPlan,
+        reporter: RunReporter,
+        mailbox: CommandMailbox,
+        inventory: Inventory,
+        deadline: Deadline,
+        recovery: Recovery,
+    ) -> None:
+        self.resolved = resolved
+        self.allocated_memory: AllocatedMemory | None = None
+        self._reporter, self._run = reporter, reporter.run
+        self._mailbox = mailbox
+        self._inventory = inventory
+        self._deadline = deadline
+        self._recovery = recovery
+        self._opened = ExitStack()
+        self._device_names: tuple[str, ...] = ()
+        self._strategy: tf.distribute.Strategy | None = None
+        self._sync: WorkerSync | None = None
+        self._threads: RunThreads | None = None
+        self._trains_since: float | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.resolved.plan
+
+    def prepare(self) -> tuple[Epochs, RunSaver]:
+        """Assemble the run, and restore the checkpoint that it continues from."""
+        assembly, memory = self._assemble()
+        self._recovery.note(assembly)
+        batches, checkpoints = self._restore(assembly)
+        validation, problem = _validation_of(assembly, memory)
+        report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)
+        if problem:
+            self._reporter.emit(Warned, message=f"training without validation: {problem}")
+        if assembly.chief and diagnostics.read(self._run.directory).profile is None:
+            self._opened.callback(start_profiling(assembly, self._reporter))
+        self.allocated_memory = AllocatedMemory(report.devices)
+        progress = RunProgress(
+            self.plan,
+            report.built.monitor,
+            measured_metrics(assembly),
+            report.built.series,
+            self._reporter,
+            self._agree,
+            validates=validation is not None,
+            since=self._trains_since,
+        )
+        self._trains_since = self._trains_since or time.monotonic()
+        saver = RunSaver(assembly, self._reporter, checkpoints, progress)
+        epochs = Epochs(
+            assembly,
+            batches,
+            validation,
+            saver,
+            progress,
+            self._reporter,
+            self._mailbox,
+            self._sync,
+            report.hardware,
+            self._threads,
+        )
+        return epochs, saver
+
+    def assemble_again(self) -> Assembly:
+        """Assemble the run once more, without what was assembled before."""
+        self.allocated_memory = None
+        release_models()
+        memory = device_visibility.device_memory(self._device_names, self.resolved, self._inventory)
+        return assemble(self.resolved, self._device_names, memory, strategy=self._strategy)
+
+    def change(self, plan: Plan, *, streams_data: bool) -> None:
+        """Prepare another plan from now on.
+
+        Args:
+            plan: The plan.
+            streams_data: Whether training examples are no longer cached on the devices.
+        """
+        self.allocated_memory = None
+        streams_data = streams_data or self.resolved.streams_data
+        self.resolved = replace(self.resolved, plan=plan, streams_data=streams_data)
+
+    def close(self) -> None:
+        """End the threads that read the data, and that look at it."""
+        self._opened.close()
+
+    def wait_for_workers(self) -> None:
+        """Wait for the other workers, so that none takes an earlier end for a lost connection."""
+        if self._sync:
+            self._sync.all_gather(0.0)
+
+    def _assemble(self) -> tuple[Assembly, int | None]:
+        """Assemble the run on its devices; returns their memory, too: bytes of each, or ``None`` for host memory."""
+        if self._strategy is None:  # TensorFlow's devices are configured once in a process
+            self._device_names = self._configure_devices()
+            self._strategy = build_strategy(self._device_names, self.resolved)
+            self._sync_start_step(self._strategy, self._device_names)
+        names, strategy = self._device_names, self._strategy
+        memory = device_visibility.device_memory(names, self.resolved, self._inventory)
+        trained = diagnostics.read(self._run.directory) if self._reporter.step else None
+        assembly = assemble(self.resolved, names, memory, trained, self._report_progress, strategy)
+        if assembly.plan.model != self.plan.model:
+            self.resolved = assembly.resolved
+            self._run.write_plan(self.plan)
+            self._reporter.emit(Warned, message=f"model auto: {self.plan.model}", severity="information")
+        return assembly, memory
+
+    def _restore(self, assembly: Assembly) -> tuple[Batches, Checkpoints]:
+        """Restore the checkpoint that the run continues from, if it does, with the layers that trained then."""
+        batches = training_batches(assembly)
+        self._opened.callback(batches.close)
+        checkpoints = Checkpoints(assembly, self._run.directory, batches)
+        if self._reporter.step:
+            self._restore_newest(checkpoints)
+        step = self._reporter.step
+        self._run.wait_for_disk(partial(checkpoints.delete_after, step))
+        epochs, done = batches.restore(step)
+        if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
+            assembly.freezing.end()
+        return batches, checkpoints
+
+    def _restore_newest(self, checkpoints: Checkpoints) -> None:
+        """Restore the newest checkpoint that is whole on all workers, and say what is lost."""
+        step = first = self._reporter.step
+        newest, damaged, agreed = max(checkpoints.steps, default=0), checkpoints.damage_after(first), False
+        while not agreed:
+            restored, more = checkpoints.restore_newest(step)
+            damaged += more
+            step = self._sync.start_step(restored) if self._sync else restored
+            agreed = self._sync is None or bool(self._sync.all_gather(restored == step).all())
+        if step < first:
+            self._run.rewind(step)
+            self._reporter.step = step
+        if checkpoints.unverified:
+            problem = f"the checksums of the checkpoint of step {step:,} were damaged: its files could not be verified"
+            self._reporter.emit(Warned, message=problem)
+        if damaged:
+            lost = f"continuing from step {step:,}; steps {step + 1:,} to {newest:,} are trained again"
+            self._reporter.emit(Warned, message=f"{'; '.join(damaged)}: {lost}")
+
+    def _configure_devices(self) -> tuple[str, ...]:
+        """Configure the plan's devices, with a time limit for connecting to a TPU."""
+        endpoint = self.resolved.tpu
+        if endpoint is None:
+            self._reporter.enter_phase(Phase.BUILDING)
+            self.resolved = device_visibility.place_on_visible(self.resolved, self._inventory)
+            self._threads = RunThreads(self.resolved, self._inventory, self._reporter)
+            self._threads.report()
+            return device_visibility.configure(self.resolved, self._inventory, self._threads.choice.setting)
+        self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
+        limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
+        with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
+            return tpu_builder.connect(endpoint)
+
+    def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
+        """Continue from the newest checkpoint that all workers have, if there are several.
+
+        Raises:
+            RunError: A worker has no checkpoint, but others do.
+        """
+        cluster = self.resolved.cluster
+        if cluster is None or cluster.coordinated:  # a coordinator decides alone
+            return
+        self._sync = WorkerSync(strategy, cluster)
+        step = self._sync.start_step(self._reporter.step)
+        if step < self._reporter.step:
+            self._run.rewind(step)
+            self._reporter.step = step
+        reduction = reduction_over_workers(names, self.resolved)
+        self._run.write_event(link_worker_runs(self._sync, cluster, self._run.directory, reduction))
+
+    def _agree(self, flag: bool) -> bool:
+        """The chief's decision, for all workers to follow."""
+        return bool(self._sync.broadcast(flag)) if self._sync else flag
+
+    def _report_progress(self, done: int, total: int) -> None:
+        """Show how much of the data is read, as a detail of the phase."""
+        shown = f"reading {done:,} of {total:,}" if total else f"reading {done:,}"
+        self._reporter.enter_phase(Phase.BUILDING, shown)
+
+
+def _validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Validation | None, str]:
+    """The validation of a run, and why it is impossible; neither if the plan has none."""
+    if assembly.plan.validation == "off" or assembly.dataset.validation is None:
+        return None, ""
+    validation = Validation(assembly, device_memory)
+    problem = validation.problem()
+    return (None if problem else validation), problem
