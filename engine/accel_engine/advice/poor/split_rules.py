@@ -7,6 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor, set_field, words
 from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
+from accel_engine.advice.poor.settled import is_settled
 from accel_engine.run.diagnostics import DataProfile
 
 MIN_LEAKED = 5
@@ -150,8 +151,11 @@ def _has_own_validation(learning: Learning) -> bool:
     return bool(settings.get("validation_data") or str(settings.get("data", ".npz")).endswith(".npz"))
 
 
-MUCH_BETTER = 0.5
+MUCH_BETTER = 0.7
 """The loss of validation over that of training, below which validation is easier."""
+
+BETTER_BY = 0.15
+"""The accuracy of validation minus that of training, from which it is."""
 
 _NOISY = ("Dropout", "SpatialDropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
 """Beginnings of layers that make training harder than validation."""
@@ -162,14 +166,14 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
     recorded, kinds, settings = learning.recorded, learning.layer_kinds, learning.settings
     name, (_, losses) = accuracy_name(recorded), learning.validation("loss")
     accuracy, (_, validated) = recorded.of(name).between(learning.first, learning.stop), learning.validation(name)
-    if not kinds or any(kind.startswith(_NOISY) for kind in kinds):
+    if not kinds or any(kind.startswith(_NOISY) for kind in kinds) or not is_settled(learning, 0.2):
         return
     if any(settings.get(each) for each in ("augmentation", "label_smoothing", "class_weight", "ema_momentum")):
         return
     if min(len(losses), len(validated)) < 3 or not len(accuracy) or not len(learning.loss):
         return
     trained, right = start_and_end(learning.loss)[1], start_and_end(accuracy)[1]
-    if trained <= 0 or losses[-3:].max() > MUCH_BETTER * trained or validated[-3:].min() < right + 0.1:
+    if trained <= 0 or losses[-3:].max() > MUCH_BETTER * trained or validated[-3:].min() < right + BETTER_BY:
         return
     yield poor(
         "validation-better",
@@ -181,10 +185,11 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
                 "validation_loss",
             )
         ],
-        "validation is easier than what the model is trained for, so that it says little",
+        "validation is easier than what the model is trained for, or training labels are partly wrong",
         [
             words(
-                "Check that both splits are of the same kind, and that validation has no examples of training",
+                "Check that both splits are of the same kind, and look at training examples with a high loss for "
+                "wrong labels",
                 "Compare x_train and x_val, and their targets",
             )
         ],
