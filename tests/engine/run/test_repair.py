@@ -24,7 +24,7 @@ from accel_engine.run.worker_runs import worker_runs_of
 
 FIXED_COLUMNS = damaged_runs.COLUMNS | {"chunk": ("ended",)}
 
-ROWS = {"meta": 6, "event": 33, "chunk": 20, "sample": 40, "command": 1, "inside": 5, "media": 6}
+ROWS = {"meta": 6, "event": 34, "chunk": 20, "sample": 40, "command": 1, "inside": 5, "media": 6}
 
 
 @pytest.fixture
