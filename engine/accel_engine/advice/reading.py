@@ -17,6 +17,9 @@ from accel_engine.run.worker_runs import worker_runs_of
 MAX_BUCKETS = 2048
 """Buckets that the steps of a run are read in, at most."""
 
+OPENING_STEPS = 256
+"""Steps at the beginning of a long run that are also read one by one."""
+
 MAX_SAMPLES = 4096
 """Readings of devices, at most: the latest ones."""
 
@@ -32,10 +35,12 @@ def read_recorded(directory: Path) -> Recorded:
         new = reader.new_steps()
         last = new.stop if new else 0
         steps = reader.step_range(0, last, _width(last)) if last else None
+        opening = reader.step_range(0, OPENING_STEPS, 1) if last > MAX_BUCKETS else None
     return Recorded(
         info=info,
         events=tuple(drop_discarded(update.events)),
         series=_series(steps) if steps else {},
+        opening=_series(opening) if opening else {},
         steps=last,
         samples=_by_time(update.samples),
         diagnostics=diagnostics.read(directory),

@@ -63,6 +63,7 @@ class Recorded:
         events: Its events in order, without those of discarded steps.
         series: Its series by name; the steps per second under :data:`accel_engine.run.steps.THROUGHPUT`, and the end
             times of steps under :data:`accel_engine.run.steps.TIME`.
+        opening: Its series over its first steps, each with a bucket of its own; empty if ``series`` has these.
         steps: Number of recorded steps.
         samples: Readings of devices in the order of time, evenly chosen if there are many.
         diagnostics: The model's layers, the data, and the last validation.
@@ -72,6 +73,7 @@ class Recorded:
     info: RunInfo
     events: Sequence[Event]
     series: Mapping[str, Series] = field(default_factory=dict)
+    opening: Mapping[str, Series] = field(default_factory=dict)
     steps: int = 0
     samples: Sequence[Sample] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)

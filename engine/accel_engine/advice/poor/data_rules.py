@@ -120,7 +120,7 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
         return
     if chance is None or not len(learning.loss) or _normalizes(learning):
         return
-    size, first = math.hypot(numbers.mean, numbers.deviation), float(learning.loss.mean[0])
+    size, first = math.hypot(numbers.mean, numbers.deviation), learning.first_loss
     scales = profile.feature_scales or 1.0
     _, end = start_and_end(learning.loss)
     uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
@@ -158,7 +158,7 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
     if not learning.is_fresh or not classes or classes < 2 or len(loss) < 10 or "Dropout" in learning.layer_kinds:
         return
     chance = math.log(classes)
-    first, end = float(loss.mean[0]), start_and_end(loss)[1]
+    first, end = learning.first_loss, start_and_end(loss)[1]
     if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance or _is_accurate(learning, classes):
         return  # a penalty of weights may be most of the loss
     yield poor(

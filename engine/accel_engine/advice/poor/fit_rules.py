@@ -134,7 +134,7 @@ def _metric_is_worse(learning: Learning) -> bool:
 
 def _training_loss_at(learning: Learning, step: int) -> float:
     near = learning.loss.between(max(learning.first, step - max(20, learning.stop // 20)), step + 1)
-    return float(np.median(near.mean)) if len(near) else float(learning.loss.mean[0])
+    return float(np.median(near.mean)) if len(near) else learning.first_loss
 
 
 def _seconds_between(learning: Learning, step: int) -> float:

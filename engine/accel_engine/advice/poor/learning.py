@@ -41,6 +41,16 @@ class Learning:
     epochs: tuple[EpochEnded, ...]
 
     @property
+    def opening(self) -> Series:
+        """The loss of the first steps, one by one if they are those of the run; else all of it."""
+        return self.loss if self.first else self.recorded.opening.get(self.loss_name, self.loss)
+
+    @property
+    def first_loss(self) -> float:
+        """The loss of the first step, or the mean of the first bucket."""
+        return float(self.opening.mean[0])
+
+    @property
     def profile(self) -> DataProfile | None:
         """The profile of the data."""
         return self.recorded.diagnostics.profile

@@ -136,10 +136,10 @@ def _falls_steadily(values: np.ndarray) -> bool:
 def rate_high(learning: Learning) -> Iterator[Finding]:
     """The first updates made the loss far larger, or the rate is above the usual ones; and little is learned."""
     loss, chance, rate = learning.loss, chance_loss(learning.recorded), rate_of(learning.recorded)
-    if len(loss) < MIN_STEPS or loss.mean[0] <= 0:
+    if len(loss) < MIN_STEPS or learning.first_loss <= 0:
         return
-    first = max(float(loss.mean[0]), chance or 0.0)
-    early = loss.mean[: max(5, int(EARLY * len(loss)))]
+    first, opening = max(learning.first_loss, chance or 0.0), learning.opening
+    early = opening.mean[: max(5, int(EARLY * len(loss)))]
     peak, end = float(early.max()), start_and_end(loss)[1]
     usual = rates_of(learning)
     exploded = _stays_above(early, 1.5 * first) and peak > EXPLODED * first
@@ -153,11 +153,11 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     evidence = [
         of_loss(
             learning,
-            f"the loss rose from {float(loss.mean[0]):.4g} to {peak:.4g} within the first steps, and ends at {end:.4g}",
-            (int(loss.first[0]), int(loss.first[worst]) + loss.width),
+            f"the loss rose from {learning.first_loss:.4g} to {peak:.4g} within the first steps, and ends at {end:.4g}",
+            (int(opening.first[0]), int(opening.first[worst]) + opening.width),
         )
         if exploded
-        else of_loss(learning, f"the loss is {end:.4g} at the end; it began at {float(loss.mean[0]):.4g}")
+        else of_loss(learning, f"the loss is {end:.4g} at the end; it began at {learning.first_loss:.4g}")
     ]
     if rate is not None and usual is not None:
         shown = f"the learning rate is {rate:.3g}; usual for this optimizer is about {usual.usual:g}"
@@ -189,4 +189,4 @@ def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:
 def _has_large_start(learning: Learning) -> bool:
     """Whether the first loss is far above chance, as with inputs that are not scaled."""
     chance = chance_loss(learning.recorded)
-    return chance is not None and float(learning.loss.mean[0]) > EXPLODED * chance
+    return chance is not None and learning.first_loss > EXPLODED * chance
