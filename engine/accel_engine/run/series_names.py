@@ -14,6 +14,9 @@ LEARNING_RATE = "learning_rate"
 GRADIENT_NORM = "gradient_norm"
 """Name of the series of the norm of all gradients; followed by ``_`` and a layer, that of the layer's."""
 
+MICRO_BATCH_NORM = "gradient_norm_of_micro_batches"
+"""The series of the norm of the gradients of a micro-batch: the root of the mean of its square over those of a step."""
+
 BATCH_SIZE = "batch_size"
 """The series by which an inference bench has its other values, instead of steps."""
 

@@ -200,6 +200,24 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         learned(falling(300), gradient_norm=np.where(np.arange(300) % 70 == 69, 500.0, 1.0)),
         "exploding-gradients",
     ),
+    "noisy gradients": (
+        learned(
+            falling(300),
+            settings={"micro_batches": 4},
+            gradient_norm=np.full(300, 1.0),
+            gradient_norm_of_micro_batches=np.full(300, 1.98),
+        ),
+        "noisy-gradients",
+    ),
+    "a batch for which gradients have no noise": (
+        learned(
+            falling(300),
+            settings={"micro_batches": 4},
+            gradient_norm=np.full(300, 1.0),
+            gradient_norm_of_micro_batches=np.full(300, 1.01),
+        ),
+        "batch-needlessly-large",
+    ),
     "not a number": (learned([2.0, 1.9, 1.8, math.nan, math.nan]), "not-a-number"),
     "not a number, in a script": (learned([2.0] * 50 + [math.nan] * 50, kind="script"), "not-a-number"),
     "recovered": (

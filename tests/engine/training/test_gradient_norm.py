@@ -14,6 +14,7 @@ from accel_engine.models.build import build
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
+from accel_engine.run.series_names import MICRO_BATCH_NORM
 from accel_engine.training.core.epoch_order import epoch_orders
 from accel_engine.training.core.gradient_norms import MAX_LAYERS, GradientNorms, layers_of
 
@@ -45,8 +46,8 @@ def build(input_shape, classes):
 """
 
 
-def plain_norms(clip: float | None = None) -> list[float]:
-    """Of each step of a plain loop."""
+def plain_norms(clip: float | None = None, parts: int = 1) -> list[float]:
+    """Of each step of a plain loop: of the whole batch, or the root of the mean square over its parts."""
     dataset = data.load(PLAN.data, PLAN.data_options)
     train = dataset.train
     assert isinstance(train, Split)
@@ -57,13 +58,19 @@ def plain_norms(clip: float | None = None) -> list[float]:
     loss = keras.losses.SparseCategoricalCrossentropy()
     norms = []
     (order,) = epoch_orders(count_steps(PLAN, len(train), 1), len(train), PLAN.seed, 0)
-    for (rows,) in order:
+
+    def gradients_of(rows: np.ndarray) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             outputs = model(train.inputs[rows].astype(np.float32) * np.float32(1 / 255), training=True)
             value = loss(train.targets[rows], outputs)
-        gradients = tape.gradient(value, model.trainable_variables)
-        norms.append(float(tf.sqrt(tf.add_n([tf.reduce_sum(gradient**2) for gradient in gradients]))))
-        optimizer.apply(gradients, model.trainable_variables)
+        return tape.gradient(value, model.trainable_variables)
+
+    for (rows,) in order:
+        found = [gradients_of(part) for part in np.split(rows, parts)]
+        squares = [tf.add_n([tf.reduce_sum(gradient**2) for gradient in gradients]) for gradients in found]
+        norms.append(float(tf.sqrt(tf.add_n(squares) / parts)))
+        means = [tf.add_n(each) / parts for each in zip(*found, strict=True)]
+        optimizer.apply(means, model.trainable_variables)
     return norms
 
 
@@ -84,6 +91,17 @@ def test_norms_equal_those_of_a_plain_loop(gym: Gym, changes: dict[str, object],
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert trained.only(ModelBuilt).series == ("loss", "accuracy", "gradient_norm", "learning_rate")
     np.testing.assert_allclose(trained.series["gradient_norm"], plain_norms(), rtol=tolerance)
+
+
+@pytest.mark.parametrize("changes", [{}, {"xla": "on"}], ids=str)
+def test_the_norm_of_micro_batches_equals_that_of_a_plain_loop(gym: Gym, changes: dict[str, object]) -> None:
+    plan = PLAN.replace(micro_batches=4, **changes)
+    trained = gym.train(plan)
+
+    norm, parts = (trained.series[name] for name in ("gradient_norm", "gradient_norm_of_micro_batches"))
+    assert trained.only(ModelBuilt).series[2:4] == ("gradient_norm", "gradient_norm_of_micro_batches")
+    assert (parts > norm).all()  # of fewer examples, gradients have more noise
+    np.testing.assert_allclose(parts, plain_norms(parts=4), rtol=1e-5)
 
 
 def test_the_norm_is_computed_before_clipping(gym: Gym, tmp_path: Path) -> None:
@@ -146,6 +164,7 @@ def test_the_squares_of_the_norms_of_layers_add_up(gym: Gym, changes: dict[str, 
     names = [name for name in trained.series if name.startswith("gradient_norm_")]
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert set(names) == set(trained.only(ModelBuilt).series[3:-1])
+    names = [name for name in names if name != MICRO_BATCH_NORM]
     assert len(names) == 2
     squares = [np.square(trained.series[name]) for name in names]
     np.testing.assert_allclose(np.sqrt(np.sum(squares, axis=0)), plain_norms(), rtol=1e-5)

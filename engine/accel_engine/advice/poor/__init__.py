@@ -27,6 +27,7 @@ from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishi
 from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
 from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
+from accel_engine.advice.poor.noise_rules import gradient_noise
 from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output
 from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
@@ -81,6 +82,7 @@ OTHERS: tuple[LearningRule, ...] = (
     validation_shift,
     duplicates,
     small_statistics,
+    gradient_noise,
 )
 """What can be found beside anything else."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor, set_field, words
 from accel_engine.advice.poor.learning import Learning
-from accel_engine.run.series_names import GRADIENT_NORM
+from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 VANISHED = 1e-3
 """The largest norm of the gradients of the first layers over that of the last ones, below which they hardly learn."""
@@ -21,7 +21,8 @@ MIN_STEPS = 20
 def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     """The gradients of early layers are far smaller than those of the last ones."""
     built = learning.recorded.built
-    names = [name for name in (built.series if built else ()) if name.startswith(f"{GRADIENT_NORM}_")]
+    every = [name for name in (built.series if built else ()) if name.startswith(f"{GRADIENT_NORM}_")]
+    names = [name for name in every if name != MICRO_BATCH_NORM]
     norms = {name: _median(learning, name) for name in names}
     known = {name: norm for name, norm in norms.items() if norm is not None}
     if len(known) < 3:

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.plan import Plan
-from accel_engine.run.series_names import GRADIENT_NORM, series_name
+from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM, series_name
 
 MAX_LAYERS = 32
 """Layers with a series each: of a deeper model, evenly spaced ones with the first and the last."""
@@ -23,19 +23,24 @@ class GradientNorms:
 
     Attributes:
         names: Names of the series.
+        of_micro_batches: Whether the norm of the gradients of one micro-batch is asked for, too: with that of the
+            whole batch it tells how noisy gradients are.
     """
 
     def __init__(self, plan: Plan, model: keras.Model) -> None:
         self._layers = layers_of(model) if plan.gradient_norm == "layers" else {}
         total = () if plan.gradient_norm == "off" else (GRADIENT_NORM,)
-        self.names: tuple[str, ...] = (*total, *self._layers)
+        self.of_micro_batches = bool(total) and (plan.micro_batches or 1) > 1
+        parts = (MICRO_BATCH_NORM,) if self.of_micro_batches else ()
+        self.names: tuple[str, ...] = (*total, *self._layers, *parts)
 
-    def measure(self, gradients: Gradients, scale: tf.Tensor) -> list[tf.Tensor]:
+    def measure(self, gradients: Gradients, scale: tf.Tensor, square: tf.Tensor | None = None) -> list[tf.Tensor]:
         """The L2 norms, summed over replicas as the optimizer does, before clipping.
 
         Args:
             gradients: Those of the replica in whose context this is called, one for each trainable variable.
             scale: The loss scale, which keeps float16 gradients from underflowing.
+            square: The mean of :meth:`square` over this replica's micro-batches, if it is asked for.
 
         Returns:
             float32 scalars, the same on all replicas; not finite where a float16 gradient overflowed.
@@ -45,7 +50,13 @@ class GradientNorms:
         dense = summed_over_replicas(gradients)
         groups = [dense, *([dense[index] for index in indices] for indices in self._layers.values())]
         factor = tf.cast(scale, tf.float32)
-        return [_norm([each for each in group if each is not None]) / factor for group in groups]
+        norms = [_norm([each for each in group if each is not None]) / factor for group in groups]
+        return norms if square is None else [*norms, tf.sqrt(square) / factor]
+
+    def square(self, gradients: Gradients) -> tf.Tensor:
+        """The squared L2 norm of the gradients of a micro-batch, float32 scalar."""
+        dense = [tf.cast(tf.convert_to_tensor(each), tf.float32) for each in gradients if each is not None]
+        return tf.square(_norm(dense))
 
 
 def layers_of(model: keras.Model) -> dict[str, list[int]]:

@@ -43,11 +43,12 @@ class Step:
             float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series`.
         """
         gradients, measured = self._gradients(raw)
+        square = measured.pop(1) if self._norms.of_micro_batches else None
         model = self._assembly.model
         if self._clips_over_replicas:
             gradients = mean_of_replicas(gradients)
         # before the optimizer updates the loss scale
-        norms = self._norms.measure(gradients, model.optimizer.scale_loss(tf.constant(1.0)))
+        norms = self._norms.measure(gradients, model.optimizer.scale_loss(tf.constant(1.0)), square)
         model.optimizer.apply(gradients, model.trainable_variables)
         return [*norms, *measured]
 
@@ -68,18 +69,20 @@ class Step:
         if not sizes:
             return self._compute_gradients(raw)
         parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
-        shapes = [(), *self._states.shapes]
-        found = []
+        of_parts = int(self._norms.of_micro_batches)
+        shapes = [(), *[()] * of_parts, *self._states.shapes]
+        found, parts = [], sum(sizes.values())
         for (size, count), examples in zip(sizes.items(), slices(sizes, raw), strict=True):
             accumulate = accumulate_gradients(
                 self._compute_gradients, model.trainable_variables, shapes, count, parallel_iterations=parallel
             )
-            gradients, (loss, *states) = accumulate(examples)
-            found.append((size * count, gradients, [loss / count, *states]))
+            gradients, (loss, *sums) = accumulate(examples)
+            squares = [each / parts for each in sums[:of_parts]]
+            found.append((size * count, gradients, [loss / count, *squares, *sums[of_parts:]]))
         return weighted(found)
 
     def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
-        """The gradients, and the loss with the states of the metrics."""
+        """The gradients, and the loss, their squared norm if it is asked for, and the states of the metrics."""
         model = self._assembly.model
         # An augmented batch is prepared before XLA compiles the step: see prepare_training.
         batch = raw if self._assembly.augmentation else self._assembly.prepare(raw)
@@ -90,7 +93,9 @@ class Step:
             objective = model.optimizer.scale_loss(loss)
         measured = mean_loss(loss)
         own = measured * self._replicas if self._replicas > 1 else measured
-        return tape.gradient(objective, model.trainable_variables), [own, *states]
+        gradients = tape.gradient(objective, model.trainable_variables)
+        squares = [self._norms.square(gradients)] if self._norms.of_micro_batches else []
+        return gradients, [own, *squares, *states]
 
 
 class CustomStep:
