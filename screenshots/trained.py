@@ -96,7 +96,9 @@ def train(home: Path) -> Runs:
     finished = begin(Plan(name="first-try"))
     wait_for_end(finished)
     measure(compared[1])
-    troubled = begin(Plan(name="too-fast", learning_rate=0.3, batch_size=8, epochs=20, gradient_norm="on", xla="off"))
+    troubled = begin(
+        Plan(name="too-fast", learning_rate=0.3, batch_size=8, epochs=10, validation_every="10 steps", xla="off")
+    )
     wait_for_end(troubled)
     building = begin(Plan(model=f"{mine}:slow", name="my-next"))
     live = begin(Plan(epochs=1000, batch_size=32, learning_rate=1e-4, name="long-one", gradient_norm="on", xla="off"))
