@@ -55,8 +55,17 @@ def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64
         own = labels[rows][order]
         conflicts = int(np.sum(same & (own[1:] != own[:-1])))
     others = _hashes(validation) if validation is not None else None
-    leaked = np.isin(others[1], hashes) if others is not None else np.zeros(0, bool)
+    leaked = np.zeros(0, bool)
+    if validation is not None and others is not None:
+        leaked = np.isin(_with_targets(validation, *others), _with_targets(train, *found))
     return Comparison(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
+
+
+def _with_targets(split: Split, rows: npt.NDArray[np.intp], hashes: Hashes) -> Hashes:
+    """Hashes of inputs and targets: equal inputs with another target are another example. Of inputs without targets."""
+    for array in in_memory(split.targets) or ():
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + row_hashes(array, rows)
+    return hashes
 
 
 def _hashes(split: Split) -> tuple[npt.NDArray[np.intp], Hashes] | None:

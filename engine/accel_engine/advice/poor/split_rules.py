@@ -58,8 +58,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         [
             Evidence(
                 f"{profile.leaked:,} of {profile.compared_validation:,} validation examples ({share:.0%}) have the "
-                "inputs of "
-                f"a training example{compared}"
+                f"inputs and targets of a training example{compared}"
             )
         ],
         "validation looks better than the model is on new examples",

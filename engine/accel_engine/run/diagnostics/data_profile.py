@@ -74,7 +74,7 @@ class DataProfile:
         of_examples: Number of all training examples; 0 if unknown.
         duplicates: Compared training examples whose inputs are those of another one before.
         conflicts: Those of them whose target is another.
-        leaked: Compared validation examples whose inputs are those of a compared training example.
+        leaked: Compared validation examples that are compared training examples, too: with equal inputs and targets.
         class_runs: Share of training examples whose class is that of the one before them in the data.
     """
 
