@@ -44,9 +44,7 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_a_stop_as_memory_runs_out_stops_the_run(
-    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     def training() -> None:
         run.request(supervisor._directory, "stop")
         wait_for(lambda: supervisor._stop)

@@ -18,9 +18,6 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
 from accel_engine.training.reporting.run_reporter import RunReporter
 
-NOT_A_NUMBER = "not a number"
-"""The name of this trouble in :class:`accel_engine.events.Recovered`."""
-
 SCALED_STEPS = 20
 """Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from accel_engine.events import NOT_A_NUMBER
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.cause import Cause
-from accel_engine.training.recovery.loss_watch import NOT_A_NUMBER, Trouble
+from accel_engine.training.recovery.loss_watch import Trouble
 from accel_engine.training.recovery.repair import Repair
 
 MAX_REPAIRS = 3
