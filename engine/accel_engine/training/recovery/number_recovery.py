@@ -16,10 +16,14 @@ RATE_FACTOR = 0.5
 
 
 class NumberRecovery:
-    """Finds the repairs of one run."""
+    """Finds the repairs of one run.
 
-    def __init__(self) -> None:
-        self._repairs = 0
+    Args:
+        repairs: Those of engines before this one.
+    """
+
+    def __init__(self, repairs: int = 0) -> None:
+        self._repairs = repairs
 
     def repair(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> Repair | None:
         """How the run continues; ``None`` if it has to stop.
@@ -31,7 +35,7 @@ class NumberRecovery:
             checkpoints: The steps of its checkpoints.
         """
         start = start_of(trouble, checkpoints)
-        if plan.on_nan == "stop" or self._repairs == MAX_REPAIRS or start is None:
+        if plan.on_nan == "stop" or self._repairs >= MAX_REPAIRS or start is None:
             return None
         skips = plan.on_nan == "skip" or bool(cause.batch)
         fault = trouble.step if cause.step is None else cause.step

@@ -55,6 +55,11 @@ def test_the_learning_rate_is_halved_at_most_three_times() -> None:
     assert hint == "correct or remove these examples; the last checkpoint before it is of step 50"
 
 
+def test_the_repairs_of_engines_before_count() -> None:
+    assert NumberRecovery(2).repair(TROUBLE, Cause(), Plan(), [50])
+    assert NumberRecovery(3).repair(TROUBLE, Cause(), Plan(), [50]) is None
+
+
 def test_a_batch_with_bad_data_is_skipped() -> None:
     recovery = NumberRecovery()
     repair = recovery.repair(TROUBLE, BAD_DATA, Plan(skip_steps=("9",)), [50])
