@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from accel_engine import clock, strategies
+from accel_engine import clock, hangup, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
@@ -155,6 +155,7 @@ class EngineSupervisor:
             self._exit(0)
         sys.stdout.flush()
         command = train_command(self._directory)
+        hangup.ignore()  # a handler would not outlive this program
         try:
             os.execve(command[0], command, {**os.environ, **restart.environment})  # noqa: S606
         except OSError as error:  # such as too little memory

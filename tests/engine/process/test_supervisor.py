@@ -23,7 +23,7 @@ NEXT = NewProcess(Plan(micro_batches=2), Repair("out of memory", "out of memory 
 @pytest.fixture
 def supervisor(home: Path) -> Iterator[EngineSupervisor]:
     """The supervisor of a new run, which takes signals."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
     before = [signal.getsignal(number) for number in numbers]
     yield EngineSupervisor(run.create(Plan()), TensorFlowImport())
     for number, handler in zip(numbers, before, strict=True):
