@@ -1,14 +1,20 @@
-"""Keeps a hangup (``SIGHUP``), such as that of a closed terminal, from ending a process that outlives the terminal."""
+"""Keeps signals from ending a process that outlives its terminal: hangups (``SIGHUP``), and ``SIGUSR1``.
+
+Batch systems send SIGUSR1 to all processes of a job before they end it. A trainer saves a checkpoint then; the others,
+and a trainer that still imports TensorFlow, have nothing to do.
+"""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_SIGNALS = (signal.SIGHUP, signal.SIGUSR1)
+
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Hold hangups back from processes that this thread starts, until they call :func:`ignore` or :func:`survive`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    """Hold the signals back from what this thread starts, until that calls :func:`ignore` or :func:`survive`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
     finally:
@@ -16,17 +22,28 @@ def held() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """Ignore hangups, those that were held back and in programs that this process starts included."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    """Ignore the signals, those that were held back and in programs that this process starts included."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     _release()
 
 
 def survive() -> None:
-    """Let hangups, those that were held back included, do nothing; what this process starts gets them as ever."""
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
-        signal.signal(signal.SIGHUP, lambda *_: None)
+    """Let the signals, those that were held back included, do nothing; what this process starts gets them as ever."""
+    for number in _SIGNALS:
+        _let_pass(number)
     _release()
 
 
+def survive_checkpoint_signal() -> None:
+    """Let SIGUSR1 do nothing, in the main thread of a command; hangups end it."""
+    _let_pass(signal.SIGUSR1)
+
+
+def _let_pass(number: int) -> None:
+    if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+        signal.signal(number, lambda *_: None)
+
+
 def _release() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -6,6 +6,9 @@ reads; :func:`to_json_object` gives the form that ``accel-tui train --json`` pri
 
 from accel_engine.events.event import Event, Outcome, Phase
 from accel_engine.events.progress_events import (
+    ENGINE_LOST,
+    NOT_A_NUMBER,
+    OUT_OF_MEMORY,
     CheckpointSaved,
     CommandAnswered,
     EpochEnded,
@@ -35,7 +38,10 @@ from accel_engine.events.setup_events import (
 )
 
 __all__ = [
+    "ENGINE_LOST",
     "KINDS",
+    "NOT_A_NUMBER",
+    "OUT_OF_MEMORY",
     "CheckpointSaved",
     "CommandAnswered",
     "DevicesFound",

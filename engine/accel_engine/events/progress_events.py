@@ -177,12 +177,16 @@ class CommandAnswered(Event):
     step: int
 
 
+OUT_OF_MEMORY, NOT_A_NUMBER, ENGINE_LOST = "out of memory", "not a number", "engine lost"
+"""The troubles of :class:`Recovered`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered(Event):
     """Training met trouble and continues by itself.
 
     Attributes:
-        trouble: ``out of memory``, ``not a number`` or ``engine lost``.
+        trouble: :data:`OUT_OF_MEMORY`, :data:`NOT_A_NUMBER` or :data:`ENGINE_LOST`.
         step: The step from which it continues: the steps after it are trained again.
         failed_step: Steps taken when the trouble was met.
         reason: What happened.

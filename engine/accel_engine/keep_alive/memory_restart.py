@@ -3,8 +3,11 @@
 from contextlib import closing
 from pathlib import Path
 
-from accel_engine.keep_alive.restart import OUT_OF_MEMORY, Restart
+from accel_engine.errors import RunError
+from accel_engine.events import OUT_OF_MEMORY
+from accel_engine.keep_alive.restart import Restart
 from accel_engine.launch import engine_process
+from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.lock import is_held
 from accel_engine.run.memory_kill import adapted, was_killed_for_memory
@@ -15,25 +18,50 @@ def restart_with_less_memory(directory: Path) -> bool:
     """Start the engine of a lost run again, if memory was the reason and its plan can take less.
 
     Who follows a run calls this when it is lost, so that an old run is never started. A run with ``keep_alive`` has a
-    process of its own for it.
+    process of its own for it. Several may follow a run: one of them starts it.
 
     Returns:
-        Whether an engine was started.
+        Whether an engine was started, by this process or another.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run cannot be read or written.
+        RunError: The run cannot be read or written, or the engine cannot be started.
     """
-    if is_held(directory, WATCHER_LOCK) or not was_killed_for_memory(directory):
+    if is_held(directory, WATCHER_LOCK):
         return False
-    found = adapted(directory)
-    if found is None:
-        return False
-    with closing(RunReader(directory)) as reader:
-        new = reader.new_steps()
-    reason = "the system ended the engine, as memory ran out"
-    action = f"the engine is started again, and {found.cure.action}"
-    restart = Restart(OUT_OF_MEMORY, new.stop if new else 0, reason, action, dict(found.cure.changes))
-    reopen(directory, found.plan)
+    try:
+        found = was_killed_for_memory(directory) and adapted_restart(
+            directory, "the system ended the engine, as memory ran out", "the engine is started again"
+        )
+        if not found:
+            return _is_live(directory)
+        plan, restart = found
+        reopen(directory, plan)
+    except RunError:
+        if _is_live(directory):
+            return True
+        raise
     engine_process.start(directory, restart.environment)
     return True
+
+
+def adapted_restart(directory: Path, reason: str, action: str) -> tuple[Plan, Restart] | None:
+    """The plan with which a killed run takes less memory, and its restart; ``None`` if nothing is left to do.
+
+    Args:
+        directory: The run's directory.
+        reason: Why its engine was lost.
+        action: What is done, but for the changes of the plan.
+    """
+    found = adapted(directory)
+    if found is None:
+        return None
+    with closing(RunReader(directory)) as reader:
+        new = reader.new_steps()
+    action = f"{action}, and {found.cure.action}"
+    return found.plan, Restart(OUT_OF_MEMORY, new.stop if new else 0, reason, action, dict(found.cure.changes))
+
+
+def _is_live(directory: Path) -> bool:
+    with closing(RunReader(directory, steps=False)) as reader:
+        return reader.info(watched=False).status.live

@@ -11,16 +11,13 @@ from accel_engine.stored_values import make, parse_object
 
 _VARIABLE = "ACCEL_TUI_RESTART"
 
-ENGINE_LOST, OUT_OF_MEMORY = "engine lost", "out of memory"
-"""The name of this trouble in :class:`accel_engine.events.Recovered`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Restart:
     """The restart of an engine.
 
     Attributes:
-        trouble: :data:`ENGINE_LOST`, or :data:`OUT_OF_MEMORY` if the system killed it for that.
+        trouble: That of :class:`accel_engine.events.Recovered`.
         failed_step: Steps that the lost engine had taken.
         reason: Why it was lost.
         action: What was done.

@@ -7,15 +7,18 @@ from contextlib import closing
 from pathlib import Path
 
 from accel_engine import clock
-from accel_engine.events import Outcome, RunEnded
-from accel_engine.keep_alive.restart import ENGINE_LOST, OUT_OF_MEMORY, Restart
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
+from accel_engine.keep_alive.memory_restart import adapted_restart
+from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.restarts import MAX_RESTARTS, Restarts
 from accel_engine.launch import engine_process
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, log_file, reopen
+from accel_engine.run.commands import Command
 from accel_engine.run.connection import reading, writing
 from accel_engine.run.ending import end
 from accel_engine.run.lock import is_held
-from accel_engine.run.memory_kill import adapted, was_killed_for_memory
+from accel_engine.run.memory_kill import was_killed_for_memory
 from accel_engine.run.run_paths import latest_checkpoint, reference
 from accel_engine.run.stored_events import last_event
 from accel_engine.run.worker_runs import worker_runs_of
@@ -26,7 +29,8 @@ POLL_SECONDS = 0.5
 WORKERS_SECONDS = 60.0
 """How long the workers of a lost chief may take to exit: they notice it after some seconds."""
 
-_STOPS = ("stop", "stop_now")
+PATIENCE_SECONDS = 600.0
+"""How long the run's database may be unusable, as it is locked or the disk is full."""
 
 
 class Watcher:
@@ -50,17 +54,26 @@ class Watcher:
         Raises:
             RunError: The run is deleted, or cannot be read or written.
         """
+        usable = time.monotonic()
         while True:
-            exit_status = self._engine.poll() if self._engine else None  # also, so that it is no zombie
-            info = self._info()
-            if info.status.live:
-                if info.plan_values.get("keep_alive") != "on":
-                    return  # it was continued without
-                time.sleep(POLL_SECONDS)
-                continue
-            reason = self._why_again(info, exit_status)
-            if not reason or not self._start_again(info, reason, exit_status):
-                return
+            try:
+                if not self._look():
+                    return
+                usable = time.monotonic()
+            except DatabaseError as error:
+                if time.monotonic() > usable + PATIENCE_SECONDS:
+                    raise
+                log_file.note(self._directory, f"the run is looked at again: {error}")
+            time.sleep(POLL_SECONDS)
+
+    def _look(self) -> bool:
+        """Start the engine again if it is lost; returns whether to look again."""
+        exit_status = self._engine.poll() if self._engine else None  # also, so that it is no zombie
+        info = self._info()
+        if info.status.live:
+            return info.plan_values.get("keep_alive") == "on"  # else it was continued without
+        reason = self._why_again(info, exit_status)
+        return bool(reason) and self._start_again(info, reason, exit_status)
 
     def _info(self) -> RunInfo:
         with closing(RunReader(self._directory, steps=False)) as reader:
@@ -78,7 +91,7 @@ class Watcher:
         return ended.reason if ended and ended.temporary else ""
 
     def _start_again(self, info: RunInfo, reason: str, exit_status: int | None) -> bool:
-        """Start the engine again after a pause; returns whether it was."""
+        """Start the engine again after a pause; returns whether to watch it, or to try it again."""
         checkpoint = latest_checkpoint(self._directory)
         pause = self._restarts.next_pause(checkpoint)
         if pause is None:
@@ -86,31 +99,37 @@ class Watcher:
             self._end(info, tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
             return False
         log_file.note(self._directory, f"{reason}: the engine is started again in {pause:g} s")
-        if not self._wait(pause) or not self._workers_have_exited():
+        if not (self._wait(pause) and self._workers_have_exited()):
             return False
+        if self._info().status.live:
+            return True  # a user has continued it
         action = f"the engine is started again ({self._restarts.count} of {MAX_RESTARTS} without a new checkpoint)"
-        restart, plan = Restart(ENGINE_LOST, self._steps(), reason, action), info.plan
-        if was_killed_for_memory(self._directory, exit_status) and (found := adapted(self._directory)):
-            plan, action = found.plan, f"{action}, and {found.cure.action}"
-            restart = Restart(OUT_OF_MEMORY, restart.failed_step, reason, action, dict(found.cure.changes))
-        assert plan is not None  # noqa: S101 (else it is not started again)
-        reopen(self._directory, plan)
-        self._engine = engine_process.start(self._directory, restart.environment)
+        assert info.plan is not None  # noqa: S101 (else it is not started again)
+        plan, restart = info.plan, Restart(ENGINE_LOST, self._steps(), reason, action)
+        if was_killed_for_memory(self._directory, exit_status):
+            plan, restart = adapted_restart(self._directory, reason, action) or (plan, restart)
+        if self._obey_stop():
+            return False
+        try:
+            reopen(self._directory, plan)
+            self._engine = engine_process.start(self._directory, restart.environment)
+        except RunError as error:  # too little memory, a full disk, or somebody else has continued the run
+            log_file.note(self._directory, f"the engine was not started again: {error}")
         return True
 
     def _wait(self, seconds: float) -> bool:
-        """Wait; returns whether the run is still to be started again: no user has stopped or continued it."""
+        """Wait; returns whether no user has stopped the run."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._obey_stop():
                 return False
             time.sleep(min(left, POLL_SECONDS))
-        return not self._info().status.live
+        return True
 
     def _obey_stop(self) -> bool:
         """Answer a command to stop that the engine has not answered; returns whether there was one."""
         with reading(self._directory) as database:
-            stops = [int(row[0]) for row in database.unanswered() if row[3] in _STOPS]
+            stops = [command.id for row in database.unanswered() if (command := Command(*row)).stops]
         if stops:
             with writing(self._directory) as database:
                 for number in stops:
@@ -119,11 +138,13 @@ class Watcher:
         return bool(stops)
 
     def _workers_have_exited(self) -> bool:
-        """Wait for the workers on this machine to exit; returns whether they have."""
+        """Wait for the workers on this machine to exit; returns whether they have, and no user has stopped the run."""
         until = time.monotonic() + WORKERS_SECONDS
         while any(is_held(run) for run in worker_runs_of(self._directory).values()):
             if time.monotonic() > until:
                 log_file.note(self._directory, "the engine is not started again: a worker of it still runs")
+                return False
+            if self._obey_stop():
                 return False
             time.sleep(POLL_SECONDS)
         return True

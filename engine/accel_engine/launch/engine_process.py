@@ -49,7 +49,7 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
-        RunError: The run cannot be written.
+        RunError: The run cannot be written, or the system cannot start a process.
     """
     from accel_engine.run.creation import assign_process
     from accel_engine.run.run_paths import LOG  # these are slow to import
@@ -62,6 +62,8 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         process = spawn(
             "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
         )
+    except OSError as error:  # such as too little memory
+        raise RunError(f"cannot start the engine of run {directory.name}: {error.strerror}") from error
     finally:
         os.close(log)
     assign_process(directory, process.pid)

@@ -76,6 +76,14 @@ def compiled_metrics(model: Any) -> tuple[Any, Any]:
     return getattr(compiled, "_user_metrics", None), getattr(compiled, "_user_weighted_metrics", None)
 
 
+def output_losses(model: Any) -> list[str]:
+    """The names of the losses that Keras computes for each of several outputs.
+
+    The public ``metrics`` have those of the user, too, which may have any name.
+    """
+    return [metric.name for metric in getattr(getattr(model, "_compile_loss", None), "metrics", ())]
+
+
 def replace_loss(model: Any, loss: keras.losses.Loss) -> None:
     """Replace the loss of a compiled model with a single output; all else that it was compiled with stays.
 

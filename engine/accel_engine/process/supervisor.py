@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from accel_engine import clock, strategies
+from accel_engine import clock, hangup, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
@@ -115,9 +115,9 @@ class EngineSupervisor:
             if self._peer_monitor and self._peer_monitor.problem:
                 self._exit_for_lost_peers(self._peer_monitor)
             training.join(POLL_SECONDS)
-        if self._next and not self._writer.directory_loss and not self._stop:
+        if self._next and not (self._writer.directory_loss or self._stop):
             self._continue_in_new_process(self._next)
-        ended = self._ended or self._make_end(Outcome.FAILED, "training ended without a result")
+        ended = self._ended or self._end_without_result()
         outcome = self._write_end(self._explain_lost_directory(self._explain_lost_peers(ended)))
         # TensorFlow's server never stops, and retries lost workers for long.
         if self._cluster and self._cluster.coordinated:
@@ -125,6 +125,12 @@ class EngineSupervisor:
         if self._workers:
             self._workers.end()
         return outcome
+
+    def _end_without_result(self) -> RunEnded:
+        """The end of a run that would continue in another process but for a stop, or that has no end for no reason."""
+        if not self._next:
+            return self._make_end(Outcome.FAILED, "training ended without a result")
+        return self._make_end(Outcome.STOPPED, self._stop.origin if self._stop else self._writer.directory_loss)
 
     def _exit_for_lost_peers(self, monitor: PeerMonitor) -> NoReturn:
         """Exit because other processes are lost; for a process that serves a coordinator, this is the normal end."""
@@ -140,11 +146,24 @@ class EngineSupervisor:
         self._sampler.stop()
         if self._tensorboard:
             self._tensorboard.stop()
+            self._tensorboard = None
         restart = Restart(repair.trouble, left.failed_step, repair.reason, repair.action, dict(repair.changes))
-        self._writer.leave_to_new_process(left.plan)
+        try:
+            self._wait_in_thread(partial(self._writer.leave_to_new_process, left.plan), self._forward_commands)
+        except StopRequested as stop:  # while the disk was full
+            self._write_end(self._make_end(Outcome.STOPPED, str(stop)))
+            self._exit(0)
         sys.stdout.flush()
         command = train_command(self._directory)
-        os.execve(command[0], command, {**os.environ, **restart.environment})  # noqa: S606
+        hangup.ignore()  # a handler would not outlive this program
+        try:
+            os.execve(command[0], command, {**os.environ, **restart.environment})  # noqa: S606
+        except OSError as error:  # such as too little memory
+            self._writer = RunWriter(self._directory)
+            self._writer.begin()
+            reason = f"{repair.reason}; the engine cannot be started again: {error.strerror}"
+            self._write_end(self._make_end(Outcome.FAILED, reason))
+            self._exit(1)
 
     def _exit(self, status: int) -> NoReturn:
         """Exit although the training thread may be in native code, which nothing else can interrupt."""
@@ -319,13 +338,17 @@ class EngineSupervisor:
     def _forward_commands(self) -> None:
         """Pass new commands and signals to the trainer."""
         with suppress(RunError):  # read again at the next poll, unless the run has just been closed
-            self._take(self._mailbox.post_new(self._writer.commands()))
+            new = self._mailbox.post_new(self._writer.commands())
+            self._take(new)
+            if any(command.stops for command in new):  # a user's stop is for good
+                self._preempted = False
         self._forward_signals()
 
     def _forward_signals(self) -> None:
         while self._signals:
             number = self._signals.popleft()
-            self._preempted = self._preempted or (number == signal.SIGTERM and self._stop is None)
+            if number != signal.SIGUSR1:  # Ctrl-C is a user's stop, after SIGTERM, too
+                self._preempted = number == signal.SIGTERM and (self._preempted or self._stop is None)
             command = command_from_signal(number, clock.now(), again=self._stop is not None)
             self._mailbox.post(command)
             self._take([command])
@@ -335,7 +358,7 @@ class EngineSupervisor:
     def _take(self, commands: Sequence[Command]) -> None:
         """Note which commands stop the run, also while it waits for the disk."""
         for command in commands:
-            if command.name in ("stop", "stop_now"):
+            if command.stops:
                 self._stop = command
             if command.name == "stop_now":
                 self._exit_at = self._exit_at or time.monotonic() + STOP_NOW_SECONDS

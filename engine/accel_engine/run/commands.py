@@ -29,7 +29,7 @@ COMMANDS = {
 """Commands by name, with what the engine does."""
 
 _STOPS = ("stop", "stop_now")
-"""Those that an engine obeys while it waits for the disk."""
+"""Those that end the run; an engine obeys them while it waits for the disk, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,11 @@ class Command:
     who: str
     name: str
     argument: float | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether it ends the run."""
+        return self.name in _STOPS
 
     @property
     def origin(self) -> str:

@@ -9,9 +9,11 @@ import tensorflow as tf
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Phase, Warned
+from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
+from accel_engine.run.session import read_session
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
@@ -48,6 +50,7 @@ class Preparation:
         inventory: The machine's devices.
         deadline: Limits the time of connecting to a TPU.
         recovery: Takes note of what is trained.
+        trains_since: When an engine before this one began to train, by ``time.monotonic()``; ``None`` for none.
 
     Attributes:
         resolved: The plan, with the model that ``auto`` stands for, and the changes of repairs.
@@ -62,6 +65,7 @@ class Preparation:
         inventory: Inventory,
         deadline: Deadline,
         recovery: Recovery,
+        trains_since: float | None = None,
     ) -> None:
         self.resolved = resolved
         self.allocated_memory: AllocatedMemory | None = None
@@ -75,7 +79,7 @@ class Preparation:
         self._strategy: tf.distribute.Strategy | None = None
         self._sync: WorkerSync | None = None
         self._threads: RunThreads | None = None
-        self._trains_since: float | None = None
+        self._trains_since = trains_since
 
     @property
     def plan(self) -> Plan:
@@ -170,12 +174,19 @@ class Preparation:
         checkpoints = Checkpoints(assembly, self._run.directory, batches)
         if self._reporter.step:
             self._restore_newest(checkpoints)
+            self._repeat_rate(assembly)
         step = self._reporter.step
         self._run.wait_for_disk(partial(checkpoints.delete_after, step))
         epochs, done = batches.restore(step)
         if assembly.freezing.is_due(epochs + (done > 0)):  # in an epoch that began before the checkpoint
             assembly.freezing.end()
         return batches, checkpoints
+
+    def _repeat_rate(self, assembly: Assembly) -> None:
+        """Set the learning rate that a command has set after the checkpoint was saved."""
+        change = read_session(self._run.directory).rate
+        if change and change.step >= self._reporter.step and assembly.optimizer is not None:
+            set_rate(assembly.optimizer, change.learning_rate)
 
     def _restore_newest(self, checkpoints: Checkpoints) -> None:
         """Restore the newest checkpoint that is whole on all workers, and say what is lost."""

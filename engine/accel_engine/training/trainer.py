@@ -11,6 +11,7 @@ from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint, reference
+from accel_engine.run.session import read_session
 from accel_engine.run.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -74,12 +75,21 @@ class Trainer:
         self._run = run
         self._mailbox = mailbox
         self._reporter = RunReporter(run, first_step)
+        session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
+        if session.is_restarted:
+            self._began = time.monotonic() - session.seconds
         self._may_leave = may_leave
         self._recovery = Recovery(run, is_remat_tried=is_remat_tried)
-        self._numbers = NumberRecovery()
+        self._numbers = NumberRecovery(session.repairs)
         self._preparation = Preparation(
-            resolved, self._reporter, mailbox, inventory, deadline or Deadline(), self._recovery
+            resolved,
+            self._reporter,
+            mailbox,
+            inventory,
+            deadline or Deadline(),
+            self._recovery,
+            self._began if session.is_restarted else None,
         )
 
     @property
@@ -143,7 +153,7 @@ class Trainer:
         self._release()
         self._reporter.enter_phase(Phase.BUILDING, f"looking for the cause: {trouble.text}")
         assemble, directory = self._preparation.assemble_again, self._run.directory
-        return find_cause(trouble, assemble, directory, first, lambda: self._mailbox.has_pending)
+        return find_cause(trouble, assemble, directory, first, lambda: self._mailbox.is_stop_posted)
 
     def _release(self) -> None:
         """Release the model, its data and its graphs."""

@@ -52,7 +52,8 @@ def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
     directory = run.create(LONG)
     assert status(directory) is Status.STARTING
     engines.append(start(directory))
-    engines[0].send_signal(signal.SIGHUP)  # a hangup ends no engine, not even while it starts
+    for number in (signal.SIGHUP, signal.SIGUSR1):  # they end no engine, not even while it starts
+        engines[0].send_signal(number)
     wait_until(lambda: training(directory), "training")
     engines[0].send_signal(signal.SIGHUP)
     reached = run.list_runs()[0].steps

@@ -1,12 +1,14 @@
 """The command line; :func:`main` is its entry point and turns every error into a line and an exit status."""
 
 import os
+import threading
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
 
+from accel_engine import hangup
 from accel_engine.errors import AccelError
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
@@ -50,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 for success, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
     """
+    if threading.current_thread() is threading.main_thread():
+        hangup.survive_checkpoint_signal()
     try:
         return int(root.main(arguments, prog_name="accel-tui", standalone_mode=False) or 0)
     except click.NoSuchOption as error:

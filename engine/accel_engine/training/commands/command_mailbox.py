@@ -45,12 +45,16 @@ class CommandMailbox:
     """A queue of commands for the training thread.
 
     Ctrl-C may interrupt a script's training anywhere, so nothing here holds a lock that could stay locked.
+
+    Attributes:
+        is_stop_posted: Whether a command to stop was added, which may be taken already.
     """
 
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._next: Command | None = None
         self._last_id = 0
+        self.is_stop_posted = False
 
     def post_new(self, commands: Iterable[Command]) -> list[Command]:
         """Add and return those commands of a run that were not added before."""
@@ -63,6 +67,7 @@ class CommandMailbox:
     def post(self, command: Command) -> None:
         """Add a command; wakes a waiting training thread."""
         self._commands.put(command)
+        self.is_stop_posted = self.is_stop_posted or command.stops
 
     def take(self) -> Command | None:
         """Remove and return the oldest command; ``None`` if there is none."""

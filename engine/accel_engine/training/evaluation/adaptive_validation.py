@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable
 
-from accel_engine.events import Recovered, Warned
+from accel_engine.events import OUT_OF_MEMORY, Recovered, Warned
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.reporting.memory_errors import allocated, is_out_of_memory
@@ -67,7 +67,7 @@ class AdaptiveValidation:
             return False
         reporter.emit(
             Recovered,
-            trouble="out of memory",
+            trouble=OUT_OF_MEMORY,
             step=reporter.step,
             failed_step=reporter.step,
             reason=f"out of memory in validation{allocating}",

@@ -7,7 +7,8 @@ compared with those before them: otherwise a loss that grows by some percent at 
 
 All of this is relative, so that the scale of the loss does not matter, nor whether it may be negative. A false alarm
 would cost a healthy run its learning rate, so that the limits are wide: a loss that only rises to a plateau, as a
-crossentropy of clipped probabilities does, does not explode.
+crossentropy of clipped probabilities does, does not explode; nor does one that falls again. While examples come in an
+order that may change all of a sudden, such as that of two data sets one after the other, the loss has to grow on.
 """
 
 from dataclasses import dataclass
@@ -36,6 +37,10 @@ RECENT = 200
 FIRST = 100
 """Steps before the first comparison, besides the last ones."""
 
+FALLS, GROWS = 0.5, 2.0
+"""The median of the later half of these steps, as a multiple of that of the earlier half: a loss that recovers, and one
+that grows by 7% at each step."""
+
 Losses = npt.NDArray[np.float64]
 
 
@@ -60,11 +65,14 @@ class ExplodingLoss:
     Args:
         step: The number of the first step that will be added.
         factor: How far the loss has to be above its level.
+        in_order: How many of the next steps may have other examples than those before them, as the data is not
+            shuffled: all steps of a pass over it; ``math.inf`` for a stream, whose order is unknown.
     """
 
-    def __init__(self, step: int, factor: float = FACTOR) -> None:
+    def __init__(self, step: int, factor: float = FACTOR, in_order: float = 0) -> None:
         self._next = step
         self._factor = factor
+        self._must_grow_until = step + in_order
         self._recent: Losses = np.zeros(0)
         self._block: Losses = np.zeros(0)
         self._count = 0
@@ -101,9 +109,15 @@ class ExplodingLoss:
         if self._count < FIRST or not limit or last.min() <= limit:
             return None
         lowest, middle, highest = np.quantile(reference, [0.1, 0.5, 0.9])
-        if last.min() <= middle + self._factor * (highest - lowest):
+        if last.min() <= middle + self._factor * (highest - lowest) or self._recovers(last):
             return None
         return Explosion(self._began(highest), self._level, float(last[-1]))
+
+    def _recovers(self, last: Losses) -> bool:
+        """Whether the last losses fall; or, while they may be of other examples, whether they grow no more."""
+        half = len(last) // 2
+        growth = float(np.median(last[half:]) / np.median(last[:half]))
+        return growth <= (GROWS if self._next <= self._must_grow_until else FALLS)
 
     def _filled(self, losses: Losses) -> Losses:
         """Losses with a usual one in place of each that is not finite."""

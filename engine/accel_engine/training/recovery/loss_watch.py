@@ -1,21 +1,22 @@
 """Watches the losses of a run for values that are not finite, and for one that explodes."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
 from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
+from accel_engine.private_names.keras_names import output_losses
+from accel_engine.run.series_names import series_name
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
 from accel_engine.training.reporting.run_reporter import RunReporter
-
-NOT_A_NUMBER = "not a number"
-"""The name of this trouble in :class:`accel_engine.events.Recovered`."""
 
 SCALED_STEPS = 20
 """Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
@@ -69,8 +70,10 @@ class LossWatch:
         optimizer = assembly.model.optimizer
         self._tolerated = SCALED_STEPS if optimizer is not None and inner_optimizer(optimizer) is not optimizer else 1
         self._in_a_row = 0
-        factor = CUSTOM_FACTOR if assembly.has_custom_train_step else FACTOR
-        self._exploding = ExplodingLoss(reporter.step, factor)
+        is_custom = assembly.has_custom_train_step  # which may have losses that it computes in some steps only
+        self._names = ["loss", *([] if is_custom else map(series_name, output_losses(assembly.model)))]
+        factor = CUSTOM_FACTOR if is_custom else FACTOR
+        self._exploding = ExplodingLoss(reporter.step, factor, _steps_in_order(assembly))
 
     def observe(self, series: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """Take note of the series of the chunk that has just been taken.
@@ -78,7 +81,7 @@ class LossWatch:
         Raises:
             NotANumberError: A loss is not finite or explodes, and the plan does not say to continue.
         """
-        losses = {name: series[name] for name in series if name == "loss" or name.endswith("_loss")}
+        losses = {name: series[name] for name in self._names if name in series}
         found = self._first_of_row(~np.all([np.isfinite(values) for values in losses.values()], axis=0))
         loss = series["loss"]
         explosion = None if self._goes_on else self._exploding.add(loss if found is None else loss[: max(found, 0)])
@@ -132,3 +135,11 @@ class LossWatch:
             self._warned = True
             message = f"the {noun} of step {step} is NaN or infinite: try a lower learning rate"
             self._reporter.emit(Warned, message=message)
+
+
+def _steps_in_order(assembly: Assembly) -> float:
+    """The steps of the first pass over data that is not shuffled; 0 if it is, infinite for a stream."""
+    if not isinstance(assembly.dataset.train, Split):
+        return math.inf
+    counts = assembly.step_counts
+    return 0.0 if assembly.plan.shuffle == "on" else counts.steps_per_epoch / counts.passes

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from accel_engine.events import NOT_A_NUMBER
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.cause import Cause
-from accel_engine.training.recovery.loss_watch import NOT_A_NUMBER, Trouble
+from accel_engine.training.recovery.loss_watch import Trouble
 from accel_engine.training.recovery.repair import Repair
 
 MAX_REPAIRS = 3
@@ -15,10 +16,14 @@ RATE_FACTOR = 0.5
 
 
 class NumberRecovery:
-    """Finds the repairs of one run."""
+    """Finds the repairs of one run.
 
-    def __init__(self) -> None:
-        self._repairs = 0
+    Args:
+        repairs: Those of engines before this one.
+    """
+
+    def __init__(self, repairs: int = 0) -> None:
+        self._repairs = repairs
 
     def repair(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> Repair | None:
         """How the run continues; ``None`` if it has to stop.
@@ -29,7 +34,8 @@ class NumberRecovery:
             plan: The plan of the run.
             checkpoints: The steps of its checkpoints.
         """
-        if plan.on_nan == "stop" or self._repairs == MAX_REPAIRS:
+        start = start_of(trouble, checkpoints)
+        if plan.on_nan == "stop" or self._repairs >= MAX_REPAIRS or start is None:
             return None
         skips = plan.on_nan == "skip" or bool(cause.batch)
         fault = trouble.step if cause.step is None else cause.step
@@ -45,7 +51,7 @@ class NumberRecovery:
             action = f"the learning rate is halved, to {factor:g} of the plan's"
             changes = {"learning_rate_factor": factor}
         reason = "; ".join(filter(None, (trouble.text, cause.text)))
-        return Repair(NOT_A_NUMBER, reason, action, start_of(trouble, checkpoints), changes)
+        return Repair(NOT_A_NUMBER, reason, action, start, changes)
 
     def end(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> tuple[str, str]:
         """Why the run stops, and what the user can do.
@@ -65,16 +71,27 @@ class NumberRecovery:
         else:
             advice = "try a lower learning rate or --global-clip-norm 1"
         step = start_of(trouble, checkpoints)
+        if step is None:
+            return reason, f"{advice}; no checkpoint from before it is kept: keep more with --keep-checkpoints"
         return reason, f"{advice}; the last checkpoint before it is of step {step:,}" if step else advice
 
 
-def start_of(trouble: Trouble, checkpoints: Iterable[int]) -> int:
-    """The step of the newest checkpoint from before a trouble; 0 if there is none.
+def start_of(trouble: Trouble, checkpoints: Iterable[int]) -> int | None:
+    """The step of the checkpoint to return to after a trouble; 0 if there are none at all.
 
     No checkpoint has weights that are not finite. One of the step from which the loss grew has those that made it so.
+    If all that are kept are later, it is the oldest: a smaller learning rate may still help there, and the start would
+    cost all that was learned.
+
+    Returns:
+        ``None`` if all checkpoints are from after the trouble.
     """
-    last = trouble.step if trouble.grew_from is None else min(trouble.step, trouble.grew_from - 1)
-    return newest_until(last, checkpoints)
+    steps = sorted(checkpoints)
+    usable = [step for step in steps if step <= trouble.step]
+    if not usable:
+        return None if steps else 0
+    last = trouble.step if trouble.grew_from is None else trouble.grew_from - 1
+    return newest_until(last, usable) or usable[0]
 
 
 def newest_until(last: int, checkpoints: Iterable[int]) -> int:

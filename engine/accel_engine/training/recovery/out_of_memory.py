@@ -12,6 +12,7 @@ from pathlib import Path
 import keras
 
 from accel_engine.errors import ModelError, PlanError
+from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -23,8 +24,6 @@ from accel_engine.training.core.feed import choose_feed
 from accel_engine.training.recovery.memory_facts import has_parts, memory_facts
 from accel_engine.training.recovery.repair import Repair
 from accel_engine.training.reporting.memory_errors import allocated, is_of_host, is_out_of_memory
-
-TROUBLE = "out of memory"
 
 
 class OutOfMemory:
@@ -73,7 +72,7 @@ class OutOfMemory:
         if cure is None:
             return None
         return Repair(
-            TROUBLE,
+            OUT_OF_MEMORY,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
             f"the run {cure.action}",
             newest_whole(self._run.directory, step),

@@ -12,7 +12,7 @@ class Repair:
     """How a run continues after trouble.
 
     Attributes:
-        trouble: ``out of memory`` or ``not a number``.
+        trouble: That of :class:`accel_engine.events.Recovered`.
         reason: What happened, for the user.
         action: What is done about it, for the user.
         step: The step of the checkpoint that training continues from; 0 for the start.

@@ -128,7 +128,7 @@ class Replay:
         if self._until_not_finite and self.not_finite():
             raise _FoundChunk(self.step - steps)
         if self._interrupted():
-            raise ReplayEnded("a command has ended the search")
+            raise ReplayEnded("a command to stop has ended the search")
         if time.monotonic() - self._began > MAX_SECONDS:
             raise ReplayEnded(f"the steps since the checkpoint take more than {MAX_SECONDS:g} s")
 

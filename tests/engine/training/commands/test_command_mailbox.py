@@ -47,6 +47,17 @@ def test_a_command_is_pending_until_it_is_taken() -> None:
     assert not mailbox.has_pending
 
 
+def test_only_stops_end_a_search() -> None:
+    mailbox = CommandMailbox()
+    for number, name in enumerate(("pause", "resume", "checkpoint", "learning_rate", "validate")):
+        mailbox.post(command(number, name))
+    assert not mailbox.is_stop_posted
+
+    mailbox.post(command(9, "stop"))
+    assert mailbox.is_stop_posted
+    assert mailbox.take() == command(0)
+
+
 def test_a_command_that_is_read_again_is_added_once() -> None:
     mailbox = CommandMailbox()
     signalled = command_from_signal(signal.SIGTERM, 1.0, again=False)  # has no row, and no number of one

@@ -1,20 +1,23 @@
 """A loss that explodes is found, and healthy losses of any kind are not taken for one."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, ExplodingLoss, Explosion
+from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss, Explosion
 
 STEPS = 2000
 STEP = np.arange(STEPS)
 SCALES = [1e-6, 1.0, 1e6]
 
 
-def found(losses: np.ndarray, chunk: int = 7, factor: float | None = None, first: int = 0) -> Explosion | None:
+def found(
+    losses: np.ndarray, chunk: int = 7, factor: float = FACTOR, first: int = 0, in_order: float = 0
+) -> Explosion | None:
     """The explosion of some losses, added in chunks."""
-    rule = ExplodingLoss(first) if factor is None else ExplodingLoss(first, factor)
+    rule = ExplodingLoss(first, factor, in_order)
     for start in range(0, len(losses), chunk):
         if explosion := rule.add(losses[start : start + chunk].astype(np.float32)):
             return explosion
@@ -36,6 +39,7 @@ HEALTHY: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "around zero": lambda random: random.standard_normal(STEPS),
     "a random walk": lambda random: np.cumsum(random.standard_normal(STEPS)),
     "from below zero to above": lambda _: np.linspace(-1, 30, STEPS),
+    "a jump that falls again": lambda _: 0.01 + np.where(STEP < 777, 0.0, 1e5 * 0.9 ** (STEP - 777.0)),
     "a rise at the start": lambda _: 0.1 + 500 * np.exp(-((STEP - 60) ** 2) / 800),
     "the warm-up of a learning rate": lambda random: decay(random) + 8 * np.exp(-((STEP - 300) ** 2) / 5000),
     "a crossentropy that becomes clipped": lambda _: np.where(STEP < 500, 0.3, 14.5),
@@ -76,6 +80,18 @@ def test_a_jump_explodes(before: str, scale: float) -> None:
 
     assert explosion is not None
     assert explosion.step == 5777
+
+
+@pytest.mark.parametrize("in_order", [1000, math.inf])
+@pytest.mark.parametrize("scale", SCALES)
+def test_other_examples_are_no_explosion_before_they_are_known(in_order: float, scale: float) -> None:
+    """Two data sets one after the other, whose targets differ by a factor of 30."""
+    losses = np.where(STEP < 500, 0.01 + np.exp(-STEP / 50), 900 + np.cos(STEP))
+    assert found(scale * losses) is not None
+    assert found(scale * losses, in_order=in_order) is None
+
+    grows = np.where(STEP < 500, losses, np.minimum(1.1 ** (STEP - 500.0), 1e20))
+    assert found(scale * grows, in_order=in_order) is not None
 
 
 def test_a_custom_step_needs_more() -> None:

@@ -68,6 +68,16 @@ def custom(input_shape):
     model.compile("sgd", "mse")
     return model
 
+class Game(Custom):
+    def train_step(self, data):
+        return {**super().train_step(data), "g_loss": ops.log(-1.0)}
+
+def game(input_shape):
+    model = Game()
+    model(ops.zeros((1, *input_shape)))
+    model.compile("sgd", "mse")
+    return model
+
 def stream(split):
     import tensorflow as tf
     import numpy as np
@@ -194,6 +204,14 @@ def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, change
     count = 2 * EXAMPLES // BATCH - last.step
     np.testing.assert_array_equal(trained.series["loss"][-count:], continued.series["loss"][-count:])
     np.testing.assert_array_equal(trained.series["learning_rate"][-count:], continued.series["learning_rate"][-count:])
+
+
+def test_another_loss_of_a_custom_step_may_be_missing_in_some_steps(gym: Gym, plan: Plan) -> None:
+    trained = gym.train(plan.replace(model=model(plan, "game")))
+
+    assert np.isnan(trained.series["g_loss"]).all()
+    assert trained.ended.outcome is Outcome.FINISHED
+    assert not trained.all(Recovered)
 
 
 def test_after_three_repairs_the_run_stops(gym: Gym, plan: Plan) -> None:

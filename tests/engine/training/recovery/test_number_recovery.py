@@ -20,13 +20,24 @@ BAD_DATA = Cause(step=56, batch="inputs not finite", examples="training examples
         (TROUBLE, 50),
         (Trouble(50, ""), 50),
         (Trouble(49, ""), 40),
-        (Trouble(9, ""), 0),
+        (Trouble(39, ""), None),
         (Trouble(57, "", grew_from=50), 40),
         (Trouble(57, "", explodes=True, grew_from=57), 50),
+        (Trouble(57, "", grew_from=8), 40),
+        (Trouble(57, "", explodes=True, grew_from=40), 40),
     ],
 )
-def test_a_run_returns_to_a_checkpoint_from_before(trouble: Trouble, step: int) -> None:
-    assert start_of(trouble, [40, 50, 60]) == step
+def test_a_run_returns_to_a_checkpoint_from_before(trouble: Trouble, step: int | None) -> None:
+    assert start_of(trouble, [60, 40, 50]) == step
+    assert start_of(trouble, []) == 0
+
+
+def test_a_run_without_a_checkpoint_from_before_keeps_the_others_and_stops() -> None:
+    early = Trouble(9, "the loss explodes", explodes=True, grew_from=9)
+
+    assert NumberRecovery().repair(early, Cause(), Plan(), [40, 50]) is None
+    hint = NumberRecovery().end(early, Cause(), Plan(), [40, 50])[1]
+    assert hint.endswith("no checkpoint from before it is kept: keep more with --keep-checkpoints")
 
 
 def test_the_learning_rate_is_halved_at_most_three_times() -> None:
@@ -42,6 +53,11 @@ def test_the_learning_rate_is_halved_at_most_three_times() -> None:
     reason, hint = recovery.end(TROUBLE, BAD_DATA, plan, [50])
     assert reason == "the loss of step 57 is NaN, also after 3 repairs; inputs not finite (training examples 3)"
     assert hint == "correct or remove these examples; the last checkpoint before it is of step 50"
+
+
+def test_the_repairs_of_engines_before_count() -> None:
+    assert NumberRecovery(2).repair(TROUBLE, Cause(), Plan(), [50])
+    assert NumberRecovery(3).repair(TROUBLE, Cause(), Plan(), [50]) is None
 
 
 def test_a_batch_with_bad_data_is_skipped() -> None:

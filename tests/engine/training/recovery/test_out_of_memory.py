@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.events import Outcome, Recovered, Validated, Warned
+from accel_engine.events import Outcome, Recovered, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.memory_kill import adapted
 from accel_engine.training import preparation
 from accel_engine.training.core.assembly import Assembly
@@ -61,6 +61,20 @@ def test_a_later_step_is_taken_again_from_the_last_checkpoint(gym: Gym, folder: 
     recovered = trained.only(Recovered)
     assert (recovered.step, recovered.failed_step) == (30, 30)
     assert_same_losses(trained, whole)
+
+
+def test_the_learning_rate_of_a_command_after_the_checkpoint_stays(gym: Gym, folder: Path) -> None:
+    plan = plan_of(folder, "later", 32, checkpoint_every="20 steps")
+    directory = create(plan)
+    with closing(RunWriter(directory)) as writer:
+        started = RunStarted(time=1.0, run="r", name="", plan={}, first_step=0, pid=1, host="h", versions={}, worker="")
+        writer.begin(started)
+    trained = gym.train(plan, at={24: [("learning_rate", 0.0125)]}, run=directory)
+
+    recovered = trained.only(Recovered)
+    assert (recovered.step, recovered.failed_step) in ((20, 29), (20, 30))
+    assert len(trained.series["learning_rate"]) == 50
+    np.testing.assert_allclose(trained.series["learning_rate"][20:], 0.0125)
 
 
 def test_without_a_checkpoint_training_starts_again(gym: Gym, folder: Path) -> None:

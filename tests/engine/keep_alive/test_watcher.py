@@ -1,0 +1,149 @@
+"""What the process that watches a run does about trouble of its own, and about a user's stop."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from accel_engine import run
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.keep_alive import memory_restart, watcher
+from accel_engine.keep_alive.memory_restart import restart_with_less_memory
+from accel_engine.keep_alive.watcher import Watcher
+from accel_engine.launch import engine_process
+from accel_engine.plan import Plan
+from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.run import RunReader, RunWriter, Status, reopen
+from accel_engine.run.commands import read_answer
+from accel_engine.run.connection import writing
+from accel_engine.run.lock import WriterLock
+from accel_engine.run.run_paths import WATCHER_LOCK
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "0")
+    monkeypatch.setattr(watcher, "POLL_SECONDS", 0.0)
+
+
+@pytest.fixture
+def directory(home: Path) -> Path:
+    """A run whose engine never started."""
+    directory = run.create(Plan(keep_alive="on"))
+    lose(directory)
+    return directory
+
+
+@pytest.fixture
+def watched(directory: Path) -> Iterator[Path]:
+    """The same run, which has a process that watches it."""
+    with WriterLock(directory, WATCHER_LOCK):
+        yield directory
+
+
+def lose(directory: Path) -> None:
+    """Let a run have waited for its engine for too long."""
+    with writing(directory) as database:
+        database.set_meta(pending=0.0, process=None)
+
+
+def status(directory: Path) -> Status:
+    with closing(RunReader(directory)) as reader:
+        return reader.info(watched=False).status
+
+
+def test_a_restart_that_fails_counts_and_is_tried_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[Path] = []
+
+    def fail(started: Path, _: object) -> NoReturn:
+        starts.append(started)
+        lose(started)
+        raise RunError("cannot start the engine: Cannot allocate memory")
+
+    monkeypatch.setattr(engine_process, "start", fail)
+    Watcher(directory).watch()
+
+    assert len(starts) == 5
+    assert status(directory) is Status.FAILED
+    assert (directory / "log.txt").read_text().count("Cannot allocate memory") == 5
+
+
+def test_a_process_that_the_system_cannot_start_is_an_error_of_the_run(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(engine_process.subprocess, "Popen", fail)
+    with pytest.raises(RunError, match=r"cannot start the engine of run .*: Cannot allocate memory"):
+        engine_process.start(directory)
+
+
+def test_a_locked_database_does_not_end_the_watching(watched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = run.request(watched, "stop")
+    reading, failed = watcher.reading, []
+
+    @contextmanager
+    def locked_once(path: Path) -> Iterator[object]:
+        if not failed:
+            failed.append(path)
+            raise DatabaseError("database is locked")
+        with reading(path) as database:
+            yield database
+
+    monkeypatch.setattr(watcher, "reading", locked_once)
+    Watcher(watched).watch()
+    assert failed
+    assert read_answer(watched, number) == (True, "stopped: the engine is not started again")
+
+    failed.clear()
+    monkeypatch.setattr(watcher, "PATIENCE_SECONDS", -1.0)
+    with pytest.raises(DatabaseError):
+        Watcher(watched).watch()
+
+
+def test_a_stop_while_workers_exit_is_obeyed(watched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers: list[int] = []
+
+    def still_held(_: Path) -> bool:
+        if not numbers:
+            numbers.append(run.request(watched, "stop"))
+        return True
+
+    monkeypatch.setattr(watcher, "worker_runs_of", lambda _: {1: watched})
+    monkeypatch.setattr(watcher, "is_held", still_held)
+    Watcher(watched).watch()
+
+    assert status(watched) is Status.LOST
+    assert read_answer(watched, *numbers) == (True, "stopped: the engine is not started again")
+
+
+def test_only_one_follower_starts_a_killed_run(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(RunWriter(directory)) as writer:
+        writer.write_memory_facts(MemoryFacts(batch=64, can_split=True))
+    starts: list[Path] = []
+
+    def another_was_first(path: Path, plan: Plan) -> NoReturn:
+        reopen(path, plan)
+        reopen(path, plan)
+        raise AssertionError
+
+    monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
+    monkeypatch.setattr(engine_process, "start", lambda path, _: starts.append(path))
+    monkeypatch.setattr(memory_restart, "reopen", another_was_first)
+    assert restart_with_less_memory(directory)
+    assert not starts
+    assert status(directory) is Status.STARTING
+
+    monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: False)
+    assert restart_with_less_memory(directory)
+    assert not starts
+    lose(directory)
+    assert not restart_with_less_memory(directory)
+
+    monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
+    monkeypatch.setattr(memory_restart, "reopen", reopen)
+    assert restart_with_less_memory(directory)
+    assert starts == [directory]
