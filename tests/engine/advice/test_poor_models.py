@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from accel_engine.advice import Finding, Recorded, poor
-from accel_engine.events import PartStarted, Recovered
+from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.steps import TIME
 
-from .recorded_example import MINUTE, classified, falling, flat, learned
+from .recorded_example import MINUTE, classified, falling, flat, in_buckets, learned
 
 CHANCE = math.log(10)
 
@@ -64,10 +64,21 @@ def exploding(peak: float = 50.0, end: float = 2.2) -> np.ndarray:
     return values
 
 
+def with_nan(first: int, last: int | None = None, steps: int = 400) -> np.ndarray:
+    """A healthy loss of which one step, or those from the first to the last one, are not finite."""
+    values = np.array(falling(steps))
+    values[first : (first if last is None else last) + 1] = math.nan
+    return values
+
+
 def saw_tooth(every: int = 40, epochs: int = 5) -> np.ndarray:
     """A loss that rises and falls in each epoch, as classes change."""
     wave = 0.5 * np.sin(np.arange(every * epochs) % every / every * 4 * math.pi)
     return np.asarray(falling(every * epochs, 2.3, 1.0)) + wave
+
+
+def failed(reason: str) -> RunEnded:
+    return RunEnded(time=9.0, outcome=Outcome.FAILED, steps=1, epochs=0, seconds=1.0, reason=reason)
 
 
 HEALTHY: dict[str, Recorded] = {
@@ -123,6 +134,17 @@ HEALTHY: dict[str, Recorded] = {
         built={"classes": 2},
         report=classified([[180, 0], [1, 5]], {199: 185}, {150: 1}),
     ),
+    "one skipped step of a long run": in_buckets(
+        learned(with_nan(200), settings={"skip_steps": ("200",)}, profile=GOOD), 8
+    ),
+    "a skipped last step": learned(with_nan(399), settings={"skip_steps": ["399"]}, profile=GOOD),
+    "one infinite loss of a long run with mixed_float16": in_buckets(
+        learned(with_nan(397), built={"precision": "mixed_float16"}, profile=GOOD), 8
+    ),
+    "an infinite last loss with mixed_float16": learned(
+        with_nan(399), built={"precision": "mixed_float16"}, profile=GOOD
+    ),
+    "a damaged list of skipped steps": learned(falling(), settings={"skip_steps": 7}, profile=GOOD),
     "a cycle of the rate in each epoch": learned(
         saw_tooth(), every=40, kind="script", learning_rate=np.tile(1e-3 * np.abs(np.linspace(-1, 1, 40)), 5)
     ),
@@ -201,6 +223,15 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "exploding-gradients",
     ),
     "not a number": (learned([2.0, 1.9, 1.8, math.nan, math.nan]), "not-a-number"),
+    "not a number from the first step": (learned([math.nan] * 20), "not-a-number"),
+    "not a number in the middle of a bucket": (
+        in_buckets(learned(with_nan(381, 399)), 8),
+        "not-a-number",
+    ),
+    "failed within a bucket": (
+        in_buckets(learned(with_nan(397, steps=398), more=[failed("the loss of step 397 is NaN")]), 8),
+        "not-a-number",
+    ),
     "not a number, in a script": (learned([2.0] * 50 + [math.nan] * 50, kind="script"), "not-a-number"),
     "recovered": (
         learned(

@@ -26,7 +26,8 @@ from accel_engine.advice.poor.fit_rules import (
 from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
 from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
-from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
+from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, spikes
+from accel_engine.advice.poor.number_rules import not_a_number
 from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output
 from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low

@@ -95,7 +95,7 @@ def learning_of(recorded: Recorded) -> Learning:
     """
     parts = recorded.all(PartStarted)
     first = parts[-1].step if parts else 0
-    name = next((name for name in STEP_LOSSES if len(recorded.of(name))), "")
+    name = _loss_name(recorded)
     loss = recorded.of(name).between(first, recorded.steps + 1) if name and not _has_rivals(recorded) else EMPTY
     return Learning(
         recorded,
@@ -105,6 +105,12 @@ def learning_of(recorded: Recorded) -> Learning:
         tuple(each for each in recorded.validations if each.step > first or not parts),
         tuple(each for each in recorded.epochs if each.step > first or not parts),
     )
+
+
+def _loss_name(recorded: Recorded) -> str:
+    """The series with the loss of steps, the first with finite values; empty if there is none."""
+    names = [name for name in STEP_LOSSES if name in recorded.series]
+    return next((name for name in names if len(recorded.of(name))), names[0] if names else "")
 
 
 def _has_rivals(recorded: Recorded) -> bool:

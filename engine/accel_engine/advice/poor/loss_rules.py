@@ -1,12 +1,12 @@
-"""Losses that are no numbers, diverge, jump, or stay where they began."""
+"""Losses that diverge, jump, or stay where they began."""
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.finding import Evidence, Finding
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, set_field, words
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
@@ -19,8 +19,6 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
-from accel_engine.events import Recovered
-from accel_engine.run.steps import THROUGHPUT, TIME
 
 DIVERGED = 2.0
 """The last losses over the lowest ones, above which a run diverged."""
@@ -39,65 +37,6 @@ MIN_SPIKES = 3
 
 FLAT_STEPS = 100
 """Steps after which a loss that has not fallen is flat."""
-
-
-def not_a_number(learning: Learning) -> Iterator[Finding]:
-    """The loss of some steps is NaN or infinite."""
-    recorded = learning.recorded
-    recovered = [each for each in recorded.all(Recovered) if each.trouble == "not a number"]
-    first = _first_lost(learning)
-    if first is None and not recovered:
-        return
-    rate = rate_of(recorded)
-    step = first if first is not None else recovered[0].failed_step
-    cures = [rate_cure(rate / 10, "steps that stay finite", "updates in proportion to the rate")] if rate else []
-    yield poor(
-        "not-a-number",
-        "The loss is not a number" if first is not None else "The loss was not a number, and training returned",
-        [of_loss(learning, f"the first loss that is NaN or infinite is that of step {step:,}", (step, step + 1))],
-        "all weights are NaN from then on" if first is not None else "steps are trained again from a checkpoint",
-        [
-            *cures,
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
-        ],
-        weight=1.0 if first is not None else 0.5,
-        confidence=Confidence.CERTAIN,
-    )
-
-
-def _first_lost(learning: Learning) -> int | None:
-    """The first of the steps without a finite loss at the end of the run.
-
-    A script may leave steps out, so there, as many as a tenth of the run are needed.
-    """
-    recorded = learning.recorded
-    if not learning.loss_name:
-        return None
-    loss = learning.loss
-    complete = loss.finite >= loss.width if len(loss) else np.zeros(0, bool)
-    last = recorded.steps if not len(loss) else int(loss.first[-1]) + loss.width
-    trailing = recorded.steps - last
-    if recorded.info.kind == "training" and len(loss):
-        ends = np.minimum(loss.first + loss.width, recorded.steps)
-        holes = np.flatnonzero(loss.finite < ends - loss.first)
-        if len(holes):
-            return int(loss.first[holes[0]])
-        return last if trailing > 0 else None
-    if recorded.info.kind == "training":
-        return last if trailing > 0 else None
-    is_lost = trailing >= max(3, recorded.steps // 10) and bool(complete.all())
-    return last if is_lost and not _logs_something_else(learning, last) else None
-
-
-def _logs_something_else(learning: Learning, step: int) -> bool:
-    """Whether a script logs other values from a step on than before, so that the loss is left out, not lost."""
-    recorded = learning.recorded
-    others = [series for name, series in recorded.series.items() if name not in (learning.loss_name, TIME, THROUGHPUT)]
-    return any(
-        len(each.between(step, recorded.steps)) and not len(each.between(learning.first, step)) for each in others
-    )
 
 
 def diverging(learning: Learning) -> Iterator[Finding]:
@@ -126,9 +65,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
         "what was learned is lost",
         [
             *cures,
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
+            *clip_cures(learning),
             set_field(
                 "Warm the rate up: --schedule cosine --warmup 5%",
                 "CosineDecay(0.0, steps, warmup_target=..., warmup_steps=...)",
@@ -175,9 +112,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
         ],
         "each time, some steps only make good for it",
         [
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
+            *clip_cures(learning),
             words("Use a smaller learning rate: --learning-rate", "optimizer.learning_rate = ..."),
         ],
         weight=0.4,
