@@ -10,7 +10,7 @@ from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, T
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable
 from accel_engine.run.status import Status
-from engine.advice.records import recorded, samples
+from engine.advice.records import recorded, samples, started
 
 
 def found(run: Recorded) -> list[Finding]:
@@ -27,6 +27,18 @@ def spent(seconds: float = 10.0, **by: float) -> list[TimeMeasured]:
         time=1.0, first_step=0, step=10, seconds=5.0, spent={"steps": 1.0, "tracing": 3.0, "input": 1.0}
     )
     return [first, TimeMeasured(time=2.0, first_step=10, step=500, seconds=seconds, spent=by)]
+
+
+def test_only_what_each_engine_measures_first_is_left_out() -> None:
+    run = recorded(*spent(steps=5.0, tracing=5.0), started(first_step=500), *spent(steps=5.0, tracing=5.0))
+
+    (finding,) = found(run)
+    assert finding.evidence[0].text.startswith("10 s of tracing")
+
+
+def traced_once() -> list[TimeMeasured]:
+    """All that a short run measures."""
+    return [TimeMeasured(time=1.0, first_step=0, step=10, seconds=5.0, spent={"steps": 2.0, "tracing": 3.0})]
 
 
 def validated(step: int, seconds: float = 0.5) -> Validated:
@@ -46,6 +58,15 @@ HOST = {"utilization": 30, "memory_total": 16e9, "memory_used": 4e9, "engine_mem
 HEALTHY: dict[str, Recorded] = {
     "nothing is known": recorded(),
     "input is hidden": recorded(*spent(steps=9.0, input=0.4)),
+    "a continued run, which traces once in each engine": recorded(
+        *spent(steps=9.5), started(first_step=500), *spent(steps=9.5), started(first_step=500), *spent(steps=9.5)
+    ),
+    "a repaired run, which traces again": recorded(
+        *spent(steps=9.5),
+        Recovered(time=3.0, trouble="not a number", step=10, failed_step=20, reason="r", action="a"),
+        *spent(steps=9.5),
+    ),
+    "a run whose engines have a record each": recorded(*traced_once(), started(first_step=10), *traced_once()),
     "validates after each epoch": recorded(
         *spent(steps=7.0, validation=2.5), *(validated(step) for step in (100, 200, 300, 400))
     ),
