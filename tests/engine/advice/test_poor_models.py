@@ -40,6 +40,8 @@ NUMBERS = DataProfile(
     1000, 200, 10, GOOD.inputs, GOOD.inputs, 0, target_mean=0.0, target_deviation=1.0, target_low=-2.0, target_high=2.0
 )
 
+NOT_FINITE = replace(GOOD, inputs=InputProfile(0, 1, 0, 1, 0.01), validation_inputs=None)
+
 REGRESSION = {"loss": "mean_squared_error", "task": "regression", "classes": 0, "outputs": "float32 1"}
 
 RISING = np.minimum(0.95, 0.1 + np.arange(200) / 100)
@@ -145,6 +147,22 @@ HEALTHY: dict[str, Recorded] = {
         with_nan(399), built={"precision": "mixed_float16"}, profile=GOOD
     ),
     "a damaged list of skipped steps": learned(falling(), settings={"skip_steps": 7}, profile=GOOD),
+    "a model that handles inputs that are not finite": learned(falling(), profile=NOT_FINITE),
+    "a loss of one's own with dummy targets": learned(
+        falling(), profile=profiled(NUMBERS, target_deviation=0.0), built={**REGRESSION, "loss": "energy"}
+    ),
+    "rare events, of which a sample has none": learned(
+        falling(), profile=profiled(NUMBERS, target_deviation=0.0, of_examples=90_000), built=REGRESSION
+    ),
+    "a penalty of weights, without an accuracy": learned(falling(200, 40.0, 5.0)),
+    "a term of the loss that is annealed in": learned(
+        np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), accuracy=np.linspace(0.5, 0.9, 400)
+    ),
+    "a term of the loss that is annealed in, with a metric of validation": learned(
+        np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
+        validation={"accuracy": [0.5, 0.7, 0.8, 0.8]},
+        built={"monitor": "validation_accuracy"},
+    ),
     "a cycle of the rate in each epoch": learned(
         saw_tooth(), every=40, kind="script", learning_rate=np.tile(1e-3 * np.abs(np.linspace(-1, 1, 40)), 5)
     ),
@@ -181,12 +199,19 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         ),
         "labels-unrelated",
     ),
-    "inputs not finite": (
-        learned(profile=profiled(inputs=InputProfile(0, 1, 0, 1, 0.01), validation_inputs=None)),
-        "data-not-finite",
-    ),
+    "inputs not finite": (learned(profile=NOT_FINITE), "data-not-finite"),
+    "inputs and losses not finite": (learned([math.nan] * 40, profile=NOT_FINITE), "data-not-finite"),
+    "inputs not finite, and nothing is learned": (learned(flat(), profile=NOT_FINITE), "data-not-finite"),
     "inputs alike": (learned(flat(), profile=profiled(constant_features=64)), "inputs-alike"),
     "targets alike": (learned(profile=profiled(classes=(1000, 0))), "targets-alike"),
+    "targets of a regression alike": (
+        learned(profile=profiled(NUMBERS, target_deviation=0.0), built=REGRESSION),
+        "targets-alike",
+    ),
+    "initial loss": (
+        learned(falling(200, 40.0, 5.0, 20), accuracy=np.full(200, 0.2)),
+        "initial-loss-high",
+    ),
     "inputs not scaled": (
         learned(
             falling(200, 300, 5),
@@ -242,6 +267,17 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
     ),
     "diverging": (
         learned(np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), kind="script", built={"task": ""}),
+        "diverging",
+    ),
+    "diverging, and forgetting": (
+        learned(
+            np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
+            accuracy=np.concatenate([np.linspace(0.1, 0.9, 200), np.linspace(0.9, 0.2, 200)]),
+        ),
+        "diverging",
+    ),
+    "a loss of one's own that rises": (
+        learned(np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), built={"task": "custom", "loss": "own"}),
         "diverging",
     ),
     "spikes": (

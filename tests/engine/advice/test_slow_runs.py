@@ -67,6 +67,13 @@ HEALTHY: dict[str, Recorded] = {
         *spent(steps=9.5),
     ),
     "a run whose engines have a record each": recorded(*traced_once(), started(first_step=10), *traced_once()),
+    "the user chose the CPU beside an idle GPU": recorded(
+        plan=Plan(devices=("cpu:0",)),
+        readings=[*samples("gpu:0", utilization=0), *samples("cpu:0", **HOST, engine_cpu=300)],
+    ),
+    "an idle CPU beside an idle GPU": recorded(
+        readings=[*samples("gpu:0", utilization=0), *samples("cpu:0", **{**HOST, "utilization": 3}, engine_cpu=20)]
+    ),
     "validates after each epoch": recorded(
         *spent(steps=7.0, validation=2.5), *(validated(step) for step in (100, 200, 300, 400))
     ),
@@ -131,7 +138,7 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
     "shapes change": ("retracing", recorded(*spent(steps=5.0, tracing=5.0)), {}),
     "the GPU is not used": (
         "unused-accelerator",
-        recorded(readings=samples("gpu:0", utilization=0)),
+        recorded(readings=[*samples("gpu:0", utilization=[0] * 9 + [40]), *samples("cpu:0", **HOST, engine_cpu=300)]),
         {"devices": ("gpu:0",), "strategy": "default"},
     ),
     "small steps": ("small-steps", recorded(kind="gpu", readings=gpu(utilization=20)), {"batch_size": 128}),

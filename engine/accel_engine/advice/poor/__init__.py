@@ -7,7 +7,7 @@ after it would only name its effects. The others stand on their own.
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from accel_engine.advice.finding import Finding
+from accel_engine.advice.finding import Confidence, Finding
 from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
 from accel_engine.advice.poor.data_rules import (
     initial_loss_high,
@@ -95,7 +95,10 @@ def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
     others = [finding for rule in OTHERS for finding in rule(learning)]
     if cause is not None:
         yield cause
-    elif not any(finding.id == "validation-shift" for finding in others):
+    if cause is not None and cause.confidence is not Confidence.POSSIBLE:
+        yield from others
+        return
+    if not any(finding.id == "validation-shift" for finding in others):
         yield from (finding for rule in EFFECTS for finding in rule(learning))
     yield from others
 

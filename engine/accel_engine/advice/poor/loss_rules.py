@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Evidence, Finding
+from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, set_field, words
 from accel_engine.advice.poor.learning import (
     Learning,
@@ -14,11 +14,16 @@ from accel_engine.advice.poor.learning import (
     chance_accuracy,
     chance_loss,
     classification_of,
+    has_known_loss,
+    monitored,
     rate_of,
     regression_of,
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
+
+HELD = 0.05
+"""How much worse than its best an accuracy may be, or the share of itself that another metric may, to be as good."""
 
 DIVERGED = 2.0
 """The last losses over the lowest ones, above which a run diverged."""
@@ -49,9 +54,10 @@ def diverging(learning: Learning) -> Iterator[Finding]:
     rise = last - best
     if last < DIVERGED * best or lowest > len(means) - 4 or rise < 0.2 * abs(float(means[0])):
         return
-    if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()):
-        return  # it falls again
+    if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()) or _metric_holds(learning):
+        return  # it falls again, or has a term that grows by design
     step = int(learning.loss.first[min(len(learning.loss) - 1, int(lowest * len(learning.loss) / len(means)))])
+    is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
     rate = rate_of(learning.recorded)
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
     yield poor(
@@ -73,8 +79,23 @@ def diverging(learning: Learning) -> Iterator[Finding]:
                 warmup=0.05,
             ),
         ],
-        weight=0.95,
+        weight=0.95 if is_known else 0.6,
+        confidence=Confidence.LIKELY if is_known else Confidence.POSSIBLE,
     )
+
+
+def _metric_holds(learning: Learning) -> bool:
+    """Whether the accuracy, or else the metric that counts, is about as good as its best."""
+    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    means = block_means(accuracy, 20)
+    if len(means) >= 10:
+        return bool(means[-3:].mean() > means.max() - HELD)
+    for name, lower in monitored(learning):
+        values = learning.validation(name)[1]
+        if name != "loss" and len(values) >= 3:
+            signed = -values if lower else values
+            return bool(np.median(signed[-2:]) > signed.max() - HELD * max(1.0, abs(float(signed.max()))))
+    return False
 
 
 def spikes(learning: Learning) -> Iterator[Finding]:
