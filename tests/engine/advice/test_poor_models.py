@@ -161,7 +161,7 @@ HEALTHY: dict[str, Recorded] = {
     "a term of the loss that is annealed in, with a metric of validation": learned(
         np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
         validation={"accuracy": [0.5, 0.7, 0.8, 0.8]},
-        built={"monitor": "validation_accuracy"},
+        built={"monitor": "validation_accuracy", "loss": "own", "task": "custom"},
     ),
     "a cycle of the rate in each epoch": learned(
         saw_tooth(), every=40, kind="script", learning_rate=np.tile(1e-3 * np.abs(np.linspace(-1, 1, 40)), 5)
@@ -396,6 +396,17 @@ def test_the_changes_of_cures_are_values_that_a_plan_takes() -> None:
         for finding in found(run):
             for cure in finding.cures:
                 Plan(model="mlp").replace(**cure.changes)
+
+
+@pytest.mark.parametrize("name", ["clip_norm", "global_clip_norm", "clip_value"])
+def test_no_second_limit_of_gradients_is_offered(name: str) -> None:
+    loss = np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)])
+    limited, unlimited = (learned(loss, kind=kind, settings={name: 1.0}) for kind in ("training", "script"))
+
+    fields = [[field for cure in found(run)[0].cures for field in cure.changes] for run in (limited, unlimited)]
+
+    assert "global_clip_norm" not in fields[0]
+    assert "global_clip_norm" in fields[1]  # a script has no plan
 
 
 def test_only_the_latest_part_of_a_script_counts() -> None:

@@ -38,7 +38,7 @@ from accel_engine.advice.poor.split_rules import (
     validation_shift,
 )
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.rule import Rule
+from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 
 LearningRule: TypeAlias = Callable[[Learning], Iterator[Finding]]
 
@@ -87,19 +87,27 @@ OTHERS: tuple[LearningRule, ...] = (
 
 
 def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
-    """The findings on how a run has learned."""
+    """The findings on how a run has learned.
+
+    Raises:
+        RulesFailedError: Rules failed, after all findings of the others.
+    """
     if recorded.info.bench:
         return
-    learning = learning_of(recorded)
-    cause = next((finding for rule in CAUSES for finding in rule(learning)), None)
-    others = [finding for rule in OTHERS for finding in rule(learning)]
+    failed = list[FailedRule]()
+    yield from _findings(learning_of(recorded), failed)
+    if failed:
+        raise RulesFailedError(failed) from failed[0].error
+
+
+def _findings(learning: Learning, failed: list[FailedRule]) -> Iterator[Finding]:
+    cause = next(apply_rules(CAUSES, learning, failed), None)
+    others = list(apply_rules(OTHERS, learning, failed))
     if cause is not None:
         yield cause
-    if cause is not None and cause.confidence is not Confidence.POSSIBLE:
-        yield from others
-        return
-    if not any(finding.id == "validation-shift" for finding in others):
-        yield from (finding for rule in EFFECTS for finding in rule(learning))
+    is_explained = cause is not None and cause.confidence is not Confidence.POSSIBLE
+    if not is_explained and not any(finding.id == "validation-shift" for finding in others):
+        yield from apply_rules(EFFECTS, learning, failed)
     yield from others
 
 

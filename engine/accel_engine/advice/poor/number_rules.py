@@ -117,8 +117,9 @@ def _failed(learning: Learning) -> bool:
 def _skipped_steps(learning: Learning) -> frozenset[int]:
     """The steps that the run takes without an update, which have no loss."""
     recorded = learning.recorded
-    changed = [each.changes for each in (*recorded.all(Recovered), *recorded.all(PlanChanged))]
-    named = [each.get("skip_steps") for each in (learning.settings, *changed)]
+    repaired = [each.changes.get("skip_steps") for each in recorded.all(Recovered)]
+    changed = [each.changes.get("skip_steps") for each in recorded.all(PlanChanged)]
+    named = [learning.settings.get("skip_steps"), *repaired, *changed]
     texts = [str(step) for steps in named if isinstance(steps, list | tuple) for step in steps]
     return frozenset(int(text) for text in texts if text.isdecimal())
 
