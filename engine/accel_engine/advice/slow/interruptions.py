@@ -105,9 +105,9 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
 def retracing(recorded: Recorded) -> Iterator[Finding]:
     """Steps are traced again and again, as the shapes of batches change."""
     spent, later = time_spent(recorded), later_records(recorded)
-    traced = [event for event in later if event.spent.get("tracing", 0.0) > 0]
-    if spent is None or not later or not traced or spent.share("tracing") < TRACING_SHARE:
-        return
+    traced = [event for event in later if event.spent.get("tracing", 0.0) >= TRACING_SHARE * event.seconds / 2]
+    if spent is None or len(traced) < MIN_COUNT or spent.share("tracing") < TRACING_SHARE:
+        return  # the first smaller batch, or layers that train from an epoch on, are traced once
     share = spent.share("tracing")
     yield Finding(
         id="retracing",
