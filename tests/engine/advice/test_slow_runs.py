@@ -41,6 +41,13 @@ def test_only_what_each_engine_measures_first_is_left_out() -> None:
     assert finding.evidence[0].text.startswith("12 s of tracing")
 
 
+def adapted(step: int = 0, **changes: Any) -> Recovered:
+    """A run that was out of memory at step 7."""
+    return Recovered(
+        time=1.0, trouble="out of memory", step=step, failed_step=7, reason="r", action="a", changes=changes
+    )
+
+
 def traced_once() -> list[TimeMeasured]:
     """All that a short run measures."""
     return [TimeMeasured(time=1.0, first_step=0, step=10, seconds=5.0, spent={"steps": 2.0, "tracing": 3.0})]
@@ -80,6 +87,7 @@ HEALTHY: dict[str, Recorded] = {
     "an idle CPU beside an idle GPU": recorded(
         readings=[*samples("gpu:0", utilization=0), *samples("cpu:0", **{**HOST, "utilization": 3}, engine_cpu=20)]
     ),
+    "out of memory in validation only": recorded(adapted()),
     "validates after each epoch": recorded(
         *spent(steps=7.0, validation=2.5), *(validated(step) for step in (100, 200, 300, 400))
     ),
@@ -195,7 +203,7 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
     ),
     "recovered from it": (
         "adapted-to-memory",
-        recorded(Recovered(time=1.0, trouble="out of memory", step=0, failed_step=7, reason="r", action="a")),
+        recorded(adapted(micro_batches=2)),
         {},
     ),
     "nearly full": (
@@ -219,6 +227,21 @@ def test_each_trouble_is_found_alone_with_its_cure(name: str) -> None:
     assert 0 < finding.weight <= 1
     if changes and run.plan:
         run.plan.replace(**changes)  # a plan takes them
+
+
+@pytest.mark.parametrize(
+    ("repairs", "cost"),
+    [
+        ([adapted(micro_batches=2), replace(adapted(), trouble="not a number")], "7 steps were trained again"),
+        ([adapted(5, micro_batches=2), adapted(7)], "2 steps were trained again"),
+        ([adapted(7, micro_batches=2)], "the steps were built again"),
+    ],
+)
+def test_what_changed_the_steps_is_named_whatever_came_after_it(repairs: list[Recovered], cost: str) -> None:
+    (finding,) = found(recorded(*repairs))
+
+    assert finding.cost == cost
+    assert finding.cures[0].text.endswith(": --micro-batches 2")
 
 
 def test_the_gain_of_a_cure_follows_from_the_measured_share() -> None:
