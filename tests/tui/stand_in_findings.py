@@ -60,3 +60,14 @@ def find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
         yield from findings
 
     monkeypatch.setattr(importlib.import_module("accel_engine.advice.advise"), "RULES", (rule,))
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
+    """Let advice on any run be these findings, beside a rule that fails."""
+    find(monkeypatch, *findings)
+    module = importlib.import_module("accel_engine.advice.advise")
+
+    def failing(_: Recorded) -> Iterator[Finding]:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(module, "RULES", (failing, *module.RULES))

@@ -9,12 +9,14 @@ from accel_engine.advice.coverage import Coverage, coverage
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
 from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.rule import FailedRule
 
 __all__ = [
     "Confidence",
     "Coverage",
     "Cure",
     "Evidence",
+    "FailedRule",
     "Finding",
     "Gain",
     "Recorded",

@@ -3,7 +3,7 @@
 from accel_engine.advice import memory, poor, slow
 from accel_engine.advice.finding import Confidence, Finding
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.rule import Rule
+from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 
 RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
 """All rules."""
@@ -11,7 +11,20 @@ RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
 _SURE = {Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.8, Confidence.POSSIBLE: 0.4}
 
 
-def advise(recorded: Recorded) -> tuple[Finding, ...]:
-    """Find the troubles of a run, those that matter most first; none of a healthy one."""
-    found = [finding for rule in RULES for finding in rule(recorded)]
+def advise(recorded: Recorded, failed: list[FailedRule] | None = None) -> tuple[Finding, ...]:
+    """Find the troubles of a run, those that matter most first; none of a healthy one.
+
+    Args:
+        recorded: What the run has recorded.
+        failed: Rules that fail are appended, and the findings of the others returned.
+
+    Raises:
+        RulesFailedError: A rule failed, and there is no ``failed``.
+    """
+    failures = list[FailedRule]()
+    found = list(apply_rules(RULES, recorded, failures))
+    if failed is not None:
+        failed += failures
+    elif failures:
+        raise RulesFailedError(failures) from failures[0].error
     return tuple(sorted(found, key=lambda finding: -finding.weight * _SURE[finding.confidence]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accel_engine.advice.recorded import Recorded
-from accel_engine.events import CheckpointSaved, TimeMeasured
+from accel_engine.events import CheckpointSaved, Recovered, RunStarted, TimeMeasured
 
 MIN_SECONDS = 1.0
 """Measured time from which shares are judged: the first steps of a run say little about the others."""
@@ -36,13 +36,12 @@ class TimeSpent:
 
 
 def time_spent(recorded: Recorded) -> TimeSpent | None:
-    """The time of all steps but those of the first record, which has what happens once, if there are others.
+    """The time of all steps but those of each engine's first record, if there are others.
 
     Runs without the engine's measurement have that of their validations and checkpoints, but not of the input. ``None``
     if too little is known.
     """
-    measured = recorded.all(TimeMeasured)
-    measured = measured[1:] or measured
+    measured = later_records(recorded) or recorded.all(TimeMeasured)
     if not measured:
         return _of_epochs(recorded)
     spent: dict[str, float] = {}
@@ -52,6 +51,18 @@ def time_spent(recorded: Recorded) -> TimeSpent | None:
     seconds = sum(event.seconds for event in measured) - spent.pop("commands", 0.0)
     found = TimeSpent(seconds, spent, (measured[0].first_step, measured[-1].step))
     return found if found.seconds >= MIN_SECONDS else None
+
+
+def later_records(recorded: Recorded) -> tuple[TimeMeasured, ...]:
+    """The measured times without the first one of the run and of each start and repair, which has what happens once."""
+    kept, is_first = list[TimeMeasured](), True
+    for event in recorded.events:
+        if isinstance(event, RunStarted | Recovered):
+            is_first = True
+        elif isinstance(event, TimeMeasured):
+            kept += [] if is_first else [event]
+            is_first = False
+    return tuple(kept)
 
 
 def _of_epochs(recorded: Recorded) -> TimeSpent | None:

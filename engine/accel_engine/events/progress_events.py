@@ -46,7 +46,7 @@ class Validated(Event):
         epoch: Epochs completed.
         step: Steps taken in the whole run.
         metrics: Means over the validation examples, including ``loss``.
-        seconds: Duration.
+        seconds: Duration, without pauses.
         by_command: Whether a command asked for it, at a step where the plan has none.
         waited: With ``patience``, if a metric of validation is monitored: validations since its last improvement.
     """
@@ -87,8 +87,8 @@ class TimeMeasured(Event):
         step: Steps taken at its end.
         seconds: The whole time, in seconds.
         spent: Seconds by what took them: ``steps``, of which the device waited ``input`` for batches; ``validation``,
-            ``checkpoints``, ``tracing``, ``commands`` such as pauses, waits for other ``workers``. The rest is what
-            comes between.
+            ``checkpoints``, ``tracing``, ``commands`` such as pauses and validations by command, waits for other
+            ``workers``. The rest is what comes between.
     """
 
     first_step: int

@@ -292,10 +292,9 @@ class Epochs:
             return False
         reporter = self._reporter
         reporter.enter_phase(Phase.VALIDATING)
-        began = time.perf_counter()
-        with self._time.measure("validation"):
-            metrics = self._validation.run(self._commands.handle)
-            seconds = time.perf_counter() - began
+        with self._time.measure("commands" if by_command else "validation") as own_seconds:
+            metrics = self._validation.run(self._handle_commands)
+            seconds = own_seconds()
             for item in self._validation.report() if metrics is not None else ():
                 self._run.write_diagnostics(item, reporter.step)
         if metrics is None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,25 @@ def learned(
             validation=ValidationReport((report,)) if report else None,
             steps={"validation": steps},
         ),
+    )
+
+
+def in_buckets(run: Recorded, width: int) -> Recorded:
+    """A run whose series are in buckets of some steps, as those of a long run."""
+    return replace(run, series={name: _merged(each, width) for name, each in run.series.items()})
+
+
+def _merged(steps: Series, width: int) -> Series:
+    first, at, counts = np.unique(steps.first // width * width, return_index=True, return_counts=True)
+    if not len(first):
+        return replace(steps, width=width)
+    return Series(
+        first=first,
+        mean=np.add.reduceat(steps.mean, at) / counts,
+        low=np.minimum.reduceat(steps.low, at),
+        high=np.maximum.reduceat(steps.high, at),
+        finite=counts,
+        width=width,
     )
 
 

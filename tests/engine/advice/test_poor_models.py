@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from accel_engine.advice import Finding, Recorded, poor
-from accel_engine.events import PartStarted, Recovered
+from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from accel_engine.run.steps import TIME
 
-from .recorded_example import MINUTE, classified, falling, flat, learned
+from .recorded_example import MINUTE, classified, falling, flat, in_buckets, learned
 
 CHANCE = math.log(10)
 
@@ -40,6 +40,8 @@ NUMBERS = DataProfile(
     1000, 200, 10, GOOD.inputs, GOOD.inputs, 0, target_mean=0.0, target_deviation=1.0, target_low=-2.0, target_high=2.0
 )
 
+NOT_FINITE = replace(GOOD, inputs=InputProfile(0, 1, 0, 1, 0.01), validation_inputs=None)
+
 REGRESSION = {"loss": "mean_squared_error", "task": "regression", "classes": 0, "outputs": "float32 1"}
 
 RISING = np.minimum(0.95, 0.1 + np.arange(200) / 100)
@@ -64,10 +66,21 @@ def exploding(peak: float = 50.0, end: float = 2.2) -> np.ndarray:
     return values
 
 
+def with_nan(first: int, last: int | None = None, steps: int = 400) -> np.ndarray:
+    """A healthy loss of which one step, or those from the first to the last one, are not finite."""
+    values = np.array(falling(steps))
+    values[first : (first if last is None else last) + 1] = math.nan
+    return values
+
+
 def saw_tooth(every: int = 40, epochs: int = 5) -> np.ndarray:
     """A loss that rises and falls in each epoch, as classes change."""
     wave = 0.5 * np.sin(np.arange(every * epochs) % every / every * 4 * math.pi)
     return np.asarray(falling(every * epochs, 2.3, 1.0)) + wave
+
+
+def failed(reason: str) -> RunEnded:
+    return RunEnded(time=9.0, outcome=Outcome.FAILED, steps=1, epochs=0, seconds=1.0, reason=reason)
 
 
 HEALTHY: dict[str, Recorded] = {
@@ -123,6 +136,33 @@ HEALTHY: dict[str, Recorded] = {
         built={"classes": 2},
         report=classified([[180, 0], [1, 5]], {199: 185}, {150: 1}),
     ),
+    "one skipped step of a long run": in_buckets(
+        learned(with_nan(200), settings={"skip_steps": ("200",)}, profile=GOOD), 8
+    ),
+    "a skipped last step": learned(with_nan(399), settings={"skip_steps": ["399"]}, profile=GOOD),
+    "one infinite loss of a long run with mixed_float16": in_buckets(
+        learned(with_nan(397), built={"precision": "mixed_float16"}, profile=GOOD), 8
+    ),
+    "an infinite last loss with mixed_float16": learned(
+        with_nan(399), built={"precision": "mixed_float16"}, profile=GOOD
+    ),
+    "a damaged list of skipped steps": learned(falling(), settings={"skip_steps": 7}, profile=GOOD),
+    "a model that handles inputs that are not finite": learned(falling(), profile=NOT_FINITE),
+    "a loss of one's own with dummy targets": learned(
+        falling(), profile=profiled(NUMBERS, target_deviation=0.0), built={**REGRESSION, "loss": "energy"}
+    ),
+    "rare events, of which a sample has none": learned(
+        falling(), profile=profiled(NUMBERS, target_deviation=0.0, of_examples=90_000), built=REGRESSION
+    ),
+    "a penalty of weights, without an accuracy": learned(falling(200, 40.0, 5.0)),
+    "a term of the loss that is annealed in": learned(
+        np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), accuracy=np.linspace(0.5, 0.9, 400)
+    ),
+    "a term of the loss that is annealed in, with a metric of validation": learned(
+        np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
+        validation={"accuracy": [0.5, 0.7, 0.8, 0.8]},
+        built={"monitor": "validation_accuracy", "loss": "own", "task": "custom"},
+    ),
     "a cycle of the rate in each epoch": learned(
         saw_tooth(), every=40, kind="script", learning_rate=np.tile(1e-3 * np.abs(np.linspace(-1, 1, 40)), 5)
     ),
@@ -159,12 +199,19 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         ),
         "labels-unrelated",
     ),
-    "inputs not finite": (
-        learned(profile=profiled(inputs=InputProfile(0, 1, 0, 1, 0.01), validation_inputs=None)),
-        "data-not-finite",
-    ),
+    "inputs not finite": (learned(profile=NOT_FINITE), "data-not-finite"),
+    "inputs and losses not finite": (learned([math.nan] * 40, profile=NOT_FINITE), "data-not-finite"),
+    "inputs not finite, and nothing is learned": (learned(flat(), profile=NOT_FINITE), "data-not-finite"),
     "inputs alike": (learned(flat(), profile=profiled(constant_features=64)), "inputs-alike"),
     "targets alike": (learned(profile=profiled(classes=(1000, 0))), "targets-alike"),
+    "targets of a regression alike": (
+        learned(profile=profiled(NUMBERS, target_deviation=0.0), built=REGRESSION),
+        "targets-alike",
+    ),
+    "initial loss": (
+        learned(falling(200, 40.0, 5.0, 20), accuracy=np.full(200, 0.2)),
+        "initial-loss-high",
+    ),
     "inputs not scaled": (
         learned(
             falling(200, 300, 5),
@@ -219,6 +266,15 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "batch-needlessly-large",
     ),
     "not a number": (learned([2.0, 1.9, 1.8, math.nan, math.nan]), "not-a-number"),
+    "not a number from the first step": (learned([math.nan] * 20), "not-a-number"),
+    "not a number in the middle of a bucket": (
+        in_buckets(learned(with_nan(381, 399)), 8),
+        "not-a-number",
+    ),
+    "failed within a bucket": (
+        in_buckets(learned(with_nan(397, steps=398), more=[failed("the loss of step 397 is NaN")]), 8),
+        "not-a-number",
+    ),
     "not a number, in a script": (learned([2.0] * 50 + [math.nan] * 50, kind="script"), "not-a-number"),
     "recovered": (
         learned(
@@ -229,6 +285,17 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
     ),
     "diverging": (
         learned(np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), kind="script", built={"task": ""}),
+        "diverging",
+    ),
+    "diverging, and forgetting": (
+        learned(
+            np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
+            accuracy=np.concatenate([np.linspace(0.1, 0.9, 200), np.linspace(0.9, 0.2, 200)]),
+        ),
+        "diverging",
+    ),
+    "a loss of one's own that rises": (
+        learned(np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]), built={"task": "custom", "loss": "own"}),
         "diverging",
     ),
     "spikes": (
@@ -347,6 +414,17 @@ def test_the_changes_of_cures_are_values_that_a_plan_takes() -> None:
         for finding in found(run):
             for cure in finding.cures:
                 Plan(model="mlp").replace(**cure.changes)
+
+
+@pytest.mark.parametrize("name", ["clip_norm", "global_clip_norm", "clip_value"])
+def test_no_second_limit_of_gradients_is_offered(name: str) -> None:
+    loss = np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)])
+    limited, unlimited = (learned(loss, kind=kind, settings={name: 1.0}) for kind in ("training", "script"))
+
+    fields = [[field for cure in found(run)[0].cures for field in cure.changes] for run in (limited, unlimited)]
+
+    assert "global_clip_norm" not in fields[0]
+    assert "global_clip_norm" in fields[1]  # a script has no plan
 
 
 def test_only_the_latest_part_of_a_script_counts() -> None:

@@ -10,7 +10,7 @@ from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, T
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable
 from accel_engine.run.status import Status
-from engine.advice.records import recorded, samples
+from engine.advice.records import recorded, samples, started
 
 
 def found(run: Recorded) -> list[Finding]:
@@ -27,6 +27,30 @@ def spent(seconds: float = 10.0, **by: float) -> list[TimeMeasured]:
         time=1.0, first_step=0, step=10, seconds=5.0, spent={"steps": 1.0, "tracing": 3.0, "input": 1.0}
     )
     return [first, TimeMeasured(time=2.0, first_step=10, step=500, seconds=seconds, spent=by)]
+
+
+def traced(seconds: float, count: int = 3) -> list[TimeMeasured]:
+    """Records of 4 seconds each with some seconds of tracing, after the first one of an engine."""
+    by = {"steps": 4.0 - seconds, "tracing": seconds}
+    return [*spent()[:1], *(replace(event, seconds=4.0, spent=by) for event in spent()[1:] * count)]
+
+
+def test_only_what_each_engine_measures_first_is_left_out() -> None:
+    (finding,) = found(recorded(*traced(2.0), started(first_step=500), *traced(2.0)))
+
+    assert finding.evidence[0].text.startswith("12 s of tracing")
+
+
+def adapted(step: int = 0, **changes: Any) -> Recovered:
+    """A run that was out of memory at step 7."""
+    return Recovered(
+        time=1.0, trouble="out of memory", step=step, failed_step=7, reason="r", action="a", changes=changes
+    )
+
+
+def traced_once() -> list[TimeMeasured]:
+    """All that a short run measures."""
+    return [TimeMeasured(time=1.0, first_step=0, step=10, seconds=5.0, spent={"steps": 2.0, "tracing": 3.0})]
 
 
 def validated(step: int, seconds: float = 0.5) -> Validated:
@@ -46,6 +70,24 @@ HOST = {"utilization": 30, "memory_total": 16e9, "memory_used": 4e9, "engine_mem
 HEALTHY: dict[str, Recorded] = {
     "nothing is known": recorded(),
     "input is hidden": recorded(*spent(steps=9.0, input=0.4)),
+    "a continued run, which traces once in each engine": recorded(
+        *spent(steps=9.5), started(first_step=500), *spent(steps=9.5), started(first_step=500), *spent(steps=9.5)
+    ),
+    "a smaller last batch, which is traced after the first record": recorded(*traced(3.0, 1), *traced(0.0)[1:]),
+    "a repaired run, which traces again": recorded(
+        *spent(steps=9.5),
+        Recovered(time=3.0, trouble="not a number", step=10, failed_step=20, reason="r", action="a"),
+        *spent(steps=9.5),
+    ),
+    "a run whose engines have a record each": recorded(*traced_once(), started(first_step=10), *traced_once()),
+    "the user chose the CPU beside an idle GPU": recorded(
+        plan=Plan(devices=("cpu:0",)),
+        readings=[*samples("gpu:0", utilization=0), *samples("cpu:0", **HOST, engine_cpu=300)],
+    ),
+    "an idle CPU beside an idle GPU": recorded(
+        readings=[*samples("gpu:0", utilization=0), *samples("cpu:0", **{**HOST, "utilization": 3}, engine_cpu=20)]
+    ),
+    "out of memory in validation only": recorded(adapted()),
     "validates after each epoch": recorded(
         *spent(steps=7.0, validation=2.5), *(validated(step) for step in (100, 200, 300, 400))
     ),
@@ -107,10 +149,10 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
         ),
         {"checkpoint_every": "33 epochs"},
     ),
-    "shapes change": ("retracing", recorded(*spent(steps=5.0, tracing=5.0)), {}),
+    "shapes change": ("retracing", recorded(*traced(2.0)), {}),
     "the GPU is not used": (
         "unused-accelerator",
-        recorded(readings=samples("gpu:0", utilization=0)),
+        recorded(readings=[*samples("gpu:0", utilization=[0] * 9 + [40]), *samples("cpu:0", **HOST, engine_cpu=300)]),
         {"devices": ("gpu:0",), "strategy": "default"},
     ),
     "small steps": ("small-steps", recorded(kind="gpu", readings=gpu(utilization=20)), {"batch_size": 128}),
@@ -161,7 +203,7 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
     ),
     "recovered from it": (
         "adapted-to-memory",
-        recorded(Recovered(time=1.0, trouble="out of memory", step=0, failed_step=7, reason="r", action="a")),
+        recorded(adapted(micro_batches=2)),
         {},
     ),
     "nearly full": (
@@ -185,6 +227,21 @@ def test_each_trouble_is_found_alone_with_its_cure(name: str) -> None:
     assert 0 < finding.weight <= 1
     if changes and run.plan:
         run.plan.replace(**changes)  # a plan takes them
+
+
+@pytest.mark.parametrize(
+    ("repairs", "cost"),
+    [
+        ([adapted(micro_batches=2), replace(adapted(), trouble="not a number")], "7 steps were trained again"),
+        ([adapted(5, micro_batches=2), adapted(7)], "2 steps were trained again"),
+        ([adapted(7, micro_batches=2)], "the steps were built again"),
+    ],
+)
+def test_what_changed_the_steps_is_named_whatever_came_after_it(repairs: list[Recovered], cost: str) -> None:
+    (finding,) = found(recorded(*repairs))
+
+    assert finding.cost == cost
+    assert finding.cures[0].text.endswith(": --micro-batches 2")
 
 
 def test_the_gain_of_a_cure_follows_from_the_measured_share() -> None:

@@ -9,7 +9,7 @@ from accel_engine.advice import Cure, Gain
 from accel_engine.launch import advice_actions
 from accel_engine.run.connection import connect
 from tui.fake_script import FakeScript
-from tui.stand_in_findings import MEMORY, POOR, SLOW, find
+from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
 
 
 def test_a_healthy_run_takes_a_line_that_says_what_was_looked_at(run_command, new_run, monkeypatch):
@@ -80,6 +80,28 @@ def test_each_run_is_an_object_in_a_line(run_command, new_run, monkeypatch):
     assert anew["command"].startswith("accel-tui train ")
     assert "--batch-size 32" in anew["command"]
     assert anew["gain"]["factor"] is None
+
+
+def test_a_cure_that_the_plan_cannot_have_has_no_command_in_json(run_command, new_run, monkeypatch):
+    cures = (Cure("?", {"clip_norm": 1.0, "global_clip_norm": 1.0, "batch_size": 8}), *SLOW.cures)
+    find(monkeypatch, replace(SLOW, cures=cures))
+    new_run().train()
+    result = run_command("advise last --json")
+    assert result.status == 0
+    assert [cure["command"] is None for cure in json.loads(result.out)["findings"][0]["cures"]] == [True, False, False]
+
+
+def test_a_rule_that_fails_does_not_silence_the_others(run_command, new_run, monkeypatch):
+    fail(monkeypatch, SLOW)
+    new_run().train()
+    result = run_command("advise last")
+    assert result.status == 0
+    assert "1. Training waits for input (input-wait)" in result.lines
+    failed = "failing (ZeroDivisionError: division by zero)"
+    assert f"Internal error: 1 rule failed: {failed}." in " ".join(result.out.split())
+    found = json.loads(run_command("advise last --json").out)
+    assert [each["id"] for each in found["findings"]] == ["input-wait"]
+    assert found["failed_rules"] == [failed]
 
 
 def test_a_healthy_run_has_no_findings_in_json(run_command, new_run, monkeypatch):

@@ -43,6 +43,14 @@ def test_the_command_continues_a_run_where_its_checkpoint_allows_it_else_trains_
         command_with(RUN, {"batch_size": -1})
 
 
+def test_what_has_no_effect_with_a_cure_is_left_out_of_the_command() -> None:
+    plan = PLAN.replace(optimizer="sgd", momentum=0.9)
+    run = replace(RUN, plan=plan, plan_values=plan.to_mapping())
+    assert command_with(run, {"optimizer": "adamw", "weight_decay": 0.01}) == (
+        "accel-tui train --model mlp --epochs 3 --optimizer adamw --weight-decay 0.01"
+    )
+
+
 def test_options_of_lists_are_joined() -> None:
     assert options_text({"devices": ["gpu:0", "gpu:1"]}) == "--devices gpu:0,gpu:1"
 

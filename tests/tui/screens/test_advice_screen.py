@@ -29,7 +29,7 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.run.advice_lines import AdviceLines
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
-from tui.stand_in_findings import MEMORY, POOR, SLOW, find
+from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -223,6 +223,23 @@ async def test_a_healthy_run_has_plain_words(run: FakeEngine, monkeypatch: pytes
     async with opened(run.directory) as pilot:
         await shows(pilot, "Looked at 150 steps, 1 epoch, 1 validation.", "Nothing found", "Not judged")
         assert not {"Try", "Apply", "Copy", "Cures"} & set(text_of(pilot).split())
+
+
+async def test_a_rule_that_fails_is_named_beside_what_the_others_find(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(monkeypatch, SLOW)
+    async with opened(run.directory, sees="Internal error: 1 rule failed: failing") as pilot:
+        assert selected(pilot) == SLOW
+
+
+async def test_a_reading_that_fails_ends(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(directory: Path) -> None:
+        raise ZeroDivisionError(directory.name)
+
+    monkeypatch.setattr(advice_reader, "read_advice", read)
+    async with opened(run.directory, sees="Internal error: ZeroDivisionError"):
+        pass
 
 
 async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.errors import RunError
-from accel_engine.run import find
+from accel_engine.errors import PlanError, RunError
+from accel_engine.run import RunInfo, find
 from accel_tui.cli.advise_cures import apply_cure, try_cure
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
@@ -21,6 +21,7 @@ from accel_tui.formatting.advice import (
     command_with,
     cure_text,
     evidence_text,
+    failed_rules,
     looked_at,
     not_judged,
     options_text,
@@ -113,12 +114,13 @@ def _lines(advice: Advice, width: int) -> Iterator[str]:
     if advice.info.bench:
         yield f"{advice.info.id} is a bench: only training is judged."
         return
-    if not advice.coverage.steps and not advice.findings:
+    if not advice.coverage.steps and not advice.findings and not advice.failed:
         yield f"{advice.info.id}: nothing found, as there are no steps to judge."
         return
     found = numbers.counted(len(advice.findings), "finding") if advice.findings else "nothing found"
-    head = f"{advice.info.id}: {found} in {looked_at(advice.coverage)}."
-    yield from textwrap.wrap(f"{head} {not_judged(advice.coverage)}", max(width, MIN_WIDTH), break_on_hyphens=False)
+    words = [f"{advice.info.id}: {found} in {looked_at(advice.coverage)}.", not_judged(advice.coverage)]
+    text = " ".join([*words, failed_rules(advice.failed)])
+    yield from textwrap.wrap(text, max(width, MIN_WIDTH), break_on_hyphens=False)
     for number, finding in enumerate(advice.findings, 1):
         yield ""
         yield from _finding_lines(number, finding, advice, width)
@@ -168,6 +170,7 @@ def _to_json(advice: Advice) -> dict[str, Any]:
             "readings": seen.readings,
         },
         "not_judged": seen.missing,
+        "failed_rules": advice.failed,
     }
 
 
@@ -187,12 +190,20 @@ def _finding_to_json(finding: Finding, advice: Advice) -> dict[str, Any]:
             {
                 "text": cure_text(cure, advice.info),
                 "changes": dict(cure.changes),
-                "command": command_with(advice.info, cure.changes),
+                "command": _command(cure, advice.info),
                 "gain": cure.gain and asdict(cure.gain),
             }
             for cure in finding.cures
         ],
     }
+
+
+def _command(cure: Cure, info: RunInfo) -> str | None:
+    """The command that trains with a cure, empty if it has none; ``None`` if the plan cannot have its changes."""
+    try:
+        return command_with(info, cure.changes)
+    except PlanError:
+        return None
 
 
 def _finite(value: Any) -> Any:

@@ -1,11 +1,12 @@
 """Advice in words, for the command and the screen."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
 from accel_engine.plan import Plan
+from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.plan import option_words
 from accel_engine.run import RunInfo
 from accel_engine.run.plan_changes import CHANGEABLE
@@ -27,6 +28,11 @@ def looked_at(coverage: Coverage) -> str:
 def not_judged(coverage: Coverage) -> str:
     """What was not recorded, and so not judged; empty for nothing."""
     return f"Not judged, as not recorded: {', '.join(coverage.missing)}." if coverage.missing else ""
+
+
+def failed_rules(failed: Sequence[str]) -> str:
+    """Which rules failed; empty if none did."""
+    return f"Internal error: {numbers.counted(len(failed), 'rule')} failed: {'; '.join(failed)}." if failed else ""
 
 
 def evidence_text(evidence: Evidence) -> str:
@@ -60,12 +66,12 @@ def can_continue_with(changes: Mapping[str, Any]) -> bool:
 
 
 def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
-    """The plan with a cure's changes.
+    """The plan with a cure's changes, without what has no effect with them.
 
     Raises:
-        PlanError: A value does not fit its field.
+        PlanError: A value does not fit its field, or another one.
     """
-    return Plan.from_mapping({**plan.to_mapping(), **changes})
+    return Plan.from_mapping(without_ignored({**plan.to_mapping(), **changes}, wanted=changes))
 
 
 def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
@@ -74,7 +80,7 @@ def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
     Empty for a run without a plan, and without changes.
 
     Raises:
-        PlanError: A value does not fit its field.
+        PlanError: A value does not fit its field, or another one.
     """
     if not changes or info.plan is None or not info.has_engine:
         return ""

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accel_engine.advice import Coverage, Finding, advise, coverage, read_recorded
+from accel_engine.advice import Coverage, FailedRule, Finding, advise, coverage, read_recorded
 from accel_engine.run import RunInfo
-from accel_engine.text import printable_fields
+from accel_engine.text import printable_fields, printable_line
 from accel_tui.run_state.evidence_curves import EvidenceCurve, evidence_curves
 
 
@@ -20,6 +20,7 @@ class Advice:
         findings: Its troubles, those that matter most first.
         coverage: What was looked at.
         curves: The series that show evidence, by name.
+        failed: The rules that failed, each with its error.
         seconds: How long it took to read and judge the records.
     """
 
@@ -27,6 +28,7 @@ class Advice:
     findings: tuple[Finding, ...] = ()
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
     curves: Mapping[str, EvidenceCurve] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -40,11 +42,13 @@ def read_advice(directory: Path) -> Advice:
     """
     begun = time.perf_counter()
     recorded = read_recorded(directory)
-    findings = () if recorded.info.bench else advise(recorded)
+    failed = list[FailedRule]()
+    findings = () if recorded.info.bench else advise(recorded, failed)
     return Advice(
         info=printable_fields(recorded.info),
         findings=printable_fields(findings),
         coverage=coverage(recorded),
         curves=evidence_curves(recorded, findings),
+        failed=tuple(printable_line(str(each)) for each in failed),
         seconds=time.perf_counter() - begun,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from textual.screen import Screen
 
 from accel_engine.errors import RunError
+from accel_engine.text import printable_line
 from accel_tui.run_state.advice import Advice, read_advice
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.visibility import is_covered
@@ -55,6 +56,9 @@ class AdviceReader:
             self._screen.call_later(self._take, read_advice(self._directory), "")
         except RunError as error:
             self._screen.call_later(self._take, None, str(error))
+        except Exception as error:  # noqa: BLE001 (otherwise the screen would wait for this reading for ever)
+            problem = f"Internal error: {type(error).__name__}: {error}"
+            self._screen.call_later(self._take, None, printable_line(problem))
 
     def _take(self, advice: Advice | None, problem: str) -> None:
         self._is_reading = False

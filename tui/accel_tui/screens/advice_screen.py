@@ -19,6 +19,7 @@ from accel_tui.formatting.advice import (
     changed_plan,
     command_with,
     cure_text,
+    failed_rules,
     looked_at,
     not_judged,
 )
@@ -254,7 +255,7 @@ def _about(advice: Advice) -> Content:
     """What was looked at, and what could not be judged."""
     if advice.info.bench:
         return Content.styled("This run is a bench: only training is judged.", "$text-muted")
-    words = f"Looked at {looked_at(advice.coverage)}. {not_judged(advice.coverage)}"
+    words = f"Looked at {looked_at(advice.coverage)}. {not_judged(advice.coverage)} {failed_rules(advice.failed)}"
     return Content.styled(words.strip(), "$text-muted")
 
 
@@ -262,6 +263,8 @@ def _healthy(advice: Advice | None) -> Content:
     """What is said of a run without findings."""
     if advice is None or advice.info.bench:
         return Content("")
+    if advice.failed:
+        return Content("The other rules found nothing.")
     if not advice.coverage.steps:
         return Content("There are no steps to judge.")
     again = " It is looked at again while it trains." if advice.info.status.live else ""

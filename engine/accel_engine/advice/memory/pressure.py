@@ -8,6 +8,8 @@ from accel_engine.advice.memory.contents import contents
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.wording import percent, size
 from accel_engine.events import Outcome, Recovered, RunEnded
+from accel_engine.plan.plan import option_words
+from accel_engine.text import shell_command
 
 NEAR = 0.92
 """Share of a device's memory in use from which the next larger step may fail."""
@@ -21,10 +23,11 @@ MIN_SAMPLES = 3
 
 def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
     """The run failed because it was out of memory, or adapted its steps to go on."""
-    ended, adapted = recorded.ended, recorded.last(Recovered)
+    ended, adapted = recorded.ended, _adapted(recorded)
     if ended is not None and ended.outcome is Outcome.FAILED and OUT_OF_MEMORY in ended.reason:
         yield _failed(recorded, ended)
-    elif adapted is not None and adapted.trouble == OUT_OF_MEMORY:
+    elif adapted is not None:
+        again = adapted.failed_step - adapted.step
         yield Finding(
             id="adapted-to-memory",
             trouble=Trouble.MEMORY,
@@ -34,10 +37,16 @@ def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
                 *contents(recorded),
             ),
             confidence=Confidence.CERTAIN,
-            cost=f"{adapted.failed_step - adapted.step:,} steps were trained again",
+            cost=f"{again:,} steps were trained again" if again else "the steps were built again",
             cures=(Cure("start the next run with what this one changed: " + _options(adapted.changes)),),
             weight=0.3,
         )
+
+
+def _adapted(recorded: Recorded) -> Recovered | None:
+    """The last change of the steps for lack of memory; validations and caches adapt without one."""
+    repairs = [each for each in recorded.all(Recovered) if each.trouble == OUT_OF_MEMORY and each.changes]
+    return repairs[-1] if repairs else None
 
 
 def near_limit(recorded: Recorded) -> Iterator[Finding]:
@@ -112,4 +121,4 @@ def _cures(recorded: Recorded) -> tuple[Cure, ...]:
 
 
 def _options(changes: Mapping[str, Any]) -> str:
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+    return shell_command(word for name, value in changes.items() for word in option_words(name, value))

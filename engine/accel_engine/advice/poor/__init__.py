@@ -7,7 +7,7 @@ after it would only name its effects. The others stand on their own.
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from accel_engine.advice.finding import Finding
+from accel_engine.advice.finding import Confidence, Finding
 from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
 from accel_engine.advice.poor.data_rules import (
     initial_loss_high,
@@ -26,8 +26,9 @@ from accel_engine.advice.poor.fit_rules import (
 from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
 from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
-from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, not_a_number, spikes
+from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, spikes
 from accel_engine.advice.poor.noise_rules import gradient_noise
+from accel_engine.advice.poor.number_rules import not_a_number
 from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output
 from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
@@ -38,7 +39,7 @@ from accel_engine.advice.poor.split_rules import (
     validation_shift,
 )
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.rule import Rule
+from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 
 LearningRule: TypeAlias = Callable[[Learning], Iterator[Finding]]
 
@@ -88,16 +89,27 @@ OTHERS: tuple[LearningRule, ...] = (
 
 
 def advise_on_model(recorded: Recorded) -> Iterator[Finding]:
-    """The findings on how a run has learned."""
+    """The findings on how a run has learned.
+
+    Raises:
+        RulesFailedError: Rules failed, after all findings of the others.
+    """
     if recorded.info.bench:
         return
-    learning = learning_of(recorded)
-    cause = next((finding for rule in CAUSES for finding in rule(learning)), None)
-    others = [finding for rule in OTHERS for finding in rule(learning)]
+    failed = list[FailedRule]()
+    yield from _findings(learning_of(recorded), failed)
+    if failed:
+        raise RulesFailedError(failed) from failed[0].error
+
+
+def _findings(learning: Learning, failed: list[FailedRule]) -> Iterator[Finding]:
+    cause = next(apply_rules(CAUSES, learning, failed), None)
+    others = list(apply_rules(OTHERS, learning, failed))
     if cause is not None:
         yield cause
-    elif not any(finding.id == "validation-shift" for finding in others):
-        yield from (finding for rule in EFFECTS for finding in rule(learning))
+    is_explained = cause is not None and cause.confidence is not Confidence.POSSIBLE
+    if not is_explained and not any(finding.id == "validation-shift" for finding in others):
+        yield from apply_rules(EFFECTS, learning, failed)
     yield from others
 
 

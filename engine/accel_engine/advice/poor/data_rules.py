@@ -8,12 +8,17 @@ from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
+    block_means,
     chance_loss,
     classes_of,
+    classification_of,
+    has_known_loss,
     output_units,
     regression_of,
     start_and_end,
 )
+from accel_engine.advice.poor.number_rules import has_lost, number_repairs
+from accel_engine.run.diagnostics import DataProfile
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -26,6 +31,9 @@ HIGH_START = 3.0
 
 HIGH_LOSS = 4.0
 """The first loss over that of chance, from which something is wrong before the first step."""
+
+FALLEN = 0.05
+"""Share of its first tenth by which a loss has fallen from which the model learns."""
 
 UNEVEN_FEATURES = 1000.0
 """Standard deviation of the widest feature of a table over the narrowest, above which they need scaling."""
@@ -51,9 +59,9 @@ _FIRST_LAYERS = 4
 
 
 def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
-    """Inputs or targets have NaN or infinite values."""
+    """Inputs or targets have NaN or infinite values, and the model does not handle them."""
     profile = learning.profile
-    if profile is None:
+    if profile is None or not _may_be_lost(learning):
         return
     inputs = profile.inputs.not_finite if profile.inputs else 0.0
     targets = profile.targets_not_finite or 0.0
@@ -73,8 +81,16 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
             ),
         ],
         weight=0.9,
-        confidence=Confidence.CERTAIN,
+        confidence=Confidence.CERTAIN if has_lost(learning) else Confidence.LIKELY,
     )
+
+
+def _may_be_lost(learning: Learning) -> bool:
+    """Whether losses are not finite, there is none yet, or it does not fall."""
+    if has_lost(learning) or number_repairs(learning) or not learning.recorded.steps:
+        return True
+    means = block_means(learning.loss, 10)
+    return len(means) == 10 and bool(means[0] - means[-1] < FALLEN * abs(means[0]))
 
 
 def inputs_alike(learning: Learning) -> Iterator[Finding]:
@@ -95,12 +111,12 @@ def inputs_alike(learning: Learning) -> Iterator[Finding]:
 
 
 def targets_alike(learning: Learning) -> Iterator[Finding]:
-    """All targets are the same."""
+    """All targets are the same, and the loss compares outputs with them."""
     profile = learning.profile
-    if profile is None or profile.examples < 10:
-        return
+    if profile is None or profile.examples < 10 or not has_known_loss(learning.recorded):
+        return  # a loss of one's own may need no targets
     only_class = bool(profile.classes) and sum(count > 0 for count in profile.classes) == 1
-    if only_class or profile.target_deviation == 0:
+    if only_class or (profile.target_deviation == 0 and _knows_all_targets(learning, profile)):
         yield poor(
             "targets-alike",
             "All targets are the same",
@@ -108,8 +124,20 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
             "there is nothing to learn",
             [words("Check which column or array is the target: --target", "Print np.unique(y)")],
             weight=1.0,
-            confidence=Confidence.CERTAIN,
+            confidence=Confidence.CERTAIN if only_class or _sees_all(profile) else Confidence.LIKELY,
         )
+
+
+def _knows_all_targets(learning: Learning, profile: DataProfile) -> bool:
+    """Whether the targets that were looked at are all there are, or those of validation are all the same, too."""
+    report = regression_of(learning.recorded)
+    if report is not None and len(report.r2) and math.isfinite(float(report.r2[0])):
+        return False  # events that are rare
+    return _sees_all(profile) or (report is not None and len(report.r2) == 1)
+
+
+def _sees_all(profile: DataProfile) -> bool:
+    return profile.of_examples <= profile.examples
 
 
 def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
@@ -159,7 +187,9 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         return
     chance = math.log(classes)
     first, end = learning.first_loss, start_and_end(loss)[1]
-    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance or _is_accurate(learning, classes):
+    if int(loss.first[0]) > 0 or first < HIGH_LOSS * chance or end < 0.5 * chance:
+        return
+    if _is_accurate(learning, classes) is not False:
         return  # a penalty of weights may be most of the loss
     yield poor(
         "initial-loss-high",
@@ -185,10 +215,15 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
     )
 
 
-def _is_accurate(learning: Learning, classes: int) -> bool:
-    """Whether the last accuracy is well above chance."""
+def _is_accurate(learning: Learning, classes: int) -> bool | None:
+    """Whether the last accuracy is well above chance; ``None`` if there is none."""
     accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
-    return len(accuracy) > 0 and start_and_end(accuracy)[1] > 1 / classes + 0.5 * (1 - 1 / classes)
+    report, least = classification_of(learning.recorded), 1 / classes + 0.5 * (1 - 1 / classes)
+    if len(accuracy):
+        return start_and_end(accuracy)[1] > least
+    if report is None or report.counts is None or not report.counts.sum():
+        return None
+    return bool(report.counts.trace() / report.counts.sum() > least)
 
 
 def _normalizes(learning: Learning) -> bool:

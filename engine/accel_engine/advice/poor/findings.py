@@ -5,6 +5,7 @@ from typing import Any
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.poor.learning import Learning
+from accel_engine.plan.recipe_checks import CLIPPING
 
 
 def poor(
@@ -44,6 +45,15 @@ def rate_cure(rate: float, gain: str, basis: str) -> Cure:
         basis,
         learning_rate=rate,
     )
+
+
+def clip_cures(learning: Learning) -> list[Cure]:
+    """Limit the gradients of each step; nothing if they are limited already, as a plan has one limit at most."""
+    if any(learning.settings.get(name) is not None for name in CLIPPING):
+        return []
+    return [
+        set_field("Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0)
+    ]
 
 
 def words(text: str, script: str = "") -> Cure:

@@ -7,6 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor, set_field, words
 from accel_engine.advice.poor.learning import Learning
+from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 VANISHED = 1e-3
@@ -62,10 +63,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
 def exploding_gradients(learning: Learning) -> Iterator[Finding]:
     """Some steps have a far larger gradient than usual, and nothing clips it."""
     norms, settings = learning.recorded.of(GRADIENT_NORM).between(learning.first, learning.stop), learning.settings
-    if (
-        any(settings.get(name) for name in ("clip_norm", "global_clip_norm", "clip_value"))
-        or len(norms) < 5 * MIN_STEPS
-    ):
+    if any(settings.get(name) for name in CLIPPING) or len(norms) < 5 * MIN_STEPS:
         return
     middle = float(np.median(norms.mean))
     high = np.flatnonzero(norms.high[MIN_STEPS:] > EXPLODED * middle) + MIN_STEPS

@@ -10,6 +10,7 @@ import numpy as np
 
 from accel_engine.advice.recorded import EMPTY, Floats, Recorded, Series
 from accel_engine.events import EpochEnded, LearningRateChanged, PartStarted, Validated
+from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES
 from accel_engine.run.diagnostics import ClassificationReport, DataProfile, RegressionReport
 from accel_engine.run.series_names import LEARNING_RATE, is_better_lower, is_loss
 
@@ -95,7 +96,7 @@ def learning_of(recorded: Recorded) -> Learning:
     """
     parts = recorded.all(PartStarted)
     first = parts[-1].step if parts else 0
-    name = next((name for name in STEP_LOSSES if len(recorded.of(name))), "")
+    name = _loss_name(recorded)
     loss = recorded.of(name).between(first, recorded.steps + 1) if name and not _has_rivals(recorded) else EMPTY
     return Learning(
         recorded,
@@ -105,6 +106,12 @@ def learning_of(recorded: Recorded) -> Learning:
         tuple(each for each in recorded.validations if each.step > first or not parts),
         tuple(each for each in recorded.epochs if each.step > first or not parts),
     )
+
+
+def _loss_name(recorded: Recorded) -> str:
+    """The series with the loss of steps, the first with finite values; empty if there is none."""
+    names = [name for name in STEP_LOSSES if name in recorded.series]
+    return next((name for name in names if len(recorded.of(name))), names[0] if names else "")
 
 
 def _has_rivals(recorded: Recorded) -> bool:
@@ -165,6 +172,11 @@ def _classes_by_chance(recorded: Recorded) -> int | None:
     classes = round(math.exp(float(np.median(losses))))
     by_loss = abs(float(np.median(losses)) - math.log(classes)) < 0.1
     return classes if by_loss and abs(float(accuracies.mean()) * classes - 1) < 0.4 else None
+
+
+def has_known_loss(recorded: Recorded) -> bool:
+    """Whether the loss is one of Keras', which compares outputs with targets and has no term of its own."""
+    return recorded.built is not None and recorded.built.loss in {*LOSSES, *LOSS_ALIASES}
 
 
 def class_shares(recorded: Recorded) -> Floats | None:

@@ -1,4 +1,4 @@
-"""Losses that are no numbers, diverge, jump, or stay where they began."""
+"""Losses that diverge, jump, or stay where they began."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, set_field, words
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
@@ -14,13 +14,16 @@ from accel_engine.advice.poor.learning import (
     chance_accuracy,
     chance_loss,
     classification_of,
+    has_known_loss,
+    monitored,
     rate_of,
     regression_of,
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
-from accel_engine.events import Recovered
-from accel_engine.run.steps import THROUGHPUT, TIME
+
+HELD = 0.05
+"""How much worse than its best an accuracy may be, or the share of itself that another metric may, to be as good."""
 
 DIVERGED = 2.0
 """The last losses over the lowest ones, above which a run diverged."""
@@ -41,65 +44,6 @@ FLAT_STEPS = 100
 """Steps after which a loss that has not fallen is flat."""
 
 
-def not_a_number(learning: Learning) -> Iterator[Finding]:
-    """The loss of some steps is NaN or infinite."""
-    recorded = learning.recorded
-    recovered = [each for each in recorded.all(Recovered) if each.trouble == "not a number"]
-    first = _first_lost(learning)
-    if first is None and not recovered:
-        return
-    rate = rate_of(recorded)
-    step = first if first is not None else recovered[0].failed_step
-    cures = [rate_cure(rate / 10, "steps that stay finite", "updates in proportion to the rate")] if rate else []
-    yield poor(
-        "not-a-number",
-        "The loss is not a number" if first is not None else "The loss was not a number, and training returned",
-        [of_loss(learning, f"the first loss that is NaN or infinite is that of step {step:,}", (step, step + 1))],
-        "all weights are NaN from then on" if first is not None else "steps are trained again from a checkpoint",
-        [
-            *cures,
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
-        ],
-        weight=1.0 if first is not None else 0.5,
-        confidence=Confidence.CERTAIN,
-    )
-
-
-def _first_lost(learning: Learning) -> int | None:
-    """The first of the steps without a finite loss at the end of the run.
-
-    A script may leave steps out, so there, as many as a tenth of the run are needed.
-    """
-    recorded = learning.recorded
-    if not learning.loss_name:
-        return None
-    loss = learning.loss
-    complete = loss.finite >= loss.width if len(loss) else np.zeros(0, bool)
-    last = recorded.steps if not len(loss) else int(loss.first[-1]) + loss.width
-    trailing = recorded.steps - last
-    if recorded.info.kind == "training" and len(loss):
-        ends = np.minimum(loss.first + loss.width, recorded.steps)
-        holes = np.flatnonzero(loss.finite < ends - loss.first)
-        if len(holes):
-            return int(loss.first[holes[0]])
-        return last if trailing > 0 else None
-    if recorded.info.kind == "training":
-        return last if trailing > 0 else None
-    is_lost = trailing >= max(3, recorded.steps // 10) and bool(complete.all())
-    return last if is_lost and not _logs_something_else(learning, last) else None
-
-
-def _logs_something_else(learning: Learning, step: int) -> bool:
-    """Whether a script logs other values from a step on than before, so that the loss is left out, not lost."""
-    recorded = learning.recorded
-    others = [series for name, series in recorded.series.items() if name not in (learning.loss_name, TIME, THROUGHPUT)]
-    return any(
-        len(each.between(step, recorded.steps)) and not len(each.between(learning.first, step)) for each in others
-    )
-
-
 def diverging(learning: Learning) -> Iterator[Finding]:
     """The loss fell and then rose far above its lowest level."""
     means = block_means(learning.loss, 20)
@@ -110,9 +54,10 @@ def diverging(learning: Learning) -> Iterator[Finding]:
     rise = last - best
     if last < DIVERGED * best or lowest > len(means) - 4 or rise < 0.2 * abs(float(means[0])):
         return
-    if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()):
-        return  # it falls again
+    if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()) or _metric_holds(learning):
+        return  # it falls again, or has a term that grows by design
     step = int(learning.loss.first[min(len(learning.loss) - 1, int(lowest * len(learning.loss) / len(means)))])
+    is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
     rate = rate_of(learning.recorded)
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
     yield poor(
@@ -126,9 +71,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
         "what was learned is lost",
         [
             *cures,
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
+            *clip_cures(learning),
             set_field(
                 "Warm the rate up: --schedule cosine --warmup 5%",
                 "CosineDecay(0.0, steps, warmup_target=..., warmup_steps=...)",
@@ -136,8 +79,23 @@ def diverging(learning: Learning) -> Iterator[Finding]:
                 warmup=0.05,
             ),
         ],
-        weight=0.95,
+        weight=0.95 if is_known else 0.6,
+        confidence=Confidence.LIKELY if is_known else Confidence.POSSIBLE,
     )
+
+
+def _metric_holds(learning: Learning) -> bool:
+    """Whether the accuracy, or else the metric that counts, is about as good as its best."""
+    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    means = block_means(accuracy, 20)
+    if len(means) >= 10:
+        return bool(means[-3:].mean() > means.max() - HELD)
+    for name, lower in monitored(learning):
+        values = learning.validation(name)[1]
+        if name != "loss" and len(values) >= 3:
+            signed = -values if lower else values
+            return bool(np.median(signed[-2:]) > signed.max() - HELD * max(1.0, abs(float(signed.max()))))
+    return False
 
 
 def spikes(learning: Learning) -> Iterator[Finding]:
@@ -175,9 +133,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
         ],
         "each time, some steps only make good for it",
         [
-            set_field(
-                "Clip the gradients: --global-clip-norm 1", "optimizer(global_clipnorm=1.0)", global_clip_norm=1.0
-            ),
+            *clip_cures(learning),
             words("Use a smaller learning rate: --learning-rate", "optimizer.learning_rate = ..."),
         ],
         weight=0.4,

@@ -16,6 +16,9 @@ MIN_SAMPLES = 5
 IDLE, LOW = 5.0, 50.0
 """Utilizations in percent: an unused device, and one that is not kept busy."""
 
+BUSY_ENGINE, BUSY_PROCESSORS = 50.0, 25.0
+"""Utilizations in percent, of one core by the run and of all by any program, from which a CPU trains."""
+
 SMALL_SHARE = 0.5
 """Share of an accelerator's memory below which a larger batch fits for certain."""
 
@@ -25,11 +28,14 @@ MAX_BATCH = 1024
 
 def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
     """A run trains on a busy CPU beside an idle GPU or TPU."""
-    if recorded.device_kinds - {"cpu"} or not recorded.device_kinds:
+    if recorded.device_kinds - {"cpu"} or not recorded.device_kinds or _chose_devices(recorded):
+        return
+    if not _processor_is_busy(recorded):
         return
     for device in recorded.devices:
         _, used = recorded.readings(device, "utilization")
-        if device.startswith("cpu") or len(used) < MIN_SAMPLES or float(np.percentile(used, 90)) > IDLE:
+        usual = float(np.percentile(used, 90)) if len(used) >= MIN_SAMPLES else 100.0
+        if device.startswith("cpu") or usual > IDLE:
             continue
         kind = device.partition(":")[0].upper()
         yield Finding(
@@ -38,7 +44,7 @@ def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
             title=f"The run trains on the CPU; {device} is idle",
             evidence=(
                 Evidence(
-                    f"{device} had a utilization of at most {np.max(used):.0f}% in {len(used):,} readings", THROUGHPUT
+                    f"{device} had a utilization of at most {usual:.0f}% in 90% of {len(used):,} readings", THROUGHPUT
                 ),
             ),
             confidence=Confidence.CERTAIN,
@@ -53,6 +59,20 @@ def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
             weight=0.9,
         )
         return
+
+
+def _chose_devices(recorded: Recorded) -> bool:
+    """Whether the user chose what trains."""
+    return recorded.info.has_engine and bool(recorded.info.plan_values.get("devices"))
+
+
+def _processor_is_busy(recorded: Recorded) -> bool:
+    """Whether the run keeps at least half a core busy; where that is unknown, programs keep a quarter of all."""
+    _, own = recorded.readings("cpu:0", "engine_cpu")
+    _, whole = recorded.readings("cpu:0", "utilization")
+    if len(own) >= MIN_SAMPLES:
+        return float(np.median(own)) >= BUSY_ENGINE
+    return len(whole) >= MIN_SAMPLES and float(np.median(whole)) >= BUSY_PROCESSORS
 
 
 def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:

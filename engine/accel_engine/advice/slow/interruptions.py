@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.time_spent import TimeSpent, time_spent
+from accel_engine.advice.time_spent import TimeSpent, later_records, time_spent
 from accel_engine.advice.wording import duration, percent, times
-from accel_engine.events import CheckpointSaved, TimeMeasured
+from accel_engine.events import CheckpointSaved
 from accel_engine.plan.array_bytes import FLOAT32_BYTES, optimizer_slots
 
 VALIDATION_SHARE, CHECKPOINT_SHARE, TRACING_SHARE = 0.35, 0.1, 0.2
@@ -104,10 +104,10 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
 
 def retracing(recorded: Recorded) -> Iterator[Finding]:
     """Steps are traced again and again, as the shapes of batches change."""
-    spent, later = time_spent(recorded), recorded.all(TimeMeasured)[1:]
-    traced = [event for event in later if event.spent.get("tracing", 0.0) > 0]
-    if spent is None or not later or not traced or spent.share("tracing") < TRACING_SHARE:
-        return
+    spent, later = time_spent(recorded), later_records(recorded)
+    traced = [event for event in later if event.spent.get("tracing", 0.0) >= TRACING_SHARE * event.seconds / 2]
+    if spent is None or len(traced) < MIN_COUNT or spent.share("tracing") < TRACING_SHARE:
+        return  # the first smaller batch, or layers that train from an epoch on, are traced once
     share = spent.share("tracing")
     yield Finding(
         id="retracing",

@@ -32,19 +32,29 @@ class TimeMeter:
         self._first_step = reporter.step
         self._began = time.perf_counter()
         self._spent: defaultdict[str, float] = defaultdict(float)
+        self._within = 0.0  # seconds of the blocks within the block that is being measured
 
     def add(self, what: str, seconds: float) -> None:
         """Add seconds to what they were spent on."""
         self._spent[what] += seconds
 
     @contextmanager
-    def measure(self, what: str) -> Iterator[None]:
-        """Add the time of the ``with`` block."""
-        began = time.perf_counter()
+    def measure(self, what: str) -> Iterator[Callable[[], float]]:
+        """Add the time of the ``with`` block, without that of such blocks within it, which count for themselves.
+
+        Yields:
+            Returns its seconds so far.
+        """
+        began, outer, self._within = time.perf_counter(), self._within, 0.0
+
+        def own_seconds() -> float:
+            return time.perf_counter() - began - self._within
+
         try:
-            yield
+            yield own_seconds
         finally:
-            self.add(what, time.perf_counter() - began)
+            self.add(what, own_seconds())
+            self._within = outer + time.perf_counter() - began
 
     def waiting(self, items: Iterable[Item]) -> Iterator[tuple[Item, float]]:
         """Yield items, each with the seconds in which it was waited for, which are added to the input's."""

@@ -13,6 +13,7 @@ from accel_engine.events import (
     Phase,
     PhaseChanged,
     PlanChanged,
+    TimeMeasured,
     Validated,
 )
 from accel_engine.plan import Plan
@@ -113,6 +114,18 @@ def test_validation_runs_on_request_but_not_during_another(gym: Gym) -> None:
     refused = [event.answer for event in within.all(CommandAnswered) if event.command == "validate"]
     assert refused == ["a validation is already running"] * 2
     assert [event.step for event in within.all(Validated)] == [5, 10]
+
+
+def test_a_pause_within_a_validation_and_a_validation_by_command_are_measured_as_commands(gym: Gym) -> None:
+    trained = gym.train(PLAN, at={7: [("validate",)]}, when={Phase.VALIDATING: [("pause", 0.3)]})
+
+    first, by_command, *_ = trained.all(Validated)
+    assert by_command.by_command
+    measured = trained.all(TimeMeasured)
+    spent = [sum(event.spent.get(what, 0.0) for event in measured) for what in ("commands", "validation")]
+    assert spent[0] >= 0.3 + by_command.seconds
+    assert spent[1] >= first.seconds
+    assert all(sum(event.spent.values()) - event.spent.get("input", 0) <= event.seconds for event in measured)
 
 
 def test_validation_without_steps_or_data_is_rejected(gym: Gym) -> None:

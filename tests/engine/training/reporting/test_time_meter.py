@@ -1,3 +1,4 @@
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -54,6 +55,30 @@ def test_the_time_is_split_by_what_it_is_spent_on(clock: SimpleNamespace) -> Non
             spent={"input": 2.25, "steps": 4.0, "validation": 3.0},
         )
     ]
+
+
+def test_what_is_measured_within_something_else_counts_once(clock: SimpleNamespace) -> None:
+    reporter = Reporter()
+    meter = TimeMeter(reporter, float)
+    with meter.measure("validation") as own_seconds:
+        clock.seconds += 2.0
+        with meter.measure("commands"):
+            clock.seconds += 600.0
+            with meter.measure("commands"):
+                clock.seconds += 5.0
+        clock.seconds += 1.0
+        validated = own_seconds()
+    with suppress(KeyError), meter.measure("commands"), meter.measure("checkpoints"):
+        clock.seconds += 4.0
+        raise KeyError
+    with meter.measure("checkpoints"):
+        clock.seconds += 1.0
+    reporter.step = 7
+    meter.report()
+
+    assert validated == 3.0
+    assert reporter.events[0].spent == {"validation": 3.0, "commands": 605.0, "checkpoints": 5.0}
+    assert reporter.events[0].seconds == 613.0
 
 
 def test_it_is_written_at_intervals_and_only_after_steps(clock: SimpleNamespace) -> None:
