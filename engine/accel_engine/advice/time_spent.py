@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accel_engine.advice.recorded import Recorded
-from accel_engine.events import CheckpointSaved, Recovered, RunStarted, TimeMeasured
+from accel_engine.events import CheckpointSaved, PlanChanged, Recovered, RunStarted, TimeMeasured
 
 MIN_SECONDS = 1.0
 """Measured time from which shares are judged: the first steps of a run say little about the others."""
@@ -54,10 +54,15 @@ def time_spent(recorded: Recorded) -> TimeSpent | None:
 
 
 def later_records(recorded: Recorded) -> tuple[TimeMeasured, ...]:
-    """The measured times without the first one of the run and of each start and repair, which has what happens once."""
+    """The measured times since the last change of the plan.
+
+    The first one of the run, and of each start, repair and change, has what happens once, and is left out.
+    """
     kept, is_first = list[TimeMeasured](), True
     for event in recorded.events:
-        if isinstance(event, RunStarted | Recovered):
+        if isinstance(event, PlanChanged):
+            kept, is_first = [], True  # what was before says nothing about the changed plan
+        elif isinstance(event, RunStarted | Recovered):
             is_first = True
         elif isinstance(event, TimeMeasured):
             kept += [] if is_first else [event]

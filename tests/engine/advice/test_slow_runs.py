@@ -255,7 +255,9 @@ def test_the_gain_of_a_cure_follows_from_the_measured_share() -> None:
 
 
 def test_a_busy_processor_is_named_as_the_limit_of_the_input() -> None:
-    (finding,) = found(recorded(*spent(steps=8.0, input=6.0), readings=samples("cpu:0", **{**HOST, "utilization": 99})))
+    (finding,) = found(
+        recorded(*spent(steps=8.0, input=6.0), readings=samples("cpu:0", **HOST, engine_cpu=190, core_0=1, core_1=1))
+    )
 
     assert "the processors are the limit" in finding.cures[0].text
 

@@ -28,7 +28,7 @@ from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_
 from accel_engine.advice.poor.learning import Learning, learning_of
 from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, spikes
 from accel_engine.advice.poor.noise_rules import gradient_noise
-from accel_engine.advice.poor.number_rules import not_a_number
+from accel_engine.advice.poor.number_rules import has_failed, not_a_number
 from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output
 from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
@@ -78,6 +78,9 @@ EFFECTS: tuple[LearningRule, ...] = (
 )
 """What may be the effect of one of these, or of a validation unlike training."""
 
+NOT_A_NUMBER = "not-a-number"
+"""The finding on losses that are not finite."""
+
 OTHERS: tuple[LearningRule, ...] = (
     leak,
     validation_shift,
@@ -107,6 +110,8 @@ def _findings(learning: Learning, failed: list[FailedRule]) -> Iterator[Finding]
     others = list(apply_rules(OTHERS, learning, failed))
     if cause is not None:
         yield cause
+        if cause.id != NOT_A_NUMBER and has_failed(learning):  # why a run has failed is said in any case
+            yield from apply_rules((not_a_number,), learning, failed)
     is_explained = cause is not None and cause.confidence is not Confidence.POSSIBLE
     if not is_explained and not any(finding.id == "validation-shift" for finding in others):
         yield from apply_rules(EFFECTS, learning, failed)

@@ -36,8 +36,9 @@ def set_field(text: str, script: str, gain: str = "", basis: str = "", **changes
 
 
 def rate_cure(rate: float, gain: str, basis: str) -> Cure:
-    """Another learning rate."""
-    shown = f"{rate:.3g}"
+    """Another learning rate, rounded to two digits."""
+    rate = float(f"{rate:.2g}")
+    shown = f"{rate:.2g}"
     return set_field(
         f"Use a learning rate of {shown}: --learning-rate {shown}",
         f"compile(optimizer=...(learning_rate={shown}))",

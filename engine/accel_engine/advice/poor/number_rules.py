@@ -1,13 +1,18 @@
 """Losses that are not finite."""
 
+import re
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, words
 from accel_engine.advice.poor.learning import Learning, rate_of
+from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import Series
 from accel_engine.events import Outcome, PlanChanged, Recovered
 from accel_engine.run.steps import THROUGHPUT, TIME
+
+_AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
+"""What the engine says of a batch whose examples are at fault."""
 
 MIN_LOST = 3
 """Steps at the end of a live run whose losses must be lost: a single one may be infinite."""
@@ -23,7 +28,10 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
         yield poor(
             "not-a-number",
             "The loss is not a number",
-            [of_loss(learning, f"the loss is NaN or infinite from step {first:,} on", (first, first + 1))],
+            [
+                of_loss(learning, f"the loss is NaN or infinite from step {first:,} on", (first, first + 1)),
+                *(Evidence(text) for text in _engine_findings(learning) if text),
+            ],
             "all weights are NaN from then on",
             _cures(learning),
             weight=1.0,
@@ -42,9 +50,22 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
 
 
 def _cures(learning: Learning) -> list[Cure]:
-    rate = rate_of(learning.recorded)
-    cures = [rate_cure(rate / 10, "steps that stay finite", "updates in proportion to the rate")] if rate else []
+    """Correct the examples that the engine has found at fault; else a usual learning rate, or a tenth of one."""
+    rate, usual, cures = rate_of(learning.recorded), rates_of(learning), list[Cure]()
+    if found := next((text for text in _engine_findings(learning) if _AT_FAULT.search(text)), ""):
+        cures.append(
+            words(f"Correct or remove what the engine has found: {found}", "x = x[np.isfinite(x).all(axis=1)]")
+        )
+    elif rate:
+        wanted = usual.usual if usual and is_rate_high(learning) else rate / 10
+        cures.append(rate_cure(wanted, "steps that stay finite", "updates in proportion to the rate"))
     return [*cures, *clip_cures(learning)]
+
+
+def _engine_findings(learning: Learning) -> list[str]:
+    """What the engine has found out about losses or weights that are not finite."""
+    ended = learning.recorded.ended
+    return [repair.reason for repair in number_repairs(learning)] + [ended.reason if ended else ""]
 
 
 def _repair_text(learning: Learning, repair: Recovered) -> Evidence:
@@ -84,7 +105,7 @@ def _first_lost_of_plan(learning: Learning) -> int | None:
     stop = min(bucket + loss.width, steps) if len(loss) else bucket
     within = max(0, _taken(learning, bucket, stop) - int(loss.finite[-1])) if len(loss) else 0
     after = _taken(learning, stop, steps)
-    if not after and not _failed(learning):
+    if not after and not has_failed(learning):
         return None  # those within the last bucket may be any of its steps
     return stop - within if within + after >= _min_lost(learning) else None
 
@@ -102,14 +123,15 @@ def _taken(learning: Learning, first: int, stop: int) -> int:
 def _min_lost(learning: Learning) -> int:
     """Lost steps from which no later one has a finite loss."""
     recorded = learning.recorded
-    if _failed(learning):
+    if has_failed(learning):
         return 1
     if recorded.built is not None and recorded.built.precision == "mixed_float16":
         return MIN_LOST_SCALED
     return MIN_LOST if recorded.info.status.live else 1
 
 
-def _failed(learning: Learning) -> bool:
+def has_failed(learning: Learning) -> bool:
+    """Whether the run has failed."""
     ended = learning.recorded.ended
     return ended is not None and ended.outcome is Outcome.FAILED
 

@@ -21,6 +21,8 @@ BOUNDED = {
 }
 """Activations with the lowest and the highest value that they give."""
 
+_OF_ONE_CLASS = ("sparse_categorical_crossentropy", "categorical_crossentropy")
+
 _OF_NUMBERS = ("mean_squared_error", "mse", "mean_absolute_error", "mae", "huber", "log_cosh", "huber_loss")
 
 
@@ -32,6 +34,8 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
     units = output_units(learning.recorded)
     if built.from_logits is False and built.activation in UNBOUNDED:
         yield _logits_as_probabilities(built.activation, built.loss)
+    elif built.activation == "sigmoid" and built.loss in _OF_ONE_CLASS and units is not None and units > 1:
+        yield _sigmoid_of_classes(built.loss, units)
     elif built.activation == "softmax" and units == 1:
         yield _one_softmax()
     elif built.loss in _OF_NUMBERS:
@@ -54,6 +58,23 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
         ],
         weight=0.95,
         confidence=Confidence.CERTAIN,
+    )
+
+
+def _sigmoid_of_classes(loss: str, units: int) -> Finding:
+    return poor(
+        "wrong-output",
+        "A sigmoid gives no probabilities of classes",
+        [Evidence(f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several")],
+        "the outputs do not add up to 1, so that the loss is not that of the classes",
+        [
+            words(
+                "End the model with a softmax; or, for several labels at once, use binary_crossentropy",
+                "Dense(classes, activation='softmax')",
+            )
+        ],
+        weight=0.8,
+        confidence=Confidence.LIKELY,
     )
 
 

@@ -23,13 +23,13 @@ WANTED_SHARE = {"validation": 0.15, "checkpoints": 0.03}
 MIN_COUNT = 3
 """Validations, checkpoints or records that must have been measured."""
 
-MIN_LOST = 1.0
+MIN_LOST = 2.0
 """Seconds that must have been lost."""
 
 MIN_LOST_BY_DEFAULT = 30.0
 """The same for a validation after each epoch."""
 
-SLOW_DISK, SLOW_SAVE = 30e6, 1.0
+SLOW_DISK, SLOW_SAVE = 30e6, 2.0
 """Bytes per second below which a disk is slow, a fifth of what a hard disk writes; seconds of a checkpoint from which
 it is the disk that takes them."""
 

@@ -148,7 +148,7 @@ def _cpu_neighbours(recorded: Recorded) -> Finding | None:
     others = cpu_use_of_others(recorded)
     if recorded.workers or others is None or others < NEIGHBOUR_CPU:  # other workers are other programs
         return None
-    return _neighbour("cpu:0", f"other programs took {others:.0f}% of the processors' time in the median", others / 100)
+    return _neighbour("cpu:0", f"other programs took {others:.0f}% of the processors' time in the median", 0.2)
 
 
 def _processes(recorded: Recorded, device: str) -> Finding | None:
@@ -166,7 +166,7 @@ def _processes(recorded: Recorded, device: str) -> Finding | None:
     if not usual:
         return None
     text = f"{', '.join(usual[:3])} had more than {size(least)} each in half of {len(known):,} readings or more"
-    return _neighbour(device, text, 0.3)
+    return _neighbour(device, text, 0.2)
 
 
 def _neighbour(device: str, text: str, weight: float) -> Finding:
@@ -177,6 +177,6 @@ def _neighbour(device: str, text: str, weight: float) -> Finding:
         evidence=(Evidence(text, THROUGHPUT),),
         confidence=Confidence.CERTAIN,
         cost="they share the device's time",
-        cures=(Cure("end them, wait for them, or train on another device (--devices)"),),
+        cures=(Cure("end them, or wait for them"),),
         weight=weight,
     )
