@@ -54,7 +54,7 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
         meta: Its values.
     """
     with suppress(ValueError):
-        return MemoryLoss(meta.get("memory_loss"))  # somebody has found it at once
+        return MemoryLoss(str(meta.get("memory_loss")))  # somebody has found it at once
     before, process = KillCounts.parse(meta.get("kills")), ProcessIdentity.parse(meta.get("process"))
     is_here = process is not None and process.machine == machine_id()
     is_recent = 0 <= clock.boot_seconds() - meta.get("heartbeat", -math.inf) <= SOON_SECONDS
