@@ -225,7 +225,8 @@ def reopen(directory: Path, plan: Plan) -> None:
             check_changes(info.plan_values, plan)
             check_epochs(info, plan, read_trained_epochs(database, step))
         database.reject_commands(time.time())
-        database.set_meta(plan=plan.to_json(), pid=None, process=None, kills=None, log_start=None, **_pending_meta())
+        of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
+        database.set_meta(plan=plan.to_json(), **of_the_engine, **_pending_meta())
 
 
 def _pending_meta() -> dict[str, object]:

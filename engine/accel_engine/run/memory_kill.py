@@ -1,17 +1,18 @@
 """Whether a run was lost because memory ran out, and how it can train on with less."""
 
 import signal
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
-from accel_engine.run.connection import connect
+from accel_engine.run.connection import connect, writing
 from accel_engine.run.memory_loss import MemoryLoss
 from accel_engine.run.meta import effective_plan, read_meta
 from accel_engine.run.reader import RunReader
+from accel_engine.run.status import read_info
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Adaptation:
 def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:
     """Whether a run was probably lost because memory ran out: the kernel killed its engine, or native code crashed.
 
+    The run keeps the answer if the kernel's counters have given it, which may rise again for other reasons.
+
     Args:
         directory: The run's directory.
         exit_status: What its process returned, by ``Popen.returncode``, if this process has started it.
@@ -41,7 +44,16 @@ def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bo
         return False
     with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
         loss = reader.info(watched=False).memory_loss
+    if loss is MemoryLoss.KILLED:
+        _keep(directory)
     return loss is not None and (loss is MemoryLoss.CRASHED or exit_status in (None, -signal.SIGKILL))
+
+
+def _keep(directory: Path) -> None:
+    """Write that a run was killed, unless its engine was started again meanwhile; a full disk does not take it."""
+    with suppress(RunError), writing(directory) as database:
+        if read_info(database, watched=False).memory_loss is MemoryLoss.KILLED:
+            database.set_meta(memory_loss=MemoryLoss.KILLED.value)
 
 
 def adapted(directory: Path) -> Adaptation | None:

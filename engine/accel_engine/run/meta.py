@@ -120,6 +120,7 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "heartbeat": _any_time,
     "written": _any_time,
     "kills": _text,
+    "memory_loss": _text,
     "memory": _text,
     "log_start": _bytes,
     "name": _text,

@@ -174,6 +174,7 @@ class RunWriter:
                 heartbeat=clock.boot_seconds(),
                 written=time.time(),
                 kills=self._kills.to_json(),
+                memory_loss=None,
                 log_start=log_size(self.directory),
                 pending=None,
             )
@@ -415,7 +416,7 @@ class RunWriter:
     def leave_to_new_process(self, plan: "Plan") -> None:
         """Let the run wait for the process that will replace this one, with its id; and close it."""
         with self._writing():
-            pending = {"pending": clock.boot_seconds(), "kills": None, "log_start": None}
+            pending = {"pending": clock.boot_seconds(), "kills": None, "memory_loss": None, "log_start": None}
             self._database.set_meta(plan=plan.to_json(), **pending)
             self._close()
 

@@ -1,5 +1,6 @@
 """Whether the kernel has killed an engine, by its counters."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine import clock
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, out_of_memory_kills, reopen
 from accel_engine.run.memory_kill import adapted, was_killed_for_memory
-from accel_engine.run.memory_loss import MemoryLoss
+from accel_engine.run.memory_loss import MemoryLoss, memory_loss
 from accel_engine.run.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.process_identity import ProcessIdentity
 from accel_engine.run.run_paths import LOG
 
 ENGINE = """
@@ -28,6 +31,9 @@ for line in sys.stdin:
     writer.heartbeat()
     print("beaten", flush=True)
 """
+
+
+ALLOCATOR = "bfc_allocator.cc:309] Allocator (GPU_0_bfc) ran out of memory trying to allocate"
 
 
 class Kernel:
@@ -128,8 +134,33 @@ def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(director
     assert was_killed_for_memory(directory, status)
     assert was_killed_for_memory(directory)
     assert not was_killed_for_memory(directory, -signal.SIGSEGV)
+    kernel.write(kernel.proc / "vmstat", "oom_kill 4\n")
+    assert was_killed_for_memory(directory)  # it is decided once
     reopen(directory, Plan(name="first try"))
     assert not was_killed_for_memory(directory)
+
+
+@pytest.mark.parametrize(("age", "loss"), [(0.0, MemoryLoss.KILLED), (1e4, None), (-1e4, None)])
+def test_a_later_kill_says_nothing(directory: Path, kernel: Kernel, age: float, loss: MemoryLoss | None) -> None:
+    process = ProcessIdentity.of(os.getpid()).to_json()
+    meta = {"kills": count_kills().to_json(), "process": process, "heartbeat": clock.boot_seconds() - age}
+    assert memory_loss(directory, meta) is None
+    kernel.kill()
+    assert memory_loss(directory, meta) is loss
+
+
+@pytest.mark.parametrize(
+    ("message", "loss"),
+    [
+        (f"{ALLOCATOR} 2.00GiB (rounded to 2147483648)requested by op MatMul", MemoryLoss.CRASHED),
+        (f"{ALLOCATOR} 2.00GiB with freed_by_count=0. The caller indicates that this is not a failure, but", None),
+    ],
+)
+def test_an_allocator_that_has_another_way_has_not_crashed(
+    directory: Path, message: str, loss: MemoryLoss | None
+) -> None:
+    (directory / LOG).write_text(f"{message}\nTraining goes on\n")
+    assert memory_loss(directory, {"log_start": 0}) is loss
 
 
 def test_a_run_that_has_ended_was_not_killed(ended: Path, kernel: Kernel) -> None:
