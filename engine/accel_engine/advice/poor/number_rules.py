@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure
 from accel_engine.advice.poor.learning import Learning, rate_of
 from accel_engine.advice.recorded import Series
 from accel_engine.events import Outcome, PlanChanged, Recovered
@@ -20,7 +20,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
     """The loss is NaN or infinite up to the last step, or was so before a repair."""
     repairs, first = number_repairs(learning), first_lost(learning)
     if first is not None:
-        yield poor(
+        yield poor_finding(
             "not-a-number",
             "The loss is not a number",
             [of_loss(learning, f"the loss is NaN or infinite from step {first:,} on", (first, first + 1))],
@@ -30,7 +30,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
             confidence=Confidence.CERTAIN,
         )
     elif repairs:
-        yield poor(
+        yield poor_finding(
             "not-a-number",
             "The loss was not a number, and training returned",
             [_repair_text(learning, repairs[0])],
