@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from accel_engine.advice import Recorded
-from accel_engine.advice.recorded import Series
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import DevicesFound, Event, RunStarted, TensorFlowDevice
 from accel_engine.plan import Plan
@@ -15,12 +12,7 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.status import RunInfo, Status
 from example_events import model_built
 
-
-def series(values: Sequence[float]) -> Series:
-    """A series of one value per step."""
-    array = np.array(values, np.float64)
-    steps = np.arange(len(array))
-    return Series(steps, array, array, array, np.ones(len(array), np.int64), 1)
+from .recorded_example import series
 
 
 def started(**changes: Any) -> RunStarted:

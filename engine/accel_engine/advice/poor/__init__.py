@@ -17,12 +17,7 @@ from accel_engine.advice.poor.data_rules import (
     targets_alike,
     targets_not_scaled,
 )
-from accel_engine.advice.poor.fit_rules import (
-    overfitting,
-    stopped_late,
-    too_few_examples,
-    underfitting,
-)
+from accel_engine.advice.poor.fit_rules import too_few_examples, underfitting
 from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
 from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
@@ -38,6 +33,7 @@ from accel_engine.advice.poor.split_rules import (
     validation_better,
     validation_shift,
 )
+from accel_engine.advice.poor.validation_rules import overfitting, stopped_late
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
+from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, chance_loss, start_and_end
 
 SMALL_FOR_STATISTICS = 4
@@ -25,7 +25,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
     layers = [layer for layer in table.layers if layer.kind == "BatchNormalization" and layer.trainable]
     if not layers or not 0 < count <= SMALL_FOR_STATISTICS or not learning.stop:
         return
-    yield poor(
+    yield poor_finding(
         "batch-norm-small-batch",
         "Batch normalization with very small batches",
         [
@@ -41,7 +41,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
                 "fit(batch_size=32)",
                 batch_size=max(16, 16 * built.replicas),
             ),
-            words(
+            text_cure(
                 "Use LayerNormalization or GroupNormalization, which do not depend on the batch",
                 "layers.GroupNormalization(groups=8)",
             ),
@@ -71,7 +71,7 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
         return
     smaller = max(8, min(64, built.examples // 32))
     more = built.global_batch / smaller
-    yield poor(
+    yield poor_finding(
         "batch-too-large",
         "The batch is so large that there are few updates",
         [

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, set_field, words
+from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
@@ -68,7 +68,7 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
     if not inputs and not targets:
         return
     where = "inputs" if inputs else "targets"
-    yield poor(
+    yield poor_finding(
         "data-not-finite",
         f"The {where} have NaN or infinite values",
         [Evidence(f"{max(inputs, targets):.2%} of the values of {where} in {profile.examples:,} training examples")],
@@ -99,12 +99,12 @@ def inputs_alike(learning: Learning) -> Iterator[Finding]:
     if profile is None or not profile.features or profile.examples < 10:
         return
     if profile.constant_features == profile.features:
-        yield poor(
+        yield poor_finding(
             "inputs-alike",
             "All inputs are the same",
             [Evidence(f"each of the {profile.features:,} features has one value in {profile.examples:,} examples")],
             "the model cannot tell examples apart",
-            [words("Check how the inputs are read and scaled", "Print x.min(), x.max() and x.std()")],
+            [text_cure("Check how the inputs are read and scaled", "Print x.min(), x.max() and x.std()")],
             weight=1.0,
             confidence=Confidence.CERTAIN,
         )
@@ -117,12 +117,12 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
         return  # a loss of one's own may need no targets
     only_class = bool(profile.classes) and sum(count > 0 for count in profile.classes) == 1
     if only_class or (profile.target_deviation == 0 and _knows_all_targets(learning, profile)):
-        yield poor(
+        yield poor_finding(
             "targets-alike",
             "All targets are the same",
             [Evidence(f"one value in {profile.of_examples if only_class else profile.examples:,} training examples")],
             "there is nothing to learn",
-            [words("Check which column or array is the target: --target", "Print np.unique(y)")],
+            [text_cure("Check which column or array is the target: --target", "Print np.unique(y)")],
             weight=1.0,
             confidence=Confidence.CERTAIN if only_class or _sees_all(profile) else Confidence.LIKELY,
         )
@@ -156,7 +156,7 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
         return
     size_text = f"inputs are from {numbers.low:.4g} to {numbers.high:.4g}, with a root mean square of {size:.4g}"
     scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
-    yield poor(
+    yield poor_finding(
         "inputs-not-scaled",
         "The inputs are not scaled",
         [
@@ -171,7 +171,7 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
         [
             set_field("Scale integers to [0, 1]: --scale 0-1", "x = x / 255", scale="0-1")
             if _can_scale(learning)
-            else words(
+            else text_cure(
                 "Begin the model with a layer Normalization, or scale the inputs in the data",
                 "normalization = keras.layers.Normalization(); normalization.adapt(x)",
             )
@@ -191,7 +191,7 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         return
     if _is_accurate(learning, classes) is not False:
         return  # a penalty of weights may be most of the loss
-    yield poor(
+    yield poor_finding(
         "initial-loss-high",
         "The first loss is far above chance",
         [
@@ -205,7 +205,7 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
         "probabilities",
         [
-            words(
+            text_cure(
                 "Use the default initializers, scale the inputs, and check the last activation and from_logits of "
                 "the loss",
                 "Print the outputs for a batch before training: they should be about 1 / classes",
@@ -249,7 +249,7 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned:
         return
     found = f", and the model explains {explained:.0%} of their variance" if explained is not None else ""
-    yield poor(
+    yield poor_finding(
         "targets-not-scaled",
         "The numbers to predict are not scaled",
         [
@@ -261,7 +261,7 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
         ],
         "weights grow by about the learning rate a step, and need very many to reach such numbers",
         [
-            words(
+            text_cure(
                 "Standardise the targets in the data; tables are standardised when they are read",
                 "y = (y - y.mean()) / y.std(), and undo it for predictions",
             )

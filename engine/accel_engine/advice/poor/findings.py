@@ -8,7 +8,7 @@ from accel_engine.advice.poor.learning import Learning
 from accel_engine.plan.recipe_checks import CLIPPING
 
 
-def poor(
+def poor_finding(
     name: str,
     title: str,
     evidence: Sequence[Evidence],
@@ -57,7 +57,7 @@ def clip_cures(learning: Learning) -> list[Cure]:
     ]
 
 
-def words(text: str, script: str = "") -> Cure:
+def text_cure(text: str, script: str = "") -> Cure:
     """A cure that no field of the plan has."""
     return Cure(text, {}, script)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor, set_field, words
+from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
@@ -35,7 +35,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     if not 0 <= lowest < VANISHED * last:
         return
     layer = name.removeprefix(f"{GRADIENT_NORM}_")
-    yield poor(
+    yield poor_finding(
         "vanishing-gradients",
         "Gradients vanish on their way to the first layers",
         [
@@ -48,7 +48,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
         ],
         f"layer {layer} learns {last / max(lowest, 1e-30):,.0f} times slower than the last ones, if at all",
         [
-            words(
+            text_cure(
                 "Use ReLU or GELU instead of sigmoid and tanh in hidden layers, batch or layer normalization, and "
                 "residual "
                 "connections",
@@ -70,7 +70,7 @@ def exploding_gradients(learning: Learning) -> Iterator[Finding]:
     if len(high) < 3 or middle <= 0:
         return
     step, limit = int(norms.first[high[0]]), float(f"{middle * 2:.1g}")
-    yield poor(
+    yield poor_finding(
         "exploding-gradients",
         "Some gradients are far larger than the others",
         [

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor, set_field, words
+from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
@@ -60,7 +60,7 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
     if count < UNRELATED_EXAMPLES or found > chance + UNRELATED_ERRORS * error or not _validates_at_chance(learning):
         return
     measured = "have the same class" if profile.classes else "have targets that correlate with it"
-    yield poor(
+    yield poor_finding(
         "labels-unrelated",
         "Targets seem to have nothing to do with inputs",
         [
@@ -74,7 +74,7 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
         ],
         "the model learns the training examples by heart, and nothing that holds for others",
         [
-            words(
+            text_cure(
                 "Check that inputs and targets are in the same order, and that one is not shuffled without the other",
                 "Shuffle x and y with the same permutation; look at some examples with their targets",
             )
@@ -95,7 +95,7 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
     start, end = start_and_end(trained)
     if end < start + 0.03 or end < guess + 0.03 or validated.max() > guess + 0.05:
         return
-    yield poor(
+    yield poor_finding(
         "labels-unrelated",
         "Validation stays at chance while training learns",
         [
@@ -109,7 +109,7 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
         ],
         "the model learns the training examples by heart, and nothing that holds for others",
         [
-            words(
+            text_cure(
                 "Check that inputs and targets are in the same order, in training and in validation",
                 "Shuffle x and y with the same permutation; look at some examples with their targets",
             )
@@ -154,7 +154,7 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
         return
     worst = int(np.argmin(np.where(rare, recall, 2.0)))
     accuracy, guess = float(np.diag(counts).sum() / max(counts.sum(), 1)), float(support.max() / max(support.sum(), 1))
-    yield poor(
+    yield poor_finding(
         "imbalance",
         "Rare classes are not learned",
         [
@@ -178,7 +178,7 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
                 "the loss then counts each class the same",
                 class_weight=("balanced",),
             ),
-            words(
+            text_cure(
                 "Measure recall and precision: --metrics recall,precision", "metrics=[keras.metrics.AUC(curve='PR')]"
             ),
         ],
@@ -221,7 +221,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         if profile and profile.neighbours is not None and profile.classes
         else []
     )
-    yield poor(
+    yield poor_finding(
         "label-noise",
         "Some labels seem to be wrong",
         [
@@ -235,7 +235,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         ],
         f"up to {1 - accuracy:.0%} of the labels may be wrong, and the model cannot be better than these",
         [
-            words(
+            text_cure(
                 "Look at the worst examples of Diagnostics, and correct their labels",
                 "Look at the examples with the highest loss, and correct their labels",
             ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
@@ -60,7 +60,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
     is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
     rate = rate_of(learning.recorded)
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
-    yield poor(
+    yield poor_finding(
         "diverging",
         "The loss diverges",
         [
@@ -120,7 +120,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
         return
     steps = [int(loss.first[index]) for index in found]
     highest = max(float(values[index] / level[index]) for index in found)
-    yield poor(
+    yield poor_finding(
         "loss-spikes",
         "The loss jumps again and again",
         [
@@ -134,7 +134,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
         "each time, some steps only make good for it",
         [
             *clip_cures(learning),
-            words("Use a smaller learning rate: --learning-rate", "optimizer.learning_rate = ..."),
+            text_cure("Use a smaller learning rate: --learning-rate", "optimizer.learning_rate = ..."),
         ],
         weight=0.4,
     )
@@ -166,7 +166,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
         return
     if not same or total < 20:
         return
-    yield poor(
+    yield poor_finding(
         "constant-output",
         "The model gives the same output for every example",
         [
@@ -175,7 +175,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
         ],
         "nothing is learned from the inputs: units are dead (a ReLU that never is above 0) or saturated",
         [
-            words(
+            text_cure(
                 "Use the default initializers, a smaller learning rate, LeakyReLU or batch normalization",
                 "Dense(units, 'leaky_relu'); look at the outputs of each layer: keras.Model(model.inputs, "
                 "layer.output)",
@@ -227,13 +227,13 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
     ):
         return  # it falls, from far above
     low = is_rate_low(learning)
-    yield poor(
+    yield poor_finding(
         "loss-flat",
         "The loss stays at that of chance",
         [of_loss(learning, at_chance_text(learning))],
         "the model has learned nothing yet",
         [
-            words(
+            text_cure(
                 "Check, in this order: that inputs and targets belong together; that inputs are scaled; a learning "
                 "rate "
                 f"{'10 to 100 times larger' if low else '10 times larger and smaller'}; the last activation and the "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor, set_field
+from accel_engine.advice.poor.findings import poor_finding, set_field
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
@@ -60,7 +60,7 @@ def _mean_square(learning: Learning, name: str) -> float | None:
 def _finding(learning: Learning, scale: float, batch: int, better: int, *, small: bool) -> Finding:
     found = f"about {scale:,.0f} examples" if math.isfinite(scale) else "larger than can be measured"
     steps = ((learning.first + learning.stop) // 2, learning.stop)
-    return poor(
+    return poor_finding(
         "noisy-gradients" if small else "batch-needlessly-large",
         "Gradients are mostly noise: the batch is small" if small else "The batch is larger than its gradients need",
         [Evidence(f"the noise scale is {found}, the batch {batch:,}", MICRO_BATCH_NORM, steps)],

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor, rate_cure, words
+from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, text_cure
 from accel_engine.advice.poor.learning import Learning, rate_of
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import Series
@@ -25,7 +25,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
     """The loss is NaN or infinite up to the last step, or was so before a repair."""
     repairs, first = number_repairs(learning), first_lost(learning)
     if first is not None:
-        yield poor(
+        yield poor_finding(
             "not-a-number",
             "The loss is not a number",
             [
@@ -38,7 +38,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
             confidence=Confidence.CERTAIN,
         )
     elif repairs:
-        yield poor(
+        yield poor_finding(
             "not-a-number",
             "The loss was not a number, and training returned",
             [_repair_text(learning, repairs[0])],
@@ -54,7 +54,7 @@ def _cures(learning: Learning) -> list[Cure]:
     rate, usual, cures = rate_of(learning.recorded), rates_of(learning), list[Cure]()
     if found := next((text for text in _engine_findings(learning) if _AT_FAULT.search(text)), ""):
         cures.append(
-            words(f"Correct or remove what the engine has found: {found}", "x = x[np.isfinite(x).all(axis=1)]")
+            text_cure(f"Correct or remove what the engine has found: {found}", "x = x[np.isfinite(x).all(axis=1)]")
         )
     elif rate:
         wanted = usual.usual if usual and is_rate_high(learning) else rate / 10

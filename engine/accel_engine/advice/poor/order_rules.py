@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, set_field
+from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
 from accel_engine.advice.poor.learning import (
     Learning,
 )
@@ -47,7 +47,7 @@ def not_shuffled(learning: Learning) -> Iterator[Finding]:
         evidence += [each for each in (_repeating_pattern(learning),) if each]
     if not evidence:
         return
-    yield poor(
+    yield poor_finding(
         "not-shuffled",
         "Training examples are not shuffled",
         evidence,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor, words
+from accel_engine.advice.poor.findings import poor_finding, text_cure
 from accel_engine.advice.poor.learning import Learning, output_units
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
@@ -43,13 +43,13 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
 
 
 def _logits_as_probabilities(activation: str, loss: str) -> Finding:
-    return poor(
+    return poor_finding(
         "wrong-output",
         "The loss takes probabilities, but the model gives none",
         [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=False")],
         "the loss is not that of the model's outputs, so that it learns slowly or not at all",
         [
-            words(
+            text_cure(
                 "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a "
                 "loss "
                 "that has from_logits=True",
@@ -62,13 +62,13 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
 
 
 def _sigmoid_of_classes(loss: str, units: int) -> Finding:
-    return poor(
+    return poor_finding(
         "wrong-output",
         "A sigmoid gives no probabilities of classes",
         [Evidence(f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several")],
         "the outputs do not add up to 1, so that the loss is not that of the classes",
         [
-            words(
+            text_cure(
                 "End the model with a softmax; or, for several labels at once, use binary_crossentropy",
                 "Dense(classes, activation='softmax')",
             )
@@ -79,12 +79,12 @@ def _sigmoid_of_classes(loss: str, units: int) -> Finding:
 
 
 def _one_softmax() -> Finding:
-    return poor(
+    return poor_finding(
         "wrong-output",
         "A softmax of a single unit is always 1",
         [Evidence("the model's output has one unit with the activation softmax")],
         "the model predicts the same for all examples",
-        [words("End the model with a sigmoid, or with a unit for each class", "Dense(1, activation='sigmoid')")],
+        [text_cure("End the model with a sigmoid, or with a unit for each class", "Dense(1, activation='sigmoid')")],
         weight=0.95,
         confidence=Confidence.CERTAIN,
     )
@@ -101,13 +101,13 @@ def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
     if least >= low - margin and most <= high + margin:
         return
     shown = f"from {low:g} to {high:g}" if high < INFINITY else f"of at least {low:g}"
-    yield poor(
+    yield poor_finding(
         "wrong-output",
         f"Targets are out of the range of {activation}",
         [Evidence(f"{activation} gives values {shown}; targets are from {least:.4g} to {most:.4g}")],
         "the model cannot give some of the targets",
         [
-            words(
+            text_cure(
                 "End the model without an activation, or scale the targets to its range",
                 "Dense(units) without activation",
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor, rate_cure, set_field, words
+from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     block_means,
@@ -15,6 +15,7 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
+from accel_engine.advice.wording import duration
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.run.steps import TIME
 
@@ -52,7 +53,7 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
     if not (fallen < LITTLE_LEARNED or (fallen < STEADY_LEARNED and _falls_steadily(loss.mean))):
         return
     wanted = usual.usual
-    yield poor(
+    yield poor_finding(
         "learning-rate-low",
         "The learning rate is too low",
         [
@@ -99,13 +100,13 @@ def plateau(learning: Learning) -> Iterator[Finding]:
     seconds = float(times[-1] - times[0]) if len(times) > 1 else 0.0
     if seconds < PLATEAU_SECONDS or (len(rates) and rates[-1] < PLATEAU_RATES * rates.max()):
         return
-    yield poor(
+    yield poor_finding(
         "plateau",
         "The loss has stopped falling",
         [
             of_loss(
                 learning,
-                f"since step {middle:,}, for {seconds / 60:,.0f} minutes, the loss is about {end.mean():.4g}; "
+                f"since step {middle:,}, for {duration(seconds)}, the loss is about {end.mean():.4g}; "
                 f"it began at {means[0]:.4g}",
                 (middle, learning.stop),
             )
@@ -119,7 +120,7 @@ def plateau(learning: Learning) -> Iterator[Finding]:
                 "the constant learning rate",
                 schedule="cosine",
             ),
-            words("Or stop, or use a larger model", "EarlyStopping(monitor='loss')"),
+            text_cure("Or stop, or use a larger model", "EarlyStopping(monitor='loss')"),
         ],
         weight=0.3,
         confidence=Confidence.POSSIBLE,
@@ -165,11 +166,11 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     cure = (
         rate_cure(wanted, "a loss that falls from the first steps on", "the usual rates of this optimizer")
         if wanted
-        else words(
+        else text_cure(
             "Use a learning rate 10 to 100 times smaller: --learning-rate", "compile(optimizer=...(learning_rate=...))"
         )
     )
-    yield poor(
+    yield poor_finding(
         "learning-rate-high",
         "The learning rate is too high",
         evidence,

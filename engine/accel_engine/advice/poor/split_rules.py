@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor, set_field, words
+from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
 from accel_engine.advice.poor.settled import is_settled
 from accel_engine.run.diagnostics import DataProfile
@@ -52,7 +52,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         return
     part = profile.compared / profile.of_examples if profile.of_examples else 1.0
     compared = f"; compared were {profile.compared:,} of {profile.of_examples:,} training examples" if part < 1 else ""
-    yield poor(
+    yield poor_finding(
         "leak",
         "Validation examples are also training examples",
         [
@@ -63,7 +63,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         ],
         "validation looks better than the model is on new examples",
         [
-            words(
+            text_cure(
                 "Remove duplicates before the data is split, or keep groups of related examples on one side: "
                 "--split column:NAME or --validation-data FILE",
                 "x, rows = np.unique(x, axis=0, return_index=True); y = y[rows], before the split",
@@ -91,7 +91,7 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
     if share < DUPLICATES_SHARE or profile.duplicates < MIN_LEAKED:
         return
     other = f", {profile.conflicts:,} of them with another class" if profile.conflicts else ""
-    yield poor(
+    yield poor_finding(
         "duplicates",
         "Many training examples are equal",
         [
@@ -100,7 +100,11 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
             )
         ],
         "the model learns these by heart, and an epoch takes longer than it needs",
-        [words("Remove duplicates from the data", "x, rows = np.unique(x, axis=0, return_index=True); y = y[rows]")],
+        [
+            text_cure(
+                "Remove duplicates from the data", "x, rows = np.unique(x, axis=0, return_index=True); y = y[rows]"
+            )
+        ],
         weight=0.3 if not profile.conflicts else 0.5,
     )
 
@@ -123,7 +127,7 @@ def validation_shift(learning: Learning) -> Iterator[Finding]:
         evidence = [feature]
     if not evidence:
         return
-    yield poor(
+    yield poor_finding(
         "validation-shift",
         "Validation examples are unlike training examples",
         evidence,
@@ -135,7 +139,7 @@ def validation_shift(learning: Learning) -> Iterator[Finding]:
                 split="stratified",
             )
             if profile.classes and not _has_own_validation(learning)
-            else words(
+            else text_cure(
                 "Prepare both in the same way, and mix examples before they are split",
                 "Scale validation with the figures of training: normalization.adapt(x_train) only",
             )
@@ -174,7 +178,7 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
     trained, right = start_and_end(learning.loss)[1], start_and_end(accuracy)[1]
     if trained <= 0 or losses[-3:].max() > MUCH_BETTER * trained or validated[-3:].min() < right + BETTER_BY:
         return
-    yield poor(
+    yield poor_finding(
         "validation-better",
         "Validation is far better than training",
         [
@@ -186,7 +190,7 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
         ],
         "validation is easier than what the model is trained for, or training labels are partly wrong",
         [
-            words(
+            text_cure(
                 "Check that both splits are of the same kind, and look at training examples with a high loss for "
                 "wrong labels",
                 "Compare x_train and x_val, and their targets",

@@ -1,0 +1,167 @@
+"""When validation was best: overfitting, and steps after which it no longer improved."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from accel_engine.advice.finding import Cure, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
+from accel_engine.advice.poor.learning import Learning, monitored, spread, start_and_end
+from accel_engine.advice.wording import duration
+
+RISEN = 1.15
+"""Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
+
+RISEN_ALONE = 1.4
+"""The same whatever the metric does."""
+
+WORSE_METRIC = 0.01
+"""How much worse a metric from 0 to 1 is than its best, to count."""
+
+SAVED_SECONDS = 60.0
+"""Time that early stopping would have saved, from which it counts."""
+
+SAVED_SHARE = 0.25
+
+
+def overfitting(learning: Learning) -> Iterator[Finding]:
+    """Validation was better before, while training has gone on to improve."""
+    steps, losses = learning.validation("loss")
+    if len(losses) < 4 or losses.min() <= 0 or not len(learning.loss):
+        return
+    level = losses.copy()
+    level[1:-1] = np.median([losses[:-2], losses[1:-1], losses[2:]], axis=0)  # a single good one may be chance
+    best = int(np.argmin(level))
+    last_level = float(np.median(losses[-min(3, len(losses) - best) :]))
+    rise = last_level / float(level[best])
+    if best > len(losses) - 3 or rise < RISEN or (rise < RISEN_ALONE and not _metric_is_worse(learning)):
+        return
+    if last_level - level[best] < 2 * spread(losses):
+        return
+    at_best = _training_loss_at(learning, int(steps[best]))
+    at_end = start_and_end(learning.loss)[1]
+    if at_end > 0.95 * at_best:  # training does not improve either: it diverges
+        return
+    first, last = int(steps[best]), int(steps[-1])
+    saved = _seconds_between(learning, first)
+    later = f"; the {last - first:,} steps since took {duration(saved)}" if saved > SAVED_SECONDS else ""
+    yield poor_finding(
+        "overfitting",
+        f"Overfitting since step {first:,}",
+        [
+            Evidence(
+                f"validation loss rose from {losses[best]:.4g} at step {first:,} to {losses[-1]:.4g}{later}",
+                "validation_loss",
+                (first, last + 1),
+            ),
+            of_loss(
+                learning,
+                f"the loss of training fell from {at_best:.4g} to {at_end:.4g} meanwhile",
+                (first, learning.stop),
+            ),
+        ],
+        f"the last model is worse than that of step {first:,}",
+        overfitting_cures(learning),
+        weight=min(0.8, 0.4 + (rise - 1) / 2),
+    )
+
+
+def overfitting_cures(learning: Learning) -> list[Cure]:
+    """Stop early and keep the best weights, then regularize."""
+    settings = learning.settings
+    cures = [
+        set_field(
+            "Stop early, and save the best weights: --patience 3 --restore-best on",
+            "callbacks=[EarlyStopping(patience=3, restore_best_weights=True)]",
+            "the model of the best validation",
+            "the recorded validations",
+            patience=3,
+            restore_best="on",
+        )
+    ]
+    if settings.get("weight_decay") is None and "Dropout" not in learning.layer_kinds:
+        cures.append(
+            set_field(
+                "Decay the weights: --optimizer adamw --weight-decay 0.01; or add Dropout to the model",
+                "layers.Dropout(0.3); keras.optimizers.AdamW(weight_decay=0.01)",
+                optimizer="adamw",
+                weight_decay=0.01,
+            )
+        )
+    shape = learning.recorded.built.input_shape if learning.recorded.built else None
+    if shape is not None and len(shape) == 3 and shape[-1] in (1, 3) and not settings.get("augmentation"):
+        cures.append(
+            set_field(
+                "Change training images at random: --augmentation light",
+                "layers.RandomTranslation(0.1, 0.1)",
+                augmentation=("light",),
+            )
+        )
+    return cures
+
+
+def _metric_is_worse(learning: Learning) -> bool:
+    """Whether the metric that counts is worse than at its best; so is a loss without a metric."""
+    for name, lower in monitored(learning):
+        if name == "loss":
+            break
+        values = learning.validation(name)[1]
+        best = values.min() if lower else values.max()
+        return bool(abs(float(best) - float(np.median(values[-2:]))) > WORSE_METRIC * max(1.0, abs(float(best))))
+    return True
+
+
+def _training_loss_at(learning: Learning, step: int) -> float:
+    near = learning.loss.between(max(learning.first, step - max(20, learning.stop // 20)), step + 1)
+    return float(np.median(near.mean)) if len(near) else learning.first_loss
+
+
+def _seconds_between(learning: Learning, step: int) -> float:
+    """Time from the validation of a step to the last one."""
+    times = [each.time for each in learning.validations if each.step >= step]
+    return max(times) - min(times) if times else 0.0
+
+
+def stopped_late(learning: Learning) -> Iterator[Finding]:
+    """The metric that counts has long been as good as it is, and nothing stops the run."""
+    if learning.settings.get("patience") or list(overfitting(learning)):
+        return
+    found = next(monitored(learning), None)
+    if found is None:
+        return
+    name, lower = found
+    steps, values = learning.validation(name)
+    if len(values) < 8:
+        return
+    signed = -values if lower else values
+    noise = 1.5 * float(np.median(np.abs(np.diff(signed)))) + 1e-3 * float(np.abs(signed).max())
+    best = int(np.argmax(signed >= signed.max() - noise))
+    patience = max(3, len(values) // 10)
+    stopped = min(best + patience, len(values) - 1)
+    saved, whole = _seconds_between(learning, int(steps[stopped])), _seconds_between(learning, int(steps[0]))
+    if saved < SAVED_SECONDS or saved < SAVED_SHARE * whole:
+        return
+    yield poor_finding(
+        "stopped-late",
+        f"Early stopping would have saved {duration(saved)}",
+        [
+            Evidence(
+                f"validation {name} was {values[best]:.4g} at step {int(steps[best]):,}, and is {values[-1]:.4g}",
+                f"validation_{name}",
+                (int(steps[best]), int(steps[-1]) + 1),
+            )
+        ],
+        f"{saved / max(whole, 1e-9):.0%} of the time taught nothing that validation shows",
+        [
+            set_field(
+                f"Stop early, and save the best weights: --patience {patience} --restore-best on",
+                f"callbacks=[EarlyStopping(patience={patience}, restore_best_weights=True)]",
+                duration(saved),
+                f"the times of the validations after step {int(steps[stopped]):,}",
+                patience=patience,
+                restore_best="on",
+            ),
+            set_field("Or lower the rate as training goes on: --schedule cosine", "CosineDecay", schedule="cosine"),
+        ],
+        weight=0.3 * saved / max(whole, 1e-9) + 0.1,
+    )
