@@ -56,6 +56,8 @@ class CommandHandler:
 
     def _execute(self, command: Command) -> None:
         reporter = self._reporter
+        if reporter.run.is_withdrawn(command):
+            return
         match command.name:
             case "stop" | "stop_now":
                 stop = StopRequested(command)
