@@ -35,6 +35,18 @@ def test_pausing_does_not_change_the_run(gym: Gym, random_model: str) -> None:
     assert Phase.PAUSED in [event.phase for event in paused.all(PhaseChanged)]
 
 
+def test_a_user_makes_a_timed_pause_one_for_any_time(gym: Gym) -> None:
+    paused = gym.train(PLAN, at={3: [("pause", 90.0), ("pause",), ("pause", 90.0), ("resume", 7.0), ("resume",)]})
+    answers = [(event.command, event.obeyed, event.answer) for event in paused.all(CommandAnswered)]
+    assert answers == [
+        ("pause", True, "paused after step 3 for at most 90 s"),
+        ("pause", True, "paused after step 3"),
+        ("pause", False, "the run is already paused"),
+        ("resume", False, "somebody else has paused the run"),
+        ("resume", True, "resumed at step 3"),
+    ]
+
+
 def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
     trained = gym.train(PLAN, at={2: [("pause",), ("stop",)]})
 
