@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
-from accel_engine.plan import Plan
-from accel_engine.plan.plan import option_words
+from accel_engine.plan.changed_plan import changed_plan as changed_plan
+from accel_engine.plan.changed_plan import options_text as options_text
 from accel_engine.run import RunInfo
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command
@@ -49,23 +49,9 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
 
 
-def options_text(changes: Mapping[str, Any]) -> str:
-    """Changes of a plan as options of a command: ``--xla on --batch-size 256``."""
-    return shell_command(word for name, value in changes.items() for word in option_words(name, value))
-
-
 def can_continue_with(changes: Mapping[str, Any]) -> bool:
     """Whether a run can continue from its checkpoint with these changes; else they need a new run."""
     return bool(changes) and CHANGEABLE.issuperset(changes)
-
-
-def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
-    """The plan with a cure's changes.
-
-    Raises:
-        PlanError: A value does not fit its field.
-    """
-    return Plan.from_mapping({**plan.to_mapping(), **changes})
 
 
 def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
