@@ -14,8 +14,9 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.launch import run_change
 from accel_engine.launch.run_change import stopped
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create
+from accel_engine.run import RunReader, RunWriter, Status, create, request
 from accel_engine.run.checkpoint_files import write_checksums
+from accel_engine.run.commands import withdraw
 
 
 @contextmanager
@@ -88,3 +89,14 @@ def test_an_ended_run_stays_as_it_is() -> None:
         run_change.stop(directory)
         with pytest.raises(ZeroDivisionError), stopped(directory, pytest.fail):
             raise ZeroDivisionError
+
+
+def test_an_engine_finds_out_that_a_command_was_withdrawn() -> None:
+    directory = create(Plan(model="mlp"))
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        number = request(directory, "stop")
+        (command,) = writer.commands()
+        assert not writer.is_withdrawn(command)
+        assert withdraw(directory, number)
+        assert writer.is_withdrawn(command)
