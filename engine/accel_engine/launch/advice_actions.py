@@ -11,7 +11,8 @@ from accel_engine.launch.cure_trial import CureProgress, CureResult, try_cure
 from accel_engine.launch.run_change import Launch
 from accel_engine.launch.settle_cure import SettledCure, apply_and_settle
 
-_QUANTITIES = {Trouble.SLOW: Quantity.SPEED, Trouble.MEMORY: Quantity.MEMORY, Trouble.POOR: Quantity.LEARNING}
+PURPOSES = {Trouble.SLOW: Quantity.SPEED, Trouble.MEMORY: Quantity.MEMORY, Trouble.POOR: Quantity.LEARNING}
+"""What is compared of a run with a cure, by the trouble that it cures."""
 
 
 def finding_with_cure(directory: Path, finding: str, number: int = 1) -> tuple[Finding, Cure]:
@@ -59,7 +60,7 @@ def try_finding(
         on_progress,
         seconds=seconds,
         should_stop=should_stop,
-        quantity=_QUANTITIES[found.trouble],
+        quantity=PURPOSES[found.trouble],
     )
 
 
@@ -77,9 +78,15 @@ def apply_finding(
     Raises:
         AccelError: It cannot be applied, or taken back, and why; or it was cancelled, and stays applied.
     """
-    _, cure = finding_with_cure(directory, finding, number)
+    found, cure = finding_with_cure(directory, finding, number)
     return apply_and_settle(
-        directory, cure.changes, on_progress, finding=finding, should_stop=should_stop, launch=launch
+        directory,
+        cure.changes,
+        on_progress,
+        finding=finding,
+        purpose=PURPOSES[found.trouble],
+        should_stop=should_stop,
+        launch=launch,
     )
 
 

@@ -1,9 +1,10 @@
 """What a change of a plan is for, and thus what is compared with and without it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from accel_engine.errors import RunError
+from accel_engine.events import DevicesFound
 from accel_engine.plan import SPECS
 
 
@@ -91,6 +92,14 @@ QUANTITIES = {
 OTHER_LOSS = frozenset({"loss", "label_smoothing", "class_weight"})
 """Fields with which the loss is another function, so that its values cannot be compared."""
 
+_OTHER_TRAINING_LOSS = OTHER_LOSS | {"augmentation"}
+"""Fields with which the loss in training is higher by design."""
+
+
+def trains_on_cpu(found: Sequence[DevicesFound]) -> bool:
+    """Whether CPUs train a run, by the last of its events of this kind."""
+    return bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
+
 
 def quantity_of(changes: Iterable[str], *, on_cpu: bool) -> Quantity:
     """What changed fields are for.
@@ -116,6 +125,32 @@ def quantity_of(changes: Iterable[str], *, on_cpu: bool) -> Quantity:
     if "batch_size" in fields or kinds == {Quantity.SPEED}:
         return Quantity.SPEED
     return Quantity.LEARNING if Quantity.LEARNING in kinds else min(kinds, key=[*Quantity].index)
+
+
+def judged_by(changes: Iterable[str], *, on_cpu: bool, purpose: Quantity | None = None) -> Quantity | None:
+    """What tells whether a run does worse since fields were changed.
+
+    Args:
+        changes: Names of the changed fields.
+        on_cpu: Whether CPUs train.
+        purpose: What the finding is about that they cure; by default it follows from the fields.
+
+    Returns:
+        The speed, or the learning: its losses in training. ``None`` if only a failure tells: less memory may cost
+        speed, and the losses of two functions, or of other data, cannot be compared.
+    """
+    fields = {*changes}
+    if purpose is None:
+        if fields & {*_DATA} or not fields & QUANTITIES.keys():
+            return None
+        purpose = quantity_of(fields, on_cpu=on_cpu)
+    match purpose:
+        case Quantity.MEMORY:
+            return None
+        case Quantity.LEARNING:
+            can_compare = fields & {*_LEARNING, *_SPEED} and not fields & {*_OTHER_TRAINING_LOSS, *_DATA}
+            return Quantity.LEARNING if can_compare else None
+    return Quantity.SPEED
 
 
 def check_can_be_tried(changes: Iterable[str]) -> None:

@@ -19,8 +19,11 @@ LEAST_WINDOWS = 8
 CLEARLY_SLOWER = 0.95
 """A ratio of rates below which a run is clearly slower, if the intervals of both medians say so, too."""
 
-CLEARLY_HIGHER = 1.05
-"""A ratio of losses above which a run is clearly worse, if the interval of the difference says so, too."""
+CLEARLY_DIFFERENT = 0.05
+"""A difference of losses above which a run is clearly worse, if its interval says so, too.
+
+As a share of the loss before, or of the spread of its steps where that is larger: a loss can be 0 or less.
+"""
 
 BLOCKS = 8
 """Means of losses on either side that are compared."""
@@ -99,15 +102,12 @@ def compare_series(
         return None
     first, second = _blocks(before), _blocks(after)
     comparison: Comparison = compare_losses(first, second, lower_is_better=lower_is_better)
-    middles = _mean(first), _mean(second)
-    ratio = middles[1] / middles[0] if middles[0] else math.inf
-    is_large = not math.isfinite(middles[1]) or (ratio > CLEARLY_HIGHER if lower_is_better else ratio < CLEARLY_SLOWER)
+    middles = statistics.fmean(first), statistics.fmean(second)
+    difference = middles[1] - middles[0] if lower_is_better else middles[0] - middles[1]
+    scale = max(abs(middles[0]), float(np.std(before, dtype=np.float64)))
+    is_large = not math.isfinite(middles[1]) or difference > CLEARLY_DIFFERENT * scale
     return Outcome(*middles, name, is_worse=comparison.verdict is Verdict.WORSE and is_large)
 
 
 def _blocks(values: npt.NDArray[np.floating]) -> list[float]:
     return [float(part.mean()) for part in np.array_split(values.astype(np.float64), BLOCKS)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return statistics.fmean(values)

@@ -7,12 +7,13 @@ from typing import Any
 from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound, Event
-from accel_engine.launch.cure_kinds import Quantity, check_can_be_tried, quantity_of
+from accel_engine.events import DevicesFound, Event, ModelBuilt
+from accel_engine.launch.cure_kinds import Quantity, check_can_be_tried, quantity_of, trains_on_cpu
 from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
 from accel_engine.plan import Plan, resolved_plan
-from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.changed_plan import changed_plan
+from accel_engine.plan.scaled_rate import with_planned_rate
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.run.run_paths import latest_checkpoint
@@ -48,7 +49,7 @@ def cure_task(
     Args:
         info: The run.
         events: Its events, without those of discarded steps.
-        changes: Fields of the plan, with their new values.
+        changes: Fields of the plan, with their new values; a learning rate is the one that the optimizer gets.
         quantity: What is compared; by default it follows from the changed fields.
 
     Raises:
@@ -61,12 +62,12 @@ def cure_task(
     if strategies.find(info.plan.strategy).processes:
         raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
     found = [event for event in events if isinstance(event, DevicesFound)]
-    on_cpu = bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
     check_can_be_tried(changes)
-    own = quantity_of(changes, on_cpu=on_cpu)
+    own = quantity_of(changes, on_cpu=trains_on_cpu(found))
     quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
     before = settled_plan(info.plan, events)
-    after = _with(before, changes)
+    built = [event for event in events if isinstance(event, ModelBuilt)]
+    after = _with(before, with_planned_rate(changes, before, built[-1].replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")
     step = _first_step(info, changes, quantity)
@@ -77,8 +78,7 @@ def cure_task(
 def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     """A plan with changes, checked on this machine; ``xla`` ``auto`` is what autotuning would try, ``on``."""
     tried = {**changes, **({"xla": "on"} if changes.get("xla") == "auto" else {})}
-    values = without_ignored({**plan.to_mapping(), **tried}, wanted=tried)
-    return resolved_plan.check(Plan.from_mapping(values), detect().devices, chosen=tried).plan
+    return resolved_plan.check(changed_plan(plan, tried), detect().devices, chosen=tried).plan
 
 
 def _first_step(info: RunInfo, changes: Mapping[str, Any], quantity: Quantity) -> int:

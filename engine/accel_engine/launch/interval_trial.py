@@ -10,13 +10,10 @@ from accel_engine.errors import RunError
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, TURN_SECONDS, WARM_UP_SECONDS, PlanTrial
 from accel_engine.launch.trial_statistics import Comparison, compare_rates
 from accel_engine.plan import Plan
-from accel_engine.plan.interval import parse_interval
+from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE, parse_interval
 
 PATIENCE = 6.0
 """How much longer than asked for the rounds may take, as a factor, until there are enough."""
-
-CHECKPOINT_SHARE = 0.02
-"""Share of the time that checkpoints may take with ``checkpoint_every`` ``auto``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def rate_with(plan: Plan, measured: Round, steps_per_epoch: int) -> float:
         every = _steps_of("validation_every", plan.validation_every, measured.rate, steps_per_epoch)
         per_step += measured.validation / every
     if plan.checkpoint_every == "auto":
-        every = max(_known(steps_per_epoch), measured.checkpoint * measured.rate / CHECKPOINT_SHARE)
+        every = max(_known(steps_per_epoch), measured.checkpoint * measured.rate / MAX_CHECKPOINT_TIME_SHARE)
     else:
         every = _steps_of("checkpoint_every", plan.checkpoint_every, measured.rate, steps_per_epoch)
     return 1 / (per_step + measured.checkpoint / every)

@@ -37,8 +37,8 @@ BESIDE = PauseNote(
 def paused(directory: Path, longest: float, should_stop: Callable[[], bool] = lambda: False) -> Iterator[PauseNote]:
     """Pause a run for a block.
 
-    One that somebody else has paused stays paused. If this program is killed, the engine resumes the run by itself
-    after ``longest`` seconds.
+    One that somebody else has paused, before or meanwhile, stays paused. If this program is killed, the engine
+    resumes the run by itself after ``longest`` seconds.
 
     Args:
         directory: The run's directory.
@@ -52,13 +52,13 @@ def paused(directory: Path, longest: float, should_stop: Callable[[], bool] = la
     if not info.status.live:
         yield PauseNote()
         return
-    done = _pause(directory, longest, should_stop)
+    number = _pause(directory, longest, should_stop)
     try:
-        yield PauseNote("the run is paused meanwhile", "the run was paused meanwhile") if done else BESIDE
+        yield PauseNote("the run is paused meanwhile", "the run was paused meanwhile") if number else BESIDE
     finally:
-        if done:
+        if number:
             with suppress(RunError):  # it has ended meanwhile, or its time is over
-                request(directory, "resume")
+                request(directory, "resume", float(number))
 
 
 def read_run(directory: Path) -> RunInfo:
@@ -71,18 +71,18 @@ def read_run(directory: Path) -> RunInfo:
         return reader.info()
 
 
-def _pause(directory: Path, longest: float, should_stop: Callable[[], bool]) -> bool:
-    """Ask the engine to pause; returns whether it has."""
+def _pause(directory: Path, longest: float, should_stop: Callable[[], bool]) -> int:
+    """Ask the engine to pause; returns the command's id, 0 if it has not."""
     try:
         number = request(directory, "pause", longest)
     except RunError:
-        return False
+        return 0
     deadline = time.monotonic() + PATIENCE
     while (answer := read_answer(directory, number)) is None:
         if should_stop() or time.monotonic() > deadline or not read_run(directory).status.live:
             if withdraw(directory, number):
-                return False
+                return 0
             break
         time.sleep(INTERVAL)
     answer = answer or read_answer(directory, number)
-    return answer is not None and answer[0]
+    return number if answer is not None and answer[0] else 0

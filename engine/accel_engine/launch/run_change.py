@@ -2,23 +2,26 @@
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from accel_engine import clock
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import PlanChanged
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.start_run import hand_over, prepare_continuation
-from accel_engine.run import RunWriter, checkpoint_files, request
+from accel_engine.run import RunReader, RunWriter, Status, checkpoint_files, request
 from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps, latest_checkpoint
 
 STOP_SECONDS = 120.0
 """Seconds to wait until a run has stopped: it validates and saves first, perhaps."""
+
+TRAINS_ON_SECONDS = 30.0
+"""Seconds to wait until a run has taken a step after a stop was withdrawn, or has stopped all the same."""
 
 ANSWER_SECONDS = 30.0
 """Seconds to wait for an answer to a command."""
@@ -54,20 +57,70 @@ def send(directory: Path, name: str, argument: float | None = None, reason: str 
     return answer[1]
 
 
-def stop(directory: Path, *, now: bool = False) -> None:
-    """Stop a live run with a checkpoint, or at once, and wait until it has; does nothing if it has ended.
+def steps_taken(directory: Path) -> int:
+    """Steps that a run has taken."""
+    with closing(RunReader(directory)) as reader:
+        new = reader.new_steps()
+    return new.stop if new else 0
+
+
+@contextmanager
+def stopped(directory: Path, launch: Launch = launch, *, now: bool = False) -> Iterator[None]:
+    """Stop a live run with a checkpoint, or at once, for a block that continues it; one that has ended stays so.
+
+    After an error, or Ctrl-C, the run trains on as before: the stop is withdrawn, or the run is continued.
+
+    Args:
+        directory: The run's directory.
+        launch: Gives the run to an engine.
+        now: Whether to stop without a checkpoint.
 
     Raises:
         RunError: It does not stop.
     """
     if not read_run(directory).status.live:
+        yield
         return
-    request(directory, "stop_now" if now else "stop")
+    number = request(directory, "stop_now" if now else "stop")
+    try:
+        _wait_for_end(directory)
+        yield
+    except BaseException:
+        _train_on(directory, number, launch)
+        raise
+
+
+def stop(directory: Path, *, now: bool = False) -> None:
+    """Stop a live run with a checkpoint, or at once, and wait until it has; does nothing if it has ended.
+
+    Raises:
+        RunError: It does not stop, and the stop is withdrawn.
+    """
+    with stopped(directory, now=now):
+        pass
+
+
+def _wait_for_end(directory: Path) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while read_run(directory).status.live:
         if time.monotonic() > deadline:
-            raise RunError(f"run {directory.name} has not stopped in {STOP_SECONDS:.0f} s")
+            raise RunError(f"run {directory.name} has not stopped in {STOP_SECONDS:.0f} s; the stop is withdrawn")
         time.sleep(INTERVAL)
+
+
+def _train_on(directory: Path, number: int, launch: Launch) -> None:
+    """Withdraw a stop; continue a run that has stopped, or does so at this moment."""
+    withdrawn = False
+    with suppress(RunError):  # else it stops, and is continued
+        withdrawn = bool(number) and withdraw(directory, number)
+    first, deadline = steps_taken(directory), time.monotonic() + TRAINS_ON_SECONDS
+    while read_run(directory).status.live and time.monotonic() < deadline:
+        if withdrawn and steps_taken(directory) > first:
+            return
+        time.sleep(INTERVAL)
+    if read_run(directory).status is Status.STOPPED:
+        prepare_continuation(directory)
+        launch(directory)
 
 
 def continue_changed(
@@ -76,8 +129,6 @@ def continue_changed(
     before: Mapping[str, Any],
     reason: str,
     launch: Launch = launch,
-    *,
-    was_live: bool = False,
 ) -> "subprocess.Popen[str]":
     """Continue an ended run with a changed plan, and record what changed.
 
@@ -87,20 +138,16 @@ def continue_changed(
         before: The same fields, with the values before.
         reason: Why they change.
         launch: Gives the run to an engine.
-        was_live: Whether it was stopped for this, so that it continues without the changes if they are impossible.
 
     Raises:
         AccelError: It cannot be continued with the changes; why.
     """
+    prepare_continuation(directory, changes)
     try:
-        prepare_continuation(directory, changes)
-    except AccelError:
-        if was_live:
-            prepare_continuation(directory)
-            launch(directory)
-        raise
-    record_change(directory, latest_checkpoint(directory), changes, before, reason)
-    return launch(directory)
+        record_change(directory, latest_checkpoint(directory), changes, before, reason)
+    finally:  # it waits for an engine already
+        process = launch(directory)
+    return process
 
 
 def record_change(

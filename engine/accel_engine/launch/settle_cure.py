@@ -1,42 +1,33 @@
 """Compares a run before and after a cure, and takes back one that makes it clearly worse."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from accel_engine.errors import AccelError, RunError
-from accel_engine.events import ModelBuilt, PlanChanged, RunStarted
+from accel_engine.errors import AccelError
+from accel_engine.events import RunEnded
 from accel_engine.launch import run_change
-from accel_engine.launch.apply_cure import AppliedCure, Way, apply, described
-from accel_engine.launch.cure_kinds import Quantity, quantity_of
-from accel_engine.launch.cure_outcome import BLOCKS, LEAST_WINDOWS, Outcome, compare_series, compare_speed, window_rates
-from accel_engine.launch.live_changes import INTERVALS
+from accel_engine.launch.apply_cure import AppliedCure, Method, apply
+from accel_engine.launch.cure_comparison import WATCHED_STEPS, CureComparison
+from accel_engine.launch.cure_kinds import Quantity
+from accel_engine.launch.cure_outcome import Outcome
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.run_change import Launch
 from accel_engine.launch.trial_process import TrialCancelledError
-from accel_engine.run import RunReader, Status
+from accel_engine.plan.changed_plan import options_text
+from accel_engine.run import RunInfo, RunReader, Status, request
 from accel_engine.run.run_paths import latest_checkpoint
 
 POLL_SECONDS = 0.5
 
 MOST_SECONDS = 60.0
-"""How long the run is watched, if its steps do not tell before."""
+"""How long a run is watched from its first step with a cure, if its steps do not decide before."""
 
-SETTLING_CHUNKS = 4
-"""Chunks after the change that do not count: in them, graphs are compiled and the length of chunks adapts."""
-
-LEARNING_STEPS = 200
-"""Steps after a change of what the run learns that are compared with as many before."""
-
-BEFORE_SECONDS = 20.0
-"""Seconds of training that are compared, at most."""
+SLOWER_STEPS = 3.0
+"""How much longer than expected the steps may take that decide, as a factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +65,84 @@ def settle_cure(
     Raises:
         AccelError: The run cannot be read, or the cure cannot be taken back; or it was cancelled.
     """
-    began = time.monotonic()
-    quantity = _quantity(cure)
-    if not _has_before(cure, quantity):
+    comparison = CureComparison(cure)
+    if not comparison.has_before:
         return SettledCure(None, taken_back=False, text="the cure stays: there are too few steps before it to compare")
-    while True:
-        info = read_run(cure.directory)
-        if info.status is Status.FAILED:
-            return _take_back(cure, None, f"run {info.id} failed with it", launch)
-        outcome = _compare(cure, quantity)
-        is_told = outcome is not None and not outcome.may_be_worse
-        if is_told or not info.status.live or time.monotonic() - began > MOST_SECONDS:
+    end, info = _End(comparison.seconds_needed()), read_run(cure.directory)
+    while info.status.live:
+        outcome = comparison.compare()
+        is_decided = outcome is not None and not outcome.may_be_worse
+        if is_decided or end.is_over(comparison.steps, info.status, time.monotonic()):
+            break
+        if cure.judged_by is None and comparison.steps >= WATCHED_STEPS:
             break
         if should_stop():
             raise TrialCancelledError
-        on_progress(f"comparing run {info.id} before and after the change")
+        on_progress(_progress_text(cure, info))
         time.sleep(POLL_SECONDS)
+        info = read_run(cure.directory)
+    if info.status is Status.FAILED:
+        return _after_failure(cure, info, launch)
+    return _decide(cure, info, comparison, launch)
+
+
+class _End:
+    """When to give up comparing: some time after the first step with the cure, without pauses.
+
+    Args:
+        needed: Seconds that the steps take which are compared, about.
+    """
+
+    def __init__(self, needed: float) -> None:
+        self._most = max(MOST_SECONDS, SLOWER_STEPS * needed)
+        self._trained = 0.0
+        self._last: float | None = None
+
+    def is_over(self, steps: int, status: Status, now: float) -> bool:
+        """Whether the time is over.
+
+        Args:
+            steps: Steps taken with the cure.
+            status: The run's status.
+            now: Seconds of any clock.
+        """
+        if self._last is not None and steps and status is Status.RUNNING:
+            self._trained += now - self._last
+        self._last = now
+        return self._trained > self._most
+
+
+def _progress_text(cure: AppliedCure, info: RunInfo) -> str:
+    if cure.judged_by is None:
+        return f"watching whether run {info.id} trains with the change"
+    return f"comparing run {info.id} before and after the change"
+
+
+def _after_failure(cure: AppliedCure, info: RunInfo, launch: Launch) -> SettledCure:
+    """Take a cure back with which a run failed, unless it had failed before, too: it would fail again."""
+    if cure.had_failed:
+        return SettledCure(None, taken_back=False, text=f"run {info.id} failed with it, too: {_reason(info.directory)}")
+    return _take_back(cure, None, f"run {info.id} failed with it", launch)
+
+
+def _reason(directory: Path) -> str:
+    """Why a run ended."""
+    with closing(RunReader(directory, steps=False)) as reader:
+        ends = [event for _, event in reader.events(0, RunEnded) if isinstance(event, RunEnded)]
+    return ends[-1].reason if ends and ends[-1].reason else "the reason is unknown"
+
+
+def _decide(cure: AppliedCure, info: RunInfo, comparison: CureComparison, launch: Launch) -> SettledCure:
+    """Take a cure back with which a live run is clearly worse. One that somebody has stopped stays stopped."""
+    outcome = comparison.compare()
+    ended = "" if info.status.live else f"; run {info.id} is {info.status}"
     if outcome is None:
-        return SettledCure(None, taken_back=False, text="the cure stays: there are too few steps to compare")
-    if outcome.is_worse:
+        few = cure.judged_by is not None or not comparison.steps
+        why = "there are too few steps to compare" if few else f"run {info.id} has trained {comparison.steps:,} steps"
+        return SettledCure(None, taken_back=False, text=f"the cure stays: {why}{ended}")
+    if outcome.is_worse and info.status.live:
         return _take_back(cure, outcome, outcome.text, launch)
-    return SettledCure(outcome, taken_back=False, text=f"the cure stays: {outcome.text}")
+    return SettledCure(outcome, taken_back=False, text=f"the cure stays: {outcome.text}{ended}")
 
 
 def apply_and_settle(
@@ -103,107 +151,55 @@ def apply_and_settle(
     on_progress: Callable[[str], object] = lambda _: None,
     *,
     finding: str = "",
+    purpose: Quantity | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     launch: Launch = run_change.launch,
 ) -> SettledCure:
     """Apply a cure, and take it back if the run is clearly worse with it; see :func:`apply` and :func:`settle_cure`."""
-    cure = apply(directory, changes, finding=finding, launch=launch)
+    cure = apply(directory, changes, finding=finding, purpose=purpose, launch=launch)
     on_progress(cure.text)
     settled = settle_cure(cure, on_progress, should_stop=should_stop, launch=launch)
     return replace(settled, text=f"{cure.text}; {settled.text}", process=settled.process or cure.process)
 
 
-def _quantity(cure: AppliedCure) -> Quantity:
-    """What is compared: intervals of validations and checkpoints, and all that saves memory, change the speed."""
-    if any(name in INTERVALS for name in cure.changes):
-        return Quantity.SPEED
-    with suppress(RunError):
-        if quantity_of(cure.changes, on_cpu=True) is Quantity.LEARNING:
-            return Quantity.LEARNING
-    return Quantity.SPEED
-
-
-def _has_before(cure: AppliedCure, quantity: Quantity) -> bool:
-    """Whether there are enough steps before the change to compare with."""
-    if quantity is Quantity.LEARNING:
-        return (_last_step(cure.source) if cure.way is Way.NEW_RUN else cure.step) >= 2 * BLOCKS
-    return len(_rates_before(cure)) >= LEAST_WINDOWS
-
-
-def _compare(cure: AppliedCure, quantity: Quantity) -> Outcome | None:
-    if quantity is Quantity.LEARNING:
-        return _compare_losses(cure)
-    return compare_speed(_rates_before(cure), _rates(cure.directory, cure.step, math.inf))
-
-
-def _rates_before(cure: AppliedCure) -> list[float]:
-    """Examples a second of the last seconds before the change, since the engine or a change before it."""
-    is_new = cure.way is Way.NEW_RUN
-    last = _last_step(cure.source) if is_new else cure.step
-    with closing(RunReader(cure.source, steps=False)) as reader:
-        events = [event for _, event in reader.events(0, RunStarted, PlanChanged)]
-    starts = [event.first_step for event in events if isinstance(event, RunStarted)]
-    starts += [event.step for event in events if isinstance(event, PlanChanged)]
-    return _rates(cure.source, max((step for step in starts if step < last), default=0), last)
-
-
-def _rates(directory: Path, first: int, last: float) -> list[float]:
-    """Examples a second in windows of a run, from one step to another one."""
-    with closing(RunReader(directory, steps=False)) as reader:
-        ends = reader.chunk_ends()
-        built = [event for _, event in reader.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
-    batch = (built[-1].global_batch if built else 1) or 1
-    inside = [(at, step) for at, step in ends if first < step <= last][SETTLING_CHUNKS:]
-    since = inside[-1][0] - BEFORE_SECONDS if inside else 0.0
-    return window_rates([(at, step) for at, step in inside if at >= since], batch)
-
-
-def _compare_losses(cure: AppliedCure) -> Outcome | None:
-    """Compare the losses after the change with those before it, or with the same steps of the run it came from."""
-    if cure.way is Way.NEW_RUN:
-        steps = min(_last_step(cure.directory), _last_step(cure.source))
-        count = min(LEARNING_STEPS, steps)
-        if steps < LEARNING_STEPS and read_run(cure.directory).status.live:
-            return None
-        first = steps - count
-        return compare_series(_losses(cure.source, first, steps), _losses(cure.directory, first, steps), "loss")
-    count = max(2 * BLOCKS, min(LEARNING_STEPS, cure.step))
-    after = _losses(cure.directory, cure.step, cure.step + 2 * count)[-count:]
-    if _last_step(cure.directory) < cure.step + 2 * count and bool(np.isfinite(after).all()):
-        return None
-    return compare_series(_losses(cure.directory, max(0, cure.step - count), cure.step), after, "loss")
-
-
-def _losses(directory: Path, first: int, last: int) -> npt.NDArray[np.floating]:
-    with closing(RunReader(directory, steps=False)) as reader:
-        parts = [batch.series["loss"] for batch in reader.steps(first, last) if "loss" in batch.series]
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _last_step(directory: Path) -> int:
-    with closing(RunReader(directory)) as reader:
-        new = reader.new_steps()
-    return new.stop if new else 0
-
-
 def _take_back(cure: AppliedCure, outcome: Outcome | None, why: str, launch: Launch) -> SettledCure:
     """Undo a cure in the way in which it was applied."""
     reason = f"taken back: {why}"
-    process = None
-    if cure.way is Way.NEW_RUN:
-        run_change.stop(cure.directory, now=True)
-        done = f"the new run {cure.directory.name} was stopped"
-        if cure.was_live:
-            with suppress(AccelError):
-                process = run_change.continue_changed(cure.source, {}, {}, reason, launch)
-                done += f", and run {cure.source.name} continues"
-    elif cure.way is Way.COMMAND and (_quantity(cure) is Quantity.SPEED or not cure.step):
-        process = apply(cure.directory, cure.before, finding=reason, launch=launch).process
-        done = f"run {cure.directory.name} has {described(cure.before)} again"
+    if cure.method is Method.NEW_RUN:
+        done, process = _back_to_source(cure, reason, launch)
+    elif cure.method is Method.COMMAND and read_run(cure.directory).status.live and not _returns(cure):
+        before = {**cure.before, **({"learning_rate": cure.rate} if cure.rate is not None else {})}
+        process = apply(cure.directory, before, finding=reason, launch=launch).process
+        done = f"run {cure.directory.name} has {options_text(before)} again"
     else:
-        is_learning = _quantity(cure) is Quantity.LEARNING
-        run_change.stop(cure.directory, now=is_learning)
-        step = run_change.return_to(cure.directory, cure.step) if is_learning else latest_checkpoint(cure.directory)
-        process = run_change.continue_changed(cure.directory, cure.before, cure.changes, reason, launch)
-        done = f"run {cure.directory.name} continues from step {step:,} with {described(cure.before)}"
+        done, process = _continue_as_before(cure, reason, launch)
     return SettledCure(outcome, taken_back=True, text=f"the cure was taken back, as {why}; {done}", process=process)
+
+
+def _returns(cure: AppliedCure) -> bool:
+    """Whether a run returns to its step before the cure, as it has learned badly since."""
+    return cure.judged_by is Quantity.LEARNING and bool(cure.step)
+
+
+def _back_to_source(cure: AppliedCure, reason: str, launch: Launch) -> tuple[str, Any]:
+    """Stop the new run, and continue the one that was stopped for it; returns what was done, and the process."""
+    run_change.stop(cure.directory, now=True)
+    done = f"the new run {cure.directory.name} was stopped"
+    if not cure.was_live:
+        return done, None
+    try:
+        process = run_change.continue_changed(cure.source, {}, {}, reason, launch)
+    except AccelError as error:
+        return f"{done}, but run {cure.source.name} cannot continue: {error}", None
+    return f"{done}, and run {cure.source.name} continues", process
+
+
+def _continue_as_before(cure: AppliedCure, reason: str, launch: Launch) -> tuple[str, Any]:
+    """Continue a run with its former plan, from before the cure if it has learned badly since."""
+    directory, returns = cure.directory, _returns(cure)
+    with run_change.stopped(directory, launch, now=returns):
+        step = run_change.return_to(directory, cure.step) if returns else latest_checkpoint(directory)
+        process = run_change.continue_changed(directory, cure.before, cure.changes, reason, launch)
+    if cure.rate is not None and step != cure.step:  # a later checkpoint has the rate of the cure
+        request(directory, "learning_rate", cure.rate, reason=reason)
+    return f"run {directory.name} continues from step {step:,} with {options_text(cure.before)}", process

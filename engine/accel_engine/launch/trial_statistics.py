@@ -1,6 +1,6 @@
-"""Compares ways to train that took turns: in which order they do, what they differ by, and whether that may be chance.
+"""Compares plans whose steps took turns: in which order they do, what they differ by, and whether that may be chance.
 
-Two turns that follow each other are slowed by the same other programs, so that ways are compared round by round.
+Two turns that follow each other are slowed by the same other programs, so that plans are compared round by round.
 """
 
 import math
@@ -24,7 +24,7 @@ _NORMAL = 2.0
 
 
 class Verdict(StrEnum):
-    """How a way compares with another one."""
+    """How a plan compares with another one."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two ways differ by.
+    """What two plans differ by.
 
     Attributes:
         value: Their ratio or difference: the second one's against the first one's.
@@ -50,14 +50,14 @@ class Comparison:
     rounds: int
 
 
-def turn_order(ways: int, round_number: int) -> list[int]:
-    """The order in which ways take turns in a round: A B C, C B A and so on, so that a drift slows all alike.
+def turn_order(plans: int, round_number: int) -> list[int]:
+    """The order in which plans take turns in a round: A B C, C B A and so on, so that a drift slows all alike.
 
     Args:
-        ways: Their number.
+        plans: Their number.
         round_number: The round, from 0.
     """
-    order = list(range(ways))
+    order = list(range(plans))
     return order[::-1] if round_number % 2 else order
 
 
@@ -67,7 +67,7 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison
     It is better or worse only if the whole interval is on one side of 1 and the ratio matters.
 
     Args:
-        before: Rates of the first way in each round, above 0.
+        before: Rates of the first plan in each round, above 0.
         after: Those of the second one in the same rounds.
     """
     ratios = sorted(second / first for first, second in zip(before, after, strict=True))
@@ -91,7 +91,7 @@ def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_
     Its interval is Student's. A result that is not finite is worse than any other one.
 
     Args:
-        before: Results of the first way, one for each order.
+        before: Results of the first plan, one for each order.
         after: Those of the second one in the same orders.
         lower_is_better: Whether they are losses, or errors.
     """

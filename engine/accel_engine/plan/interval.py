@@ -8,6 +8,9 @@ from accel_engine.errors import PlanError
 UNITS = ("epochs", "steps", "minutes")
 """Units of an interval."""
 
+MAX_CHECKPOINT_TIME_SHARE = 0.02
+"""The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
+
 _INTERVAL = re.compile(r"(\d+)\s*(epoch|step|minute)s?", re.IGNORECASE)
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?\s*(?:(\d+(?:\.\d+)?)m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)s)?", re.IGNORECASE)
 

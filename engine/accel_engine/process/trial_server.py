@@ -87,7 +87,7 @@ def _answer(trial: "PlanTrial", request: dict[str, Any]) -> dict[str, Any]:
 
 def _problem(error: BaseException) -> dict[str, Any]:
     """Why the plan cannot be tried, and whether memory ran out."""
-    from accel_engine.training.plan_trial import is_out_of_memory
+    from accel_engine.training.reporting.memory_errors import is_out_of_memory
 
     if not isinstance(error, AccelError):
         traceback.print_exception(error)

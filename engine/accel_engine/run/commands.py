@@ -42,7 +42,8 @@ class Command:
         who: Who sent it, as ``user@host``, with the reason in parentheses if there is one.
         name: One of :data:`COMMANDS`.
         argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
+            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
+            ``stop``, the only part of a script to stop.
     """
 
     id: int
@@ -70,7 +71,8 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
         argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; for ``stop``, the only part of a script to stop.
+            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
+            ``stop``, the only part of a script to stop.
         reason: Why, which is recorded with the sender.
 
     Returns:

@@ -390,6 +390,14 @@ class RunWriter:
         with self._writing():
             return [Command(*row) for row in self._database.unanswered()]
 
+    def is_withdrawn(self, command: Command) -> bool:
+        """Whether the sender of a command that was read has withdrawn it since, as far as can be read."""
+        try:
+            with self._writing():
+                return self._database.answer_to(command.id) is not None
+        except RunError:
+            return False
+
     @waits_for_disk
     def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
         """Answer a command."""

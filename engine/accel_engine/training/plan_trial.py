@@ -15,7 +15,7 @@ import tensorflow as tf
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Split
 from accel_engine.devices import Inventory, detect
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run import diagnostics
@@ -248,10 +248,3 @@ def _taken(chunks: list[ChunkResult], seconds: float) -> TakenSteps:
         seconds,
         [float(loss) for chunk in chunks for loss in chunk.series.get("loss", ())],
     )
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, of a device or of this machine."""
-    if isinstance(error, AccelError) and error.__cause__ is not None:
-        return is_out_of_memory(error.__cause__)
-    return isinstance(error, tf.errors.ResourceExhaustedError | MemoryError)

@@ -8,9 +8,13 @@ import pytest
 
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import Outcome, PlanChanged, RunEnded
-from accel_engine.launch.apply_cure import Way, apply, command_arguments, described
+from accel_engine.launch.apply_cure import Method, apply
+from accel_engine.launch.cure_kinds import Quantity
+from accel_engine.launch.live_changes import command_arguments
 from accel_engine.launch.run_change import return_to
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import changed_plan, options_text
+from accel_engine.plan.scaled_rate import with_planned_rate
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.checkpoint_files import write_checksums
 from accel_engine.run.creation import create_recorded
@@ -41,7 +45,7 @@ def test_a_stopped_run_continues_with_the_changed_plan() -> None:
     directory, launched = ended(Plan(model="mlp"), Outcome.STOPPED, 23), []
     applied = apply(directory, {"clip_norm": 1.0}, finding="spikes", launch=launched.append)
     assert launched == [directory]
-    assert (applied.way, applied.step, applied.before) == (Way.CONTINUED, 23, {"clip_norm": None})
+    assert (applied.method, applied.step, applied.before) == (Method.CONTINUED, 23, {"clip_norm": None})
     assert applied.text == f"run {directory.name} was continued from step 23 with --clip-norm 1.0"
     (event,) = changed_in(directory)
     assert (event.step, event.changes, event.reason) == (23, {"clip_norm": 1.0}, "advice spikes")
@@ -59,7 +63,7 @@ def test_a_stopped_run_continues_with_the_changed_plan() -> None:
 def test_otherwise_a_new_run_has_it(changes: dict[str, Any], outcome: Outcome, why: str) -> None:
     directory, launched = ended(Plan(model="mlp"), outcome, 23), []
     applied = apply(directory, changes, launch=launched.append)
-    assert applied.way is Way.NEW_RUN
+    assert applied.method is Method.NEW_RUN
     assert launched == [applied.directory]
     assert applied.directory != directory
     assert why in applied.text
@@ -112,10 +116,7 @@ def test_a_live_run_without_a_step_has_no_checkpoint_to_continue_from() -> None:
     ],
 )
 def test_commands_change_what_they_can(plan: Plan, changes: dict[str, Any], arguments: Any) -> None:
-    directory = create(plan)
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
-    assert command_arguments(directory, info, changes) == arguments
+    assert command_arguments(plan, 0, changes) == arguments
 
 
 def test_a_run_returns_to_the_checkpoint_before_a_cure() -> None:
@@ -127,4 +128,29 @@ def test_a_run_returns_to_the_checkpoint_before_a_cure() -> None:
 
 
 def test_changes_are_shown_as_options() -> None:
-    assert described({"batch_size": 128, "devices": ("gpu:0", "gpu:1")}) == "--batch-size 128 --devices gpu:0,gpu:1"
+    assert options_text({"batch_size": 128, "devices": ("gpu:0", "gpu:1")}) == "--batch-size 128 --devices gpu:0,gpu:1"
+
+
+def test_a_changed_plan_has_no_field_without_effect() -> None:
+    plan = changed_plan(Plan(model="mlp", optimizer="sgd", momentum=0.9), {"optimizer": "adamw"})
+    assert (plan.optimizer, plan.momentum) == ("adamw", None)
+
+
+def test_a_plan_gets_the_rate_that_it_multiplies_to_that_of_the_optimizer() -> None:
+    plan = Plan(model="mlp", rate_scaling="linear", learning_rate_factor=0.5)
+    assert with_planned_rate({"learning_rate": 0.02, "xla": "on"}, plan, 4) == {"learning_rate": 0.01, "xla": "on"}
+    assert with_planned_rate({"learning_rate": None}, plan, 4) == {"learning_rate": None}
+    assert with_planned_rate({"learning_rate": 0.3}, Plan(model="mlp"), 4) == {"learning_rate": 0.3}
+
+
+def test_a_run_continues_with_the_rate_of_the_optimizer() -> None:
+    directory = ended(Plan(model="mlp", learning_rate_factor=0.5), Outcome.STOPPED, 23)
+    applied = apply(directory, {"learning_rate": 0.01}, launch=lambda _: None)
+    assert (applied.changes, applied.before) == ({"learning_rate": 0.02}, {"learning_rate": None})
+
+
+def test_a_run_that_had_failed_is_remembered_with_what_its_finding_is_about() -> None:
+    directory = ended(Plan(model="mlp"), Outcome.FAILED, 23)
+    applied = apply(directory, {"remat": "on"}, purpose=Quantity.MEMORY, launch=lambda _: None)
+    assert applied.had_failed
+    assert applied.judged_by is None

@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.launch.cure_kinds import QUANTITIES, Quantity, check_can_be_tried, quantity_of
+from accel_engine.launch.cure_kinds import QUANTITIES, Quantity, check_can_be_tried, judged_by, quantity_of
 from accel_engine.plan import SPECS
 
 
@@ -43,3 +43,26 @@ def test_what_is_compared_follows_from_the_fields(changes: list[str], on_cpu: bo
 def test_what_no_step_can_show_is_refused(changes: list[str], words: str) -> None:
     with pytest.raises(RunError, match=words):
         check_can_be_tried(changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "purpose", "judge"),
+    [
+        (["remat"], None, None),
+        (["micro_batches"], Quantity.MEMORY, None),
+        (["batch_size"], Quantity.MEMORY, None),
+        (["batch_size"], Quantity.LEARNING, Quantity.LEARNING),
+        (["batch_size"], None, Quantity.SPEED),
+        (["validation_every"], None, Quantity.SPEED),
+        (["micro_batches"], Quantity.SPEED, Quantity.SPEED),
+        (["gradient_norm"], None, None),
+        (["gradient_norm"], Quantity.LEARNING, None),
+        (["clip_norm"], None, Quantity.LEARNING),
+        (["label_smoothing"], Quantity.LEARNING, None),
+        (["class_weight"], None, None),
+        (["augmentation"], Quantity.LEARNING, None),
+        (["validation_split"], None, None),
+    ],
+)
+def test_what_tells_that_a_run_does_worse(changes: list[str], purpose: Quantity | None, judge: Quantity | None) -> None:
+    assert judged_by(changes, on_cpu=False, purpose=purpose) is judge

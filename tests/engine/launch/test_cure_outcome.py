@@ -72,5 +72,15 @@ def test_losses_that_rise_are_worse(after: np.ndarray, is_worse: bool) -> None:
     assert found.is_worse is is_worse
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_worse"),
+    [(-2.0, -1.0, True), (-2.0, -3.0, False), (0.0, 1.0, True), (-2.0, -1.999, False), (0.0, 0.004, False)],
+)
+def test_losses_at_or_below_zero_are_judged_by_their_difference(before: float, after: float, is_worse: bool) -> None:
+    found = compare_series(losses(before, before), losses(after, after), "loss")
+    assert found is not None
+    assert found.is_worse is is_worse
+
+
 def test_too_few_losses_tell_nothing() -> None:
     assert compare_series(np.ones(3), np.ones(200), "loss") is None

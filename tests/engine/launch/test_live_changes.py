@@ -2,7 +2,8 @@
 
 import pytest
 
-from accel_engine.launch.live_changes import command_argument
+from accel_engine.launch.live_changes import command_argument, command_problem
+from accel_engine.plan import Plan
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,18 @@ def test_commands_take_numbers(field: str, value: object, argument: float | None
 
 def test_epochs_of_unknown_length_are_no_steps() -> None:
     assert command_argument("validation_every", "2 epochs", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "field", "words"),
+    [
+        (Plan(model="mlp", schedule="cosine"), "learning_rate", "follows the schedule cosine"),
+        (Plan(model="mlp", validation="end"), "validation_every", "needs --validation epoch"),
+        (Plan(model="mlp", validation="end"), "checkpoint_every", ""),
+        (Plan(model="mlp", schedule="constant"), "learning_rate", ""),
+    ],
+)
+def test_a_command_that_has_no_effect_is_explained(plan: Plan, field: str, words: str) -> None:
+    problem = command_problem(plan, {field})
+    assert words in problem
+    assert bool(words) is bool(problem)

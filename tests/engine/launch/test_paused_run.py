@@ -43,6 +43,7 @@ def test_it_is_paused_for_a_limited_time_and_resumed(wait_until) -> None:
             assert [(each.name, each.argument) for each in taken] == [("pause", 90.0)]
             assert note.now == "the run is paused meanwhile"
         wait_until(lambda: [each.name for each in taken] == ["pause", "resume"])
+        assert taken[1].argument == taken[0].id
 
 
 def test_it_is_resumed_after_an_error(wait_until) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from accel_engine import run
 from accel_engine.events import CommandAnswered, PlanChanged
-from accel_engine.launch.apply_cure import Way, apply
+from accel_engine.launch.apply_cure import Method, apply
 from accel_engine.launch.cure_trial import CureProgress, try_cure
 from accel_engine.launch.engine_process import start
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
@@ -133,7 +133,7 @@ def test_a_cure_that_harms_a_live_run_is_taken_back(engines: Engines, wait_until
 
     applied = apply(directory, {"clip_norm": 1.0}, finding="spikes")
     engines.append(applied.process)
-    assert applied.way is Way.CONTINUED
+    assert applied.method is Method.CONTINUED
     wait_until(lambda: status(directory) is Status.RUNNING, "the run")
     with closing(RunReader(directory)) as reader:
         assert reader.info().plan_values["clip_norm"] == 1.0

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from accel_engine.errors import DataError, RunError
+from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.training.plan_trial import PlanTrial, is_out_of_memory
+from accel_engine.training.plan_trial import PlanTrial
 
 from .conftest import Gym
 
@@ -108,11 +107,3 @@ def load():
 def test_several_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="only plans of one process"):
         PlanTrial(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
-
-
-def test_what_is_out_of_memory() -> None:
-    full = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
-    wrapped = RunError("cannot restore")
-    wrapped.__cause__ = full
-    assert [is_out_of_memory(error) for error in (full, MemoryError(), wrapped)] == [True] * 3
-    assert not is_out_of_memory(DataError("no such file"))

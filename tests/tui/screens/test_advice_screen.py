@@ -64,16 +64,19 @@ class Engine:
     may_end: Event = field(default_factory=Event)
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     applied: list[Mapping[str, Any]] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
 
     def try_cure(
         self,
         _: Path,
+        finding: Finding,
         changes: Mapping[str, Any],
         on_progress: Callable[[CureProgress], None],
         *,
         should_stop: Callable[[], bool],
     ) -> CureResult:
         self.asked.append(changes)
+        self.findings.append(finding.id)
         on_progress(Progress())
         while not self.may_end.wait(0.01):
             if should_stop():
@@ -85,12 +88,14 @@ class Engine:
     def apply_cure(
         self,
         _: Path,
+        finding: Finding,
         changes: Mapping[str, Any],
         on_progress: Callable[[str], object],
         *,
         should_stop: Callable[[], bool],
     ) -> str:
         self.applied.append(changes)
+        self.findings.append(finding.id)
         on_progress("comparing the run before and after the change")
         while not self.may_end.wait(0.01):
             assert not should_stop()
@@ -251,6 +256,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
         await shows(pilot, "trying ━━━━━━━━──", "40%  taking turns")
         await pilot.press("enter")
         assert trials.asked == [{"xla": "on"}]
+        assert trials.findings == [SLOW.id]
         trials.may_end.set()
         await shows(pilot, "✓ measured: 6.40k → 9.12k examples/s (8.61k to 9.70k)", "1.43 times")
         assert "expected: 1.7" not in text_of(pilot)
@@ -321,6 +327,7 @@ async def test_a_cure_is_applied_after_a_question_that_says_what_will_happen(
         trials.may_end.set()
         await shows(pilot, "✓ applied: the learning rate is 0.0001 from step 150 on")
         assert trials.applied == [{"learning_rate": 0.0001}]
+        assert trials.findings == [POOR.id]
         trials.problem = "the run has no checkpoint"
         await pilot.press("a")
         await shows(pilot, "to the run?")

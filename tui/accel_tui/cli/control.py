@@ -1,7 +1,7 @@
 """``accel-tui stop``, ``pause``, ``resume``, ``checkpoint`` and ``set``: control a running run."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ModelBuilt
-from accel_engine.launch.live_changes import INTERVALS, command_argument
+from accel_engine.launch.live_changes import INTERVALS, command_argument, command_problem
 from accel_engine.plan import SPECS
 from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, RunReader, Status, find, request
@@ -125,21 +125,29 @@ def set_(run: str, wait: bool, extra: tuple[str, ...], **settings: Any) -> int:
     for name, value in changes.items():
         SPECS[name].check(name, value)
     directory = find(run)
-    arguments = {name: _argument(directory, name, value) for name, value in changes.items()}
+    arguments = _arguments(directory, changes)
     return max(_send(directory, name, argument, wait=wait) for name, argument in arguments.items())
 
 
-def _argument(directory: Path, name: str, value: Any) -> float:
-    """What the command that changes a field takes."""
+def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
+    """What the commands take that change the fields.
+
+    Raises:
+        UsageError: A value is invalid, or no command sets the field to it.
+    """
     with closing(RunReader(directory, steps=False)) as reader:
-        built = [event for _, event in reader.events(0, ModelBuilt)]
-    steps = built[-1].steps_per_epoch if built and isinstance(built[-1], ModelBuilt) else 0
-    argument = command_argument(name, value, steps or 0)
-    if argument is None:
-        if name in INTERVALS:
-            parse_interval(name, value)  # raises what is wrong with it
-        raise UsageError(f"a live run takes --{name.replace('_', '-')} in steps or epochs, such as 500 steps")
-    return argument
+        plan = reader.info().plan
+        built = [event for _, event in reader.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
+    steps = built[-1].steps_per_epoch if built else 0
+    if plan is not None and (problem := command_problem(plan, changes)):
+        raise UsageError(problem)
+    found = {name: command_argument(name, value, steps or 0) for name, value in changes.items()}
+    for name, value in changes.items():
+        if found[name] is None:
+            if name in INTERVALS:
+                parse_interval(name, value)  # raises what is wrong with it
+            raise UsageError(f"a live run takes --{name.replace('_', '-')} in steps or epochs, such as 500 steps")
+    return {name: argument for name, argument in found.items() if argument is not None}
 
 
 def _send(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:

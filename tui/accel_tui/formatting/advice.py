@@ -5,9 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
+<<<<<<< HEAD
 from accel_engine.plan import Plan
 from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.plan import option_words
+=======
+from accel_engine.plan.changed_plan import changed_plan as changed_plan
+from accel_engine.plan.changed_plan import options_text as options_text
+>>>>>>> wt-fixcures
 from accel_engine.run import RunInfo
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command
@@ -55,16 +60,12 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
 
 
-def options_text(changes: Mapping[str, Any]) -> str:
-    """Changes of a plan as options of a command: ``--xla on --batch-size 256``."""
-    return shell_command(word for name, value in changes.items() for word in option_words(name, value))
-
-
 def can_continue_with(changes: Mapping[str, Any]) -> bool:
     """Whether a run can continue from its checkpoint with these changes; else they need a new run."""
     return bool(changes) and CHANGEABLE.issuperset(changes)
 
 
+<<<<<<< HEAD
 def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     """The plan with a cure's changes, without what has no effect with them.
 
@@ -74,6 +75,8 @@ def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     return Plan.from_mapping(without_ignored({**plan.to_mapping(), **changes}, wanted=changes))
 
 
+=======
+>>>>>>> wt-fixcures
 def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """The command that trains a run with changes: continues it where its checkpoint allows them, else anew.
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from accel_engine.advice import Finding
+
 
 class CureProgress(Protocol):
     """How far a trial is."""
@@ -60,12 +62,13 @@ class TryCure(Protocol):
     def __call__(
         self,
         directory: Path,
+        finding: Finding,
         changes: Mapping[str, Any],
         on_progress: Callable[[CureProgress], None],
         *,
         should_stop: Callable[[], bool],
     ) -> CureResult:
-        """Try the changes.
+        """Try the changes, and compare what the finding is about.
 
         Raises:
             AccelError: They cannot be tried, or it was stopped.
@@ -78,12 +81,13 @@ class ApplyCure(Protocol):
     def __call__(
         self,
         directory: Path,
+        finding: Finding,
         changes: Mapping[str, Any],
         on_progress: Callable[[str], object],
         *,
         should_stop: Callable[[], bool],
     ) -> str:
-        """Apply the changes; return what was done, in words.
+        """Apply the changes for a finding; return what was done, in words.
 
         Raises:
             AccelError: They cannot be applied, or it was stopped, after which they stay applied.

@@ -138,13 +138,13 @@ class AdviceScreen(Screen[None]):
 
     def action_try_cure(self) -> None:
         """Try the selected cure."""
-        if cure := self._cure:
-            self._runner.try_cure(cure)
+        if (finding := self._finding) and (cure := self._cure):
+            self._runner.try_cure(finding, cure)
 
     def action_apply(self) -> None:
         """Ask, then apply the selected cure."""
-        if (cure := self._cure) and self.advice:
-            self._runner.apply(cure, self.advice.info)
+        if (finding := self._finding) and (cure := self._cure) and self.advice:
+            self._runner.apply(finding, cure, self.advice.info)
 
     def action_new_run(self) -> None:
         """Open New run with the plan as the cure changes it."""

@@ -4,31 +4,39 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from accel_engine.advice import Finding
 from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
 
 
 def _try_cure(
     directory: Path,
+    finding: Finding,
     changes: Mapping[str, Any],
     on_progress: Callable[[CureProgress], None],
     *,
     should_stop: Callable[[], bool],
 ) -> CureResult:
+    from accel_engine.launch.advice_actions import PURPOSES
     from accel_engine.launch.cure_trial import try_cure
 
-    return try_cure(directory, changes, on_progress, should_stop=should_stop)
+    return try_cure(directory, changes, on_progress, should_stop=should_stop, quantity=PURPOSES[finding.trouble])
 
 
 def _apply_cure(
     directory: Path,
+    finding: Finding,
     changes: Mapping[str, Any],
     on_progress: Callable[[str], object],
     *,
     should_stop: Callable[[], bool],
 ) -> str:
+    from accel_engine.launch.advice_actions import PURPOSES
     from accel_engine.launch.settle_cure import apply_and_settle
 
-    return apply_and_settle(directory, changes, on_progress, should_stop=should_stop).text
+    purpose = PURPOSES[finding.trouble]
+    return apply_and_settle(
+        directory, changes, on_progress, finding=finding.id, purpose=purpose, should_stop=should_stop
+    ).text
 
 
 CURE_ACTIONS = CureActions(_try_cure, _apply_cure)

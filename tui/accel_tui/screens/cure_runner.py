@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-from accel_engine.advice import Cure
+from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import options_text
@@ -56,14 +56,14 @@ class CureRunner:
         """Whether a cure is being tried or applied."""
         return self.is_trying or any(each.is_running for each in self._notes.applied.values())
 
-    def try_cure(self, cure: Cure) -> None:
-        """Try a cure in a thread, unless another one is tried or applied."""
+    def try_cure(self, finding: Finding, cure: Cure) -> None:
+        """Try a cure of a finding in a thread, unless another one is tried or applied."""
         if self.is_busy:
             return
         self._should_stop = threading.Event()  # a stopped trial may still be ending
         key = options_text(cure.changes)
         self._set_trial(key, Trial())
-        work = partial(self._try, cure, key, self._should_stop)
+        work = partial(self._try, finding, cure, key, self._should_stop)
         self._app.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
 
     def stop(self) -> bool:
@@ -79,19 +79,19 @@ class CureRunner:
         for key in [key for key, trial in self._notes.trials.items() if trial.is_running]:
             del self._notes.trials[key]
 
-    def apply(self, cure: Cure, info: RunInfo) -> None:
-        """Ask, then apply a cure in a thread."""
+    def apply(self, finding: Finding, cure: Cure, info: RunInfo) -> None:
+        """Ask, then apply a cure of a finding in a thread."""
 
         def apply(answer: str | None) -> None:
             if answer == APPLY.id and not self.is_busy:
                 key = options_text(cure.changes)
                 self._set_applied(key, Application(is_running=True))
-                work = partial(self._apply, cure, key)
+                work = partial(self._apply, finding, cure, key)
                 self._app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=key)
 
         self._app.push_screen(apply_question(info, cure.changes), apply)
 
-    def _try(self, cure: Cure, key: str, should_stop: threading.Event) -> None:
+    def _try(self, finding: Finding, cure: Cure, key: str, should_stop: threading.Event) -> None:
         def progress(reached: CureProgress) -> None:
             if not should_stop.is_set():
                 self._app.call_later(self._set_trial, key, Trial(progress=reached))
@@ -101,20 +101,21 @@ class CureRunner:
 
         trial = Trial(problem="it ended unexpectedly")
         try:
-            trial = Trial(result=self._cures.try_cure(self._directory, cure.changes, progress, should_stop=is_stopped))
+            found = self._cures.try_cure(self._directory, finding, cure.changes, progress, should_stop=is_stopped)
+            trial = Trial(result=found)
         except AccelError as error:
             trial = Trial(problem="stopped" if should_stop.is_set() else str(error))
         finally:  # other exceptions are shown by the app
             self._app.call_later(self._set_trial, key, trial)
 
-    def _apply(self, cure: Cure, key: str) -> None:
+    def _apply(self, finding: Finding, cure: Cure, key: str) -> None:
         def progress(text: str) -> None:
             self._app.call_later(self._set_applied, key, Application(text, is_running=True))
 
         applied = Application(problem="it ended unexpectedly")
         try:
             done = self._cures.apply_cure(
-                self._directory, cure.changes, progress, should_stop=lambda: not self._app.is_running
+                self._directory, finding, cure.changes, progress, should_stop=lambda: not self._app.is_running
             )
             applied = Application(done)
         except AccelError as error:

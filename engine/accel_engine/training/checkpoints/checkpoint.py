@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
+from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.run import checkpoint_files
 from accel_engine.run.checkpoint_files import steps_in
 from accel_engine.run.run_paths import CHECKPOINTS
@@ -24,7 +25,6 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.finiteness import Finiteness
 from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
-from accel_engine.training.core.recipe.optimizer import rate_factor
 from accel_engine.training.core.recipe.rate_multiplier import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
@@ -232,7 +232,7 @@ class Checkpoints:
         plan = self._assembly.plan
         rate, factor = plan.learning_rate, plan.learning_rate_factor
         if rate is not None and rate != float(self._planned_rate) and self._assembly.has_constant_rate:
-            scaled = rate * rate_factor(plan, self._assembly.replicas) * factor
+            scaled = rate * scaling_factor(plan, self._assembly.replicas) * factor
             self._assembly.model.optimizer.learning_rate = scaled
             self._planned_rate.assign(rate)
         elif factor != float(self._rate_factor):

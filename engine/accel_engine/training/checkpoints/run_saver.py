@@ -15,6 +15,7 @@ import keras
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
 from accel_engine.models.user_code import reason
+from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
 from accel_engine.run.checkpoint_files import by_preference
 from accel_engine.run.disk_problem import disk_problem
 from accel_engine.run.run_paths import MODEL
@@ -29,9 +30,6 @@ PARTIAL_MODEL = "partial.keras"
 """The model's file until it is complete; one name for all processes, so that a killed one leaves one at most."""
 
 Result = TypeVar("Result")
-
-MAX_CHECKPOINT_TIME_SHARE = 0.02
-"""The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
 
 
 class RunSaver:

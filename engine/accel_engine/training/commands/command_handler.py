@@ -42,6 +42,8 @@ class CommandHandler:
         self._change_interval = change_interval
         self._answer = reporter.answer_command
         self._paused: Phase | None = None
+        self._pause_id = 0
+        self._pause_end: float | None = None
 
     def handle(self) -> None:
         """Execute all pending commands; blocks while the run is paused.
@@ -56,6 +58,8 @@ class CommandHandler:
 
     def _execute(self, command: Command) -> None:
         reporter = self._reporter
+        if reporter.run.is_withdrawn(command):
+            return
         match command.name:
             case "stop" | "stop_now":
                 stop = StopRequested(command)
@@ -65,12 +69,12 @@ class CommandHandler:
                 self._answer(command, obeyed=True, answer=f"stopped after step {reporter.step:,}")
                 raise stop
             case "pause" if reporter.phase is Phase.PAUSED:
-                self._answer(command, obeyed=False, answer="the run is already paused")
+                self._pause_longer(command)
             case "pause":
                 longest = command.argument or 0.0
                 limit = f" for at most {longest:.0f} s" if longest else ""
                 self._answer(command, obeyed=True, answer=f"paused after step {reporter.step:,}{limit}")
-                self._pause(longest)
+                self._pause(command.id, longest)
             case "resume":
                 self._answer(command, obeyed=False, answer="the run is not paused")
             case "checkpoint" | "validate" if not reporter.step:
@@ -97,17 +101,29 @@ class CommandHandler:
             case name:
                 self._answer(command, obeyed=False, answer=f"unknown command {name}")
 
-    def _pause(self, longest: float) -> None:
+    def _pause(self, command_id: int, longest: float) -> None:
         """Pause until a command resumes the run, or for ``longest`` seconds; 0 for any time."""
         phase = self._paused = self._reporter.phase
         self._reporter.enter_phase(Phase.PAUSED)
-        end = time.monotonic() + longest if longest else None
-        while (command := self._next_command(end)) is not None and command.name != "resume":
-            self._execute(command)
-        if command is not None:
-            self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
+        self._pause_id, self._pause_end = command_id, time.monotonic() + longest if longest else None
+        while (command := self._next_command(self._pause_end)) is not None:
+            if command.name != "resume":
+                self._execute(command)
+            elif command.argument in (None, self._pause_id):
+                self._answer(command, obeyed=True, answer=f"resumed at step {self._reporter.step:,}")
+                break
+            else:
+                self._answer(command, obeyed=False, answer="somebody else has paused the run")
         self._paused = None
         self._reporter.enter_phase(phase)
+
+    def _pause_longer(self, command: Command) -> None:
+        """Make a pause for some seconds one for any time, which only its own sender, or a user, ends."""
+        if self._pause_end is None or command.argument:
+            self._answer(command, obeyed=False, answer="the run is already paused")
+            return
+        self._pause_id, self._pause_end = command.id, None
+        self._answer(command, obeyed=True, answer=f"paused after step {self._reporter.step:,}")
 
     def _next_command(self, end: float | None) -> Command | None:
         """Wait for a command until a time by ``time.monotonic()``; ``None`` if there is none until then."""

@@ -17,7 +17,7 @@ from accel_engine.events import (
     Validated,
 )
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader
+from accel_engine.run import RunReader, RunWriter
 
 from ..conftest import Gym
 
@@ -36,12 +36,29 @@ def test_pausing_does_not_change_the_run(gym: Gym, random_model: str) -> None:
     assert Phase.PAUSED in [event.phase for event in paused.all(PhaseChanged)]
 
 
+def test_a_user_makes_a_timed_pause_one_for_any_time(gym: Gym) -> None:
+    paused = gym.train(PLAN, at={4: [("pause", 90.0), ("pause",), ("pause", 90.0), ("resume", 7.0), ("resume",)]})
+    answers = [(event.command, event.obeyed, event.answer) for event in paused.all(CommandAnswered)]
+    assert answers == [
+        ("pause", True, "paused after step 4 for at most 90 s"),
+        ("pause", True, "paused after step 4"),
+        ("pause", False, "the run is already paused"),
+        ("resume", False, "somebody else has paused the run"),
+        ("resume", True, "resumed at step 4"),
+    ]
+
+
 def test_a_paused_run_can_be_stopped(gym: Gym) -> None:
     trained = gym.train(PLAN, at={2: [("pause",), ("stop",)]})
 
     assert trained.ended.outcome is Outcome.STOPPED
     assert "somebody@here" in trained.ended.reason
     assert len(trained.all(CheckpointSaved)) == 1
+
+
+def test_a_stop_that_its_sender_has_withdrawn_is_not_obeyed(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunWriter, "is_withdrawn", lambda _, command: command.name == "stop")
+    assert gym.train(PLAN, at={2: [("stop",)]}).ended.outcome is Outcome.FINISHED
 
 
 def test_resuming_a_run_that_is_not_paused_is_rejected(gym: Gym) -> None:

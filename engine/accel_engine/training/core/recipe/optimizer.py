@@ -1,6 +1,5 @@
 """Creates a plan's optimizer, or gives the settings of a plan to the optimizer of a compiled model."""
 
-import math
 from typing import Any
 
 import keras
@@ -10,6 +9,7 @@ from accel_engine.keras_support.optimizers import inner_optimizer, optimizer_nam
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_checks import CLIPPING
+from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.recipe.rate_schedule import make_schedule
 
@@ -25,12 +25,6 @@ _ARGUMENTS = {
 
 CLIPPING_ARGUMENTS = tuple(_ARGUMENTS[field] for field in CLIPPING)
 """Those that clip gradients."""
-
-
-def rate_factor(plan: Plan, replicas: int) -> float:
-    """The factor by which a plan scales its learning rate for a number of replicas."""
-    factors: dict[str, float] = {"none": 1.0, "linear": replicas, "square-root": math.sqrt(replicas)}
-    return factors[plan.rate_scaling]
 
 
 def clips_over_replicas(plan: Plan, replicas: int) -> bool:
@@ -61,7 +55,7 @@ def plan_optimizer(
         PlanError: The optimizer does not take a field of the plan.
     """
     own = model.optimizer if model.compiled and plan.optimizer == "auto" else None
-    changes, factor = _planned_arguments(plan, replicas), rate_factor(plan, replicas)
+    changes, factor = _planned_arguments(plan, replicas), scaling_factor(plan, replicas)
     if own is None:
         optimizer = _class_of(plan)()
         if default_rate is not None and plan.optimizer in ("auto", "adam"):
