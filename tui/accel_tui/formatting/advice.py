@@ -5,14 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel_engine.advice import Coverage, Cure, Evidence
-<<<<<<< HEAD
-from accel_engine.plan import Plan
-from accel_engine.plan.field_needs import without_ignored
-from accel_engine.plan.plan import option_words
-=======
 from accel_engine.plan.changed_plan import changed_plan as changed_plan
 from accel_engine.plan.changed_plan import options_text as options_text
->>>>>>> wt-fixcures
 from accel_engine.run import RunInfo
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command
@@ -65,18 +59,6 @@ def can_continue_with(changes: Mapping[str, Any]) -> bool:
     return bool(changes) and CHANGEABLE.issuperset(changes)
 
 
-<<<<<<< HEAD
-def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
-    """The plan with a cure's changes, without what has no effect with them.
-
-    Raises:
-        PlanError: A value does not fit its field, or another one.
-    """
-    return Plan.from_mapping(without_ignored({**plan.to_mapping(), **changes}, wanted=changes))
-
-
-=======
->>>>>>> wt-fixcures
 def command_with(info: RunInfo, changes: Mapping[str, Any]) -> str:
     """The command that trains a run with changes: continues it where its checkpoint allows them, else anew.
 
