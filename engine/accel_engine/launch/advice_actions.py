@@ -1,7 +1,8 @@
 """Tries and applies the cures of findings, by the finding's id: ``accel-tui advise --try ID`` and ``--apply ID``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from accel_engine.advice import Cure, Finding, Trouble, advise, read_recorded
 from accel_engine.errors import UsageError
@@ -77,10 +78,28 @@ def apply_finding(
     Raises:
         AccelError: It cannot be applied, or taken back, and why; or it was cancelled, and stays applied.
     """
-    _, cure = finding_with_cure(directory, finding, number)
+    found, cure = finding_with_cure(directory, finding, number)
     return apply_and_settle(
-        directory, cure.changes, on_progress, finding=finding, should_stop=should_stop, launch=launch
+        directory,
+        cure.changes,
+        on_progress,
+        finding=finding,
+        quantity=_QUANTITIES[found.trouble],
+        should_stop=should_stop,
+        launch=launch,
     )
+
+
+def purpose(directory: Path, changes: Mapping[str, Any]) -> Quantity | None:
+    """What changes of a run's plan are for, if they are a cure of one of its findings; else ``None``.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    for finding in advise(read_recorded(directory)):
+        if any(cure.changes == changes for cure in finding.cures):
+            return _QUANTITIES[finding.trouble]
+    return None
 
 
 def _in_words(finding: Finding) -> str:

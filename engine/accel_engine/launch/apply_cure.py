@@ -15,6 +15,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import LearningRateChanged, ModelBuilt
 from accel_engine.launch import run_change
+from accel_engine.launch.cure_kinds import Quantity
 from accel_engine.launch.live_changes import command_argument
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.run_change import Launch
@@ -48,6 +49,7 @@ class AppliedCure:
         text: What was done, in words.
         was_live: Whether the source was training.
         process: The engine's process, if a new one was started.
+        quantity: What it is for; ``None`` if that follows from the changed fields.
     """
 
     directory: Path
@@ -59,6 +61,7 @@ class AppliedCure:
     text: str
     was_live: bool
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
+    quantity: Quantity | None = None
 
 
 def apply_cure(directory: Path, changes: Mapping[str, Any]) -> str:

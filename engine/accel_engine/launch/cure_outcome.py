@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.launch.trial_statistics import Comparison, Verdict, compare_losses, spread
+from accel_engine.launch.trial_statistics import RELEVANT, Comparison, Verdict, compare_losses, spread
 
 WINDOW_SECONDS = 0.5
 """Steps of this many seconds give a rate."""
@@ -36,6 +36,7 @@ class Outcome:
         unit: Of both.
         is_worse: Whether it is clearly worse.
         may_be_worse: Whether it is worse, but that may be chance: more steps can tell.
+        is_better: Whether it is better, and that is no chance as far as the steps tell.
     """
 
     before: float
@@ -43,13 +44,15 @@ class Outcome:
     unit: str
     is_worse: bool
     may_be_worse: bool = False
+    is_better: bool = False
 
     @property
     def text(self) -> str:
         """In words."""
         figures = f"{self.after:,.4g} {self.unit} after the change, {self.before:,.4g} before"
-        verdict = ": worse" if self.is_worse else ", which may be chance" if self.may_be_worse else ""
-        return figures + verdict
+        if self.may_be_worse:
+            return f"{figures}, which may be chance"
+        return figures + (": worse" if self.is_worse else ": better" if self.is_better else "")
 
 
 def window_rates(ends: Sequence[tuple[float, int]], examples: float = 1.0) -> list[float]:
@@ -78,7 +81,8 @@ def compare_speed(before: Sequence[float], after: Sequence[float], unit: str = "
     middles = statistics.median(before), statistics.median(after)
     is_slower = middles[1] < CLEARLY_SLOWER * middles[0]
     is_apart = spread(after)[1] < spread(before)[0]
-    return Outcome(*middles, unit, is_worse=is_slower and is_apart, may_be_worse=is_slower and not is_apart)
+    is_better = middles[1] > RELEVANT * middles[0] and spread(after)[0] > spread(before)[1]
+    return Outcome(*middles, unit, is_slower and is_apart, is_slower and not is_apart, is_better)
 
 
 def compare_series(
@@ -97,12 +101,46 @@ def compare_series(
     """
     if min(len(before), len(after)) < 2 * BLOCKS:
         return None
-    first, second = _blocks(before), _blocks(after)
+    return compare_results(_blocks(before), _blocks(after), name, lower_is_better=lower_is_better)
+
+
+def compare_results(
+    first: Sequence[float], second: Sequence[float], name: str, *, lower_is_better: bool = True
+) -> Outcome:
+    """Compare two runs, or two parts of a run, by results that belong together in pairs.
+
+    Args:
+        first: Those without the change.
+        second: Those with it.
+        name: What they are.
+        lower_is_better: Whether lower values are better.
+    """
     comparison: Comparison = compare_losses(first, second, lower_is_better=lower_is_better)
     middles = _mean(first), _mean(second)
     ratio = middles[1] / middles[0] if middles[0] else math.inf
     is_large = not math.isfinite(middles[1]) or (ratio > CLEARLY_HIGHER if lower_is_better else ratio < CLEARLY_SLOWER)
-    return Outcome(*middles, name, is_worse=comparison.verdict is Verdict.WORSE and is_large)
+    is_worse = comparison.verdict is Verdict.WORSE and is_large
+    return Outcome(*middles, name, is_worse, is_better=comparison.verdict is Verdict.BETTER)
+
+
+def beats_trend(
+    before: npt.NDArray[np.floating], after: npt.NDArray[np.floating], *, lower_is_better: bool = True
+) -> bool:
+    """Whether losses after a change are better than the straight line through those before it.
+
+    Losses fall more slowly as training goes on, so that a line promises too much rather than too little.
+
+    Args:
+        before: The losses before it.
+        after: As many of them, after a gap of the same length.
+        lower_is_better: Whether lower values are better.
+    """
+    first, second = _blocks(before), _blocks(after)
+    if not np.isfinite(first).all():
+        return bool(np.isfinite(second).all())
+    line = np.polynomial.Polynomial.fit(range(BLOCKS), first, 1)
+    expected = [float(line(2 * BLOCKS + index)) for index in range(BLOCKS)]
+    return compare_losses(expected, second, lower_is_better=lower_is_better).verdict is Verdict.BETTER
 
 
 def _blocks(values: npt.NDArray[np.floating]) -> list[float]:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import ModelBuilt, PlanChanged, RunStarted
 from accel_engine.launch import run_change
 from accel_engine.launch.apply_cure import AppliedCure, Way, apply, described
 from accel_engine.launch.cure_kinds import Quantity, quantity_of
-from accel_engine.launch.cure_outcome import BLOCKS, LEAST_WINDOWS, Outcome, compare_series, compare_speed, window_rates
+from accel_engine.launch.cure_outcome import BLOCKS, LEAST_WINDOWS, Outcome, compare_speed, window_rates
+from accel_engine.launch.learning_outcome import compare_continued, compare_runs, last_step
 from accel_engine.launch.live_changes import INTERVALS
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.run_change import Launch
@@ -31,9 +29,6 @@ MOST_SECONDS = 60.0
 
 SETTLING_CHUNKS = 4
 """Chunks after the change that do not count: in them, graphs are compiled and the length of chunks adapts."""
-
-LEARNING_STEPS = 200
-"""Steps after a change of what the run learns that are compared with as many before."""
 
 BEFORE_SECONDS = 20.0
 """Seconds of training that are compared, at most."""
@@ -103,11 +98,25 @@ def apply_and_settle(
     on_progress: Callable[[str], object] = lambda _: None,
     *,
     finding: str = "",
+    quantity: Quantity | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     launch: Launch = run_change.launch,
 ) -> SettledCure:
-    """Apply a cure, and take it back if the run is clearly worse with it; see :func:`apply` and :func:`settle_cure`."""
-    cure = apply(directory, changes, finding=finding, launch=launch)
+    """Apply a cure, and take it back if the run is clearly worse with it; see :func:`apply` and :func:`settle_cure`.
+
+    Args:
+        directory: The run's directory.
+        changes: Fields of the plan, with their new values.
+        on_progress: Called now and then with what it does, in words.
+        finding: Id of the finding, which is recorded with the change.
+        quantity: What the cure is for; by default it follows from the changed fields.
+        should_stop: Whether to give up watching; the cure stays.
+        launch: Gives a run to an engine; by default to a new process.
+
+    Raises:
+        AccelError: See :func:`apply` and :func:`settle_cure`.
+    """
+    cure = replace(apply(directory, changes, finding=finding, launch=launch), quantity=quantity)
     on_progress(cure.text)
     settled = settle_cure(cure, on_progress, should_stop=should_stop, launch=launch)
     return replace(settled, text=f"{cure.text}; {settled.text}", process=settled.process or cure.process)
@@ -117,29 +126,32 @@ def _quantity(cure: AppliedCure) -> Quantity:
     """What is compared: intervals of validations and checkpoints, and all that saves memory, change the speed."""
     if any(name in INTERVALS for name in cure.changes):
         return Quantity.SPEED
-    with suppress(RunError):
-        if quantity_of(cure.changes, on_cpu=True) is Quantity.LEARNING:
-            return Quantity.LEARNING
-    return Quantity.SPEED
+    quantity = cure.quantity
+    if quantity is None:
+        with suppress(RunError):
+            quantity = quantity_of(cure.changes, on_cpu=True)
+    return Quantity.LEARNING if quantity is Quantity.LEARNING else Quantity.SPEED
 
 
 def _has_before(cure: AppliedCure, quantity: Quantity) -> bool:
     """Whether there are enough steps before the change to compare with."""
     if quantity is Quantity.LEARNING:
-        return (_last_step(cure.source) if cure.way is Way.NEW_RUN else cure.step) >= 2 * BLOCKS
+        return (last_step(cure.source) if cure.way is Way.NEW_RUN else cure.step) >= 2 * BLOCKS
     return len(_rates_before(cure)) >= LEAST_WINDOWS
 
 
 def _compare(cure: AppliedCure, quantity: Quantity) -> Outcome | None:
     if quantity is Quantity.LEARNING:
-        return _compare_losses(cure)
+        if cure.way is Way.NEW_RUN:
+            return compare_runs(cure.source, cure.directory, cure.changes)
+        return compare_continued(cure.directory, cure.step, cure.changes)
     return compare_speed(_rates_before(cure), _rates(cure.directory, cure.step, math.inf))
 
 
 def _rates_before(cure: AppliedCure) -> list[float]:
     """Examples a second of the last seconds before the change, since the engine or a change before it."""
     is_new = cure.way is Way.NEW_RUN
-    last = _last_step(cure.source) if is_new else cure.step
+    last = last_step(cure.source) if is_new else cure.step
     with closing(RunReader(cure.source, steps=False)) as reader:
         events = [event for _, event in reader.events(0, RunStarted, PlanChanged)]
     starts = [event.first_step for event in events if isinstance(event, RunStarted)]
@@ -156,34 +168,6 @@ def _rates(directory: Path, first: int, last: float) -> list[float]:
     inside = [(at, step) for at, step in ends if first < step <= last][SETTLING_CHUNKS:]
     since = inside[-1][0] - BEFORE_SECONDS if inside else 0.0
     return window_rates([(at, step) for at, step in inside if at >= since], batch)
-
-
-def _compare_losses(cure: AppliedCure) -> Outcome | None:
-    """Compare the losses after the change with those before it, or with the same steps of the run it came from."""
-    if cure.way is Way.NEW_RUN:
-        steps = min(_last_step(cure.directory), _last_step(cure.source))
-        count = min(LEARNING_STEPS, steps)
-        if steps < LEARNING_STEPS and read_run(cure.directory).status.live:
-            return None
-        first = steps - count
-        return compare_series(_losses(cure.source, first, steps), _losses(cure.directory, first, steps), "loss")
-    count = max(2 * BLOCKS, min(LEARNING_STEPS, cure.step))
-    after = _losses(cure.directory, cure.step, cure.step + 2 * count)[-count:]
-    if _last_step(cure.directory) < cure.step + 2 * count and bool(np.isfinite(after).all()):
-        return None
-    return compare_series(_losses(cure.directory, max(0, cure.step - count), cure.step), after, "loss")
-
-
-def _losses(directory: Path, first: int, last: int) -> npt.NDArray[np.floating]:
-    with closing(RunReader(directory, steps=False)) as reader:
-        parts = [batch.series["loss"] for batch in reader.steps(first, last) if "loss" in batch.series]
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _last_step(directory: Path) -> int:
-    with closing(RunReader(directory)) as reader:
-        new = reader.new_steps()
-    return new.stop if new else 0
 
 
 def _take_back(cure: AppliedCure, outcome: Outcome | None, why: str, launch: Launch) -> SettledCure:

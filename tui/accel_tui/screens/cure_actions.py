@@ -14,9 +14,10 @@ def _try_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> CureResult:
+    from accel_engine.launch.advice_actions import purpose
     from accel_engine.launch.cure_trial import try_cure
 
-    return try_cure(directory, changes, on_progress, should_stop=should_stop)
+    return try_cure(directory, changes, on_progress, should_stop=should_stop, quantity=purpose(directory, changes))
 
 
 def _apply_cure(
@@ -26,9 +27,11 @@ def _apply_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> str:
+    from accel_engine.launch.advice_actions import purpose
     from accel_engine.launch.settle_cure import apply_and_settle
 
-    return apply_and_settle(directory, changes, on_progress, should_stop=should_stop).text
+    quantity = purpose(directory, changes)
+    return apply_and_settle(directory, changes, on_progress, quantity=quantity, should_stop=should_stop).text
 
 
 CURE_ACTIONS = CureActions(_try_cure, _apply_cure)
