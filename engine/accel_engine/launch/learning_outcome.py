@@ -67,12 +67,17 @@ def compare_runs(source: Path, changed: Path, changes: Mapping[str, Any]) -> Out
     is_enough = min(stops) >= LEARNING_STEPS or examples == last_step(source) * batches[0]
     if not is_enough and read_run(changed).status.live:
         return None
-    width = min(LEARNING_STEPS * batches[0], examples)
+    width = min(LEARNING_STEPS * batches[0], examples // 2)
     before, after = (
         _values(directory, name, stop - width // batch, stop)
         for directory, stop, batch in zip((source, changed), stops, batches, strict=True)
     )
     return compare_series(before, after, name, lower_is_better=is_better_lower(name) is not False)
+
+
+def has_results(directory: Path) -> bool:
+    """Whether a run has enough steps or validations to compare another one with it."""
+    return last_step(directory) >= 4 * BLOCKS or len(_validations(directory)) >= LEAST_VALIDATIONS
 
 
 def last_step(directory: Path) -> int:
@@ -114,7 +119,7 @@ def _trained_series(changes: Mapping[str, Any], *directories: Path) -> str | Non
     names = []
     for directory in directories:
         with closing(RunReader(directory, steps=False)) as reader:
-            names.append({*reader.series})
+            names.append({*reader.series()})
     return _comparable(set[str].intersection(*names), changes)
 
 

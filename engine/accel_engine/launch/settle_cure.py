@@ -14,7 +14,7 @@ from accel_engine.launch import run_change
 from accel_engine.launch.apply_cure import AppliedCure, Way, apply, described
 from accel_engine.launch.cure_kinds import Quantity, quantity_of
 from accel_engine.launch.cure_outcome import BLOCKS, LEAST_WINDOWS, Outcome, compare_speed, window_rates
-from accel_engine.launch.learning_outcome import compare_continued, compare_runs, last_step
+from accel_engine.launch.learning_outcome import compare_continued, compare_runs, has_results, last_step
 from accel_engine.launch.live_changes import INTERVALS
 from accel_engine.launch.paused_run import read_run
 from accel_engine.launch.run_change import Launch
@@ -136,7 +136,7 @@ def _quantity(cure: AppliedCure) -> Quantity:
 def _has_before(cure: AppliedCure, quantity: Quantity) -> bool:
     """Whether there are enough steps before the change to compare with."""
     if quantity is Quantity.LEARNING:
-        return (last_step(cure.source) if cure.way is Way.NEW_RUN else cure.step) >= 2 * BLOCKS
+        return has_results(cure.source) if cure.way is Way.NEW_RUN else cure.step >= 2 * BLOCKS
     return len(_rates_before(cure)) >= LEAST_WINDOWS
 
 

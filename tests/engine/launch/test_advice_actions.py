@@ -7,7 +7,7 @@ import pytest
 from accel_engine.advice import Confidence, Cure, Finding, Trouble
 from accel_engine.errors import UsageError
 from accel_engine.launch import advice_actions
-from accel_engine.launch.advice_actions import apply_finding, finding_with_cure, try_finding
+from accel_engine.launch.advice_actions import apply_finding, finding_with_cure, purpose, try_finding
 from accel_engine.launch.cure_kinds import Quantity
 
 CURES = (Cure("read less"), Cure("XLA", {"xla": "on"}), Cure("more", {"batch_size": 128}))
@@ -49,7 +49,9 @@ def test_what_is_compared_is_what_the_finding_is_about(monkeypatch: pytest.Monke
         advice_actions, "try_cure", lambda *given, **named: asked.append((*given[:2], named["quantity"]))
     )
     monkeypatch.setattr(
-        advice_actions, "apply_and_settle", lambda *given, **named: asked.append((*given[:2], named["finding"]))
+        advice_actions,
+        "apply_and_settle",
+        lambda *given, **named: asked.append((*given[:2], named["finding"], named["quantity"])),
     )
     try_finding(Path("k3fp"), "slow-step", print)
     try_finding(Path("k3fp"), "rate-low", print)
@@ -57,5 +59,11 @@ def test_what_is_compared_is_what_the_finding_is_about(monkeypatch: pytest.Monke
     assert asked == [
         (Path("k3fp"), {"xla": "on"}, Quantity.SPEED),
         (Path("k3fp"), {"learning_rate": 0.1}, Quantity.LEARNING),
-        (Path("k3fp"), {"learning_rate": 0.1}, "rate-low"),
+        (Path("k3fp"), {"learning_rate": 0.1}, "rate-low", Quantity.LEARNING),
     ]
+
+
+def test_changes_are_for_what_their_finding_is_about() -> None:
+    assert purpose(Path("k3fp"), {"batch_size": 128}) is Quantity.SPEED
+    assert purpose(Path("k3fp"), {"learning_rate": 0.1}) is Quantity.LEARNING
+    assert purpose(Path("k3fp"), {"learning_rate": 0.2}) is None
