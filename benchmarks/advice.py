@@ -62,6 +62,7 @@ def measure(case: Case, *, show: bool, cures: bool) -> Outcome:
         if cures and isinstance(case.run, Trained):
             right = [finding for finding in findings if finding.id in case.expected]
             trials = [trial for finding in right for trial in try_cures(case.name, run, finding)]
+            print(*(trial.row for trial in trials), sep="\n", file=sys.stderr, flush=True)
     if show:
         show_findings(case, findings)
     return Outcome(case, tuple(finding.id for finding in findings), seconds, tuple(trials))

@@ -168,10 +168,12 @@ def _row(each: Application, home: Path) -> str:
             _wait_for(each, directory)
         else:
             process.wait(PATIENCE)
+        what = f"{each.finding or 'a change that harms'}: `{_options(each, directory)}`"
         try:
-            return _told(each, directory, _applied(each, directory))
+            told = _told(_applied(each, directory))
         except AccelError as error:
-            return f"| `{each.name}` | {each.finding} `{_options(each, directory)}` | | | | {error} |"
+            told = f"| | | {error}"
+        return f"| {each.name} | {what} | {told} |"
 
 
 def _applied(each: Application, directory: Path) -> SettledCure:
@@ -180,13 +182,12 @@ def _applied(each: Application, directory: Path) -> SettledCure:
     return apply_and_settle(directory, each.changes)
 
 
-def _told(each: Application, directory: Path, settled: SettledCure) -> str:
+def _told(settled: SettledCure) -> str:
+    """Before, after, unit, and what came of it."""
     outcome = settled.outcome
     figures = f"{outcome.before:.4g} | {outcome.after:.4g} | {outcome.unit}" if outcome else "| |"
     said = "taken back" if settled.taken_back else "gained" if outcome and outcome.is_better else "stays"
-    why = "" if outcome else f": {settled.text.rpartition('; ')[2]}"
-    what = each.finding or "a change that harms"
-    return f"| {each.name} | {what}: `{_options(each, directory)}` | {figures} | {said}{why} |"
+    return f"{figures} | {said}" + ("" if outcome else f": {settled.text.rpartition('; ')[2]}")
 
 
 def _options(each: Application, directory: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound, Event
+from accel_engine.events import DevicesFound, Event, ModelBuilt
 from accel_engine.launch.cure_kinds import Quantity, check_can_be_tried, quantity_of
 from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
@@ -16,6 +16,9 @@ from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.run.run_paths import latest_checkpoint
+
+BALANCED = "f1_score"
+"""The metric by which weights of classes are judged: accuracy falls by design where rare classes count more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,14 @@ class CureTask:
         after: With them.
         quantity: What is compared.
         changes: The changes.
+        balanced_metric: A metric to compare that counts each class the same; empty if classes matter by their number.
     """
 
     before: TrialStart
     after: TrialStart
     quantity: Quantity
     changes: Mapping[str, Any]
+    balanced_metric: str = ""
 
     @property
     def start(self) -> str:
@@ -65,13 +70,24 @@ def cure_task(
     check_can_be_tried(changes)
     own = quantity_of(changes, on_cpu=on_cpu)
     quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
-    before = settled_plan(info.plan, events)
+    balanced = BALANCED if "class_weight" in changes and _is_classified(events) else ""
+    before = _measuring(settled_plan(info.plan, events), balanced)
     after = _with(before, changes)
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")
     step = _first_step(info, changes, quantity)
     run = info.directory if step else None
-    return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes)
+    return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes, balanced)
+
+
+def _is_classified(events: list[Event]) -> bool:
+    """Whether the model has one output, for classes."""
+    built = [event for event in events if isinstance(event, ModelBuilt)]
+    return bool(built) and built[-1].task == "classification"
+
+
+def _measuring(plan: Plan, metric: str) -> Plan:
+    return plan.replace(metrics=(*plan.metrics, metric)) if metric and metric not in plan.metrics else plan
 
 
 def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:

@@ -109,5 +109,12 @@ def test_other_losses_are_compared_by_another_metric() -> None:
         by_loss=False,
     )
     assert (found.metric, found.comparison.verdict) == ("validation accuracy", Verdict.NO_DIFFERENCE)
+    balanced = compare(
+        Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.97, "f1_score": 0.0}),
+        Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.9, "f1_score": 0.4}),
+        by_loss=False,
+        preferred="f1_score",
+    )
+    assert (balanced.metric, balanced.before) == ("validation f1 score", 0.0)
     with pytest.raises(RunError, match="no other metric"):
         compare(Learner(PLAN, slow, metrics={"loss": 1.0}), Learner(PLAN, slow, metrics={"loss": 1.0}), by_loss=False)
