@@ -201,12 +201,13 @@ def _options(each: Application, directory: Path) -> str:
 
 
 def _wait_for(each: Application, directory: Path) -> None:
-    """Wait until a live run has the finding, or some steps."""
+    """Wait until a live run has the finding, or some steps; and a rate, where that is compared."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         recorded = read_recorded(directory)
         found = {finding.id for finding in advise(recorded)}
-        if recorded.steps > LEAST_STEPS and (not each.finding or each.finding in found) and _has_settled(directory):
+        is_ready = each.finding in found if each.finding else recorded.steps > LEAST_STEPS
+        if is_ready and ("learning-rate" in each.finding or _has_settled(directory)):
             return
         time.sleep(0.5)
 

@@ -79,6 +79,11 @@ FAULTS: tuple[Case, ...] = (
         Trained(plan={"epochs": 3, "precision": "mixed_float16", "force": "on"}),
         ("float16-on-cpu",),
     ),
+    Case(
+        "float16-on-cpu-cnn",
+        Trained(model="own:convolutional", plan={"epochs": 1, "precision": "mixed_float16", "force": "on"}),
+        ("float16-on-cpu",),
+    ),
     Case("throttling", Written(run=_LONG, samples={"gpu:0": _hot}, events=_gpu), ("throttling",)),
     Case("neighbours", Written(run=_LONG, samples={"cpu:0": lambda _: _host(98.0, 30.0)}), ("neighbours",)),
     Case(

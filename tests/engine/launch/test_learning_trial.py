@@ -92,8 +92,13 @@ def test_without_validation_the_last_losses_are_compared() -> None:
 
 
 def test_one_order_is_all_there_is_of_a_stream() -> None:
-    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast))
+    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast, has_orders=False))
     assert (found.comparison.rounds, found.comparison.verdict) == (1, Verdict.NO_DIFFERENCE)
+
+
+def test_shuffled_examples_are_compared_with_their_one_order_without() -> None:
+    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast))
+    assert (found.comparison.rounds, found.comparison.verdict) == (ORDERS, Verdict.BETTER)
 
 
 def test_a_loss_that_is_not_finite_is_worse() -> None:
