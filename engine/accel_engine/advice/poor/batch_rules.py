@@ -37,7 +37,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         "statistics of so few examples are noise, and differ from those that validation uses",
         [
             set_field(
-                "Use a larger batch: --batch-size",
+                f"Use a larger batch: --batch-size {max(16, 16 * built.replicas)}",
                 "fit(batch_size=32)",
                 batch_size=max(16, 16 * built.replicas),
             ),
