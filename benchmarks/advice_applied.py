@@ -85,7 +85,7 @@ APPLICATIONS = (
     ),
     Application(
         name="tiny-batch",
-        run=Trained(data=data.digits, model="own:normalized", plan={"epochs": 4, "batch_size": 2}),
+        run=Trained(data=data.digits, model="own:normalized", plan={"epochs": 6, "batch_size": 2}),
         finding="batch-norm-small-batch",
     ),
     Application(

@@ -346,6 +346,14 @@ def test_the_cost_of_late_stopping_is_in_hours() -> None:
     assert finding.cures[0].changes == {"patience": 3, "restore_best": "on"}
 
 
+@pytest.mark.parametrize(("optimizer", "rate"), [("Adam", 0.0028), ("SGD", 0.008)])
+def test_a_larger_batch_has_a_learning_rate_to_match(optimizer: str, rate: float) -> None:
+    built = {"per_replica_batch": 2, "global_batch": 2, "optimizer": optimizer}
+    run = learned(falling(), layers=["Conv2D", "BatchNormalization"], built=built, learning_rate=np.full(200, 1e-3))
+    (finding,) = found(run)
+    assert finding.cures[0].changes == {"batch_size": 16, "learning_rate": rate}
+
+
 def test_overfitting_is_cured_by_what_the_length_of_the_run_and_its_inputs_allow() -> None:
     (finding,) = found(FAULTS["overfitting"][0])
     assert [each.changes for each in finding.cures[1:]] == [{"optimizer": "adamw", "weight_decay": 2.0}]
