@@ -81,7 +81,8 @@ def compare_speed(before: Sequence[float], after: Sequence[float], unit: str = "
     middles = statistics.median(before), statistics.median(after)
     is_slower = middles[1] < CLEARLY_SLOWER * middles[0]
     is_apart = spread(after)[1] < spread(before)[0]
-    is_better = middles[1] > RELEVANT * middles[0] and spread(after)[0] > spread(before)[1]
+    is_faster = middles[1] > RELEVANT * middles[0]
+    is_better = is_faster and spread(after)[0] > middles[0] and spread(before)[1] < middles[1]
     return Outcome(*middles, unit, is_slower and is_apart, is_slower and not is_apart, is_better)
 
 

@@ -33,6 +33,16 @@ def test_a_clearly_slower_run_is_worse() -> None:
     assert found.text.startswith("59.47 examples/s after the change, 99.12 before: worse")
 
 
+def test_a_clearly_faster_run_is_better() -> None:
+    noise = np.random.default_rng(0).normal(1.0, 0.05, 20)
+    found = compare_speed((100 * noise).tolist(), (160 * noise).tolist())
+    assert found is not None
+    assert (found.is_better, found.is_worse) == (True, False)
+    same = compare_speed((100 * noise).tolist(), (101 * noise).tolist())
+    assert same is not None
+    assert not same.is_better
+
+
 def test_chance_takes_nothing_back() -> None:
     random = np.random.default_rng(1)
     found = [
