@@ -1,5 +1,7 @@
 """What helps against overfitting."""
 
+from typing import Any
+
 from accel_engine.advice.finding import Cure
 from accel_engine.advice.poor.findings import set_field
 from accel_engine.advice.poor.learning import Learning, rate_of
@@ -53,15 +55,14 @@ def _decay_cure(learning: Learning) -> Cure:
     built = learning.recorded.built
     is_adam = built is not None and built.optimizer in ("Adam", "AdamW")
     rate = (rate_of(learning.recorded) if is_adam else None) or ADAM_RATE
-    decay = weight_decay(rate, learning.recorded.steps)
+    changes: dict[str, Any] = {"optimizer": "adamw", "weight_decay": weight_decay(rate, learning.recorded.steps)}
+    if not is_adam:
+        changes["learning_rate"] = rate
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
     return set_field(
-        f"Decay the weights: --optimizer adamw --weight-decay {decay:g}"
-        + ("" if is_adam else f" --learning-rate {rate:g}")
-        + "; or add Dropout to the model",
-        f"layers.Dropout(0.3); keras.optimizers.AdamW({rate:g}, weight_decay={decay:g})",
-        optimizer="adamw",
-        weight_decay=decay,
-        **({} if is_adam else {"learning_rate": rate}),
+        f"Decay the weights: {options}; or add Dropout to the model",
+        f"layers.Dropout(0.3); keras.optimizers.AdamW({rate:g}, weight_decay={changes['weight_decay']:g})",
+        **changes,
     )
 
 
