@@ -93,6 +93,8 @@ def _compare_validations(source: Path, changed: Path, changes: Mapping[str, Any]
     common = sorted(found[0].keys() & found[1].keys())[-BLOCKS:]
     if len(common) < LEAST_VALIDATIONS:
         return None
+    if HARDER_TRAINING & changes.keys() and common[-1] < max(found[0]) and read_run(changed).status.live:
+        return None  # these pay at the end
     metrics = set[str].intersection(*(set(each[epoch]) for each in found for epoch in common))
     if (name := _comparable(metrics, changes)) is None:
         return None
