@@ -213,10 +213,10 @@ def _wait_for(each: Application, directory: Path) -> None:
 
 
 def _has_settled(directory: Path) -> bool:
-    """Whether a run has trained for ten seconds, so that its rate is known."""
+    """Whether a run has trained for 20 seconds, so that its rate is known."""
     with closing(RunReader(directory, steps=False)) as reader:
         ends = reader.chunk_ends()
-    return len(ends) > 1 and ends[-1][0] - ends[0][0] > 10
+    return len(ends) > 1 and ends[-1][0] - ends[0][0] > 20
 
 
 @contextmanager
