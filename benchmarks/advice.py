@@ -1,8 +1,9 @@
 """Puts faults into healthy runs and asks for advice: precision, recall and false alarms.
 
-    python benchmarks/advice.py [--only NAME ...] [--json] [--show]
+    python benchmarks/advice.py [--only NAME ...] [--json] [--show] [--cures] [--applied]
 
-Each run is trained for a few seconds, in this process, or recorded as a script does it.
+Each run is trained for a few seconds, in this process, or recorded as a script does it. With ``--cures``, each cure of
+a fault that changes the plan is tried on its run; with ``--applied``, some cures, and changes that harm, are applied.
 """
 
 import argparse
@@ -16,8 +17,11 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+from accel_engine.advice import Finding
+from advice_applied import APPLICATIONS, apply_all
 from advice_cases import FAULTS, HEALTHY, Case
-from advice_runs import advised
+from advice_gains import HEADER, Trial, gains, try_cures
+from advice_runs import Trained, advised
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,13 @@ class Outcome:
         case: The case.
         said: Ids of findings, the most important first.
         seconds: Time of making the run.
+        trials: The cures of a right finding that were tried.
     """
 
     case: Case
     said: tuple[str, ...]
     seconds: float
+    trials: tuple[Trial, ...] = ()
 
     @property
     def is_found(self) -> bool:
@@ -45,22 +51,32 @@ class Outcome:
         return tuple(each for each in self.said if each not in (*self.case.expected, *self.case.allowed))
 
 
-def measure(case: Case, *, show: bool) -> Outcome:
-    """Make the run of a case, and advise on it."""
-    began = time.perf_counter()
+def measure(case: Case, *, show: bool, cures: bool) -> Outcome:
+    """Make the run of a case, advise on it, and try the cures of what was found rightly."""
+    trials: list[Trial] = []
     with tempfile.TemporaryDirectory() as directory:
+        began = time.perf_counter()
         run = case.run.make(Path(directory))
-    seconds = time.perf_counter() - began
-    advice = advised(run)
+        seconds = time.perf_counter() - began
+        findings = advised(run).findings
+        if cures and isinstance(case.run, Trained):
+            right = [finding for finding in findings if finding.id in case.expected]
+            trials = [trial for finding in right for trial in try_cures(case.name, run, finding)]
+            print(*(trial.row for trial in trials), sep="\n", file=sys.stderr, flush=True)
     if show:
-        print(f"\n{case.name}: {', '.join(case.expected) or 'healthy'}")
-        for finding in advice.findings:
-            print(f"  {finding.id} [{finding.confidence}, {finding.weight:.2f}] {finding.title}; {finding.cost}")
-            for each in finding.evidence:
-                print(f"    {each.text} {each.steps or ''}")
-            for cure in finding.cures:
-                print(f"    -> {cure.text} {dict(cure.changes) or ''}")
-    return Outcome(case, tuple(finding.id for finding in advice.findings), seconds)
+        show_findings(case, findings)
+    return Outcome(case, tuple(finding.id for finding in findings), seconds, tuple(trials))
+
+
+def show_findings(case: Case, findings: tuple[Finding, ...]) -> None:
+    """Print what was found, with all evidence and cures."""
+    print(f"\n{case.name}: {', '.join(case.expected) or 'healthy'}")
+    for finding in findings:
+        print(f"  {finding.id} [{finding.confidence}, {finding.weight:.2f}] {finding.title}; {finding.cost}")
+        for each in finding.evidence:
+            print(f"    {each.text} {each.steps or ''}")
+        for cure in finding.cures:
+            print(f"    -> {cure.text} {dict(cure.changes) or ''}")
 
 
 def report(outcomes: list[Outcome]) -> str:
@@ -70,6 +86,9 @@ def report(outcomes: list[Outcome]) -> str:
         mark = "" if each.is_found and not (each.alarms and not each.case.expected) else " **wrong**"
         right = ", ".join(each.case.expected) or "none"
         rows.append(f"| `{each.case.name}` | {right} | {', '.join(each.said) or 'none'}{mark} | {each.seconds:.1f} |")
+    trials = [trial for each in outcomes for trial in each.trials]
+    if trials:
+        rows += ["", *HEADER, *(trial.row for trial in trials), "", gains(trials)]
     return "\n".join([*rows, "", summary(outcomes)])
 
 
@@ -96,8 +115,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="runs of these names")
     parser.add_argument("--json", action="store_true", help="a line of JSON a run")
+    parser.add_argument("--cures", action="store_true", help="try the cures of the faults")
+    parser.add_argument("--applied", action="store_true", help="only apply cures, and changes that harm")
     parser.add_argument("--show", action="store_true", help="all findings with their evidence")
     wanted = parser.parse_args()
+    if wanted.applied:
+        print(apply_all(APPLICATIONS, wanted.only))
+        return
     cases = [case for case in (*HEALTHY, *FAULTS) if not wanted.only or case.name in wanted.only]
     if not cases:
         parser.error(f"no such run; there are {', '.join(case.name for case in (*HEALTHY, *FAULTS))}")
@@ -105,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["ACCEL_TUI_HOME"] = os.environ.get("ADVICE_RUNS") or home
         for case in cases:
-            outcomes.append(measure(case, show=wanted.show))
+            outcomes.append(measure(case, show=wanted.show, cures=wanted.cures))
             if wanted.json:
                 each = outcomes[-1]
                 print(json.dumps({"run": case.name, "expected": case.expected, "said": each.said}), flush=True)

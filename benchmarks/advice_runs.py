@@ -12,10 +12,13 @@ import numpy as np
 import advice_data
 from accel_engine.advice import Finding, Recorded, advise, read_recorded
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
+from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted
+from accel_engine.launch.start_run import hand_over, prepare_run
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunWriter, create
+from accel_engine.run.run_paths import LOG
 from accel_engine.run.steps import TIME
 
 MODELS = Path(__file__).with_name("advice_models.py")
@@ -45,6 +48,10 @@ class Trained:
         Args:
             directory: For the files of the data.
         """
+        return train(self.plan_of(directory))
+
+    def plan_of(self, directory: Path) -> Plan:
+        """The plan, with its data written to a directory."""
         data = self.data
         if not isinstance(data, str):
             arrays = data()
@@ -54,7 +61,23 @@ class Trained:
             np.savez(data, allow_pickle=False, **arrays)
         data = data.replace("own:", f"{STREAMS}:")
         model = self.model.replace("own:", f"{MODELS}:")
-        return train(Plan(**{"data": data, "model": model, "xla": "off", **self.plan}))
+        return Plan(**{"data": data, "model": model, "xla": "off", **self.plan})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched(Trained):
+    """A run that engine processes of its own train, as the program does it."""
+
+    def make(self, directory: Path) -> Path:
+        """Train it; returns the run's directory.
+
+        Raises:
+            RunError: It failed.
+        """
+        run = prepare_run(self.plan_of(directory))
+        if hand_over(run, None).wait(TRAINING_SECONDS):
+            raise RunError(f"run {run.name} failed: {(run / LOG).read_text()[-2000:]}")
+        return run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +124,9 @@ class Written:
 
 
 SAMPLES = 20
+
+TRAINING_SECONDS = 300.0
+"""How long an engine process may take for a run, at most."""
 
 
 def train(plan: Plan) -> Path:

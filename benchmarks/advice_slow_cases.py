@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from accel_engine.devices.device_types import CountedItem, Reading
 from accel_engine.events import DevicesFound, Event, TensorFlowDevice
 from advice_case import Case
-from advice_runs import Trained, Written
+from advice_runs import Launched, Trained, Written
 
 GPU_MEMORY = 16e9
+_WORKERS = {"epochs": 6, "strategy": "multi-worker", "local_workers": 2, "devices": ("cpu:0",)}
 _LONG = Trained(plan={"epochs": 30, "xla": "auto"})
 
 
@@ -55,11 +56,13 @@ def _host(busy: float, own: float, swap: float = 0.0) -> Mapping[str, Reading]:
 HEALTHY: tuple[Case, ...] = (
     Case("stream", Trained(data="own:fast", model="tabular", plan={"epochs": 4})),
     Case("gpu", Written(run=_LONG, samples={"gpu:0": _cool}, events=_gpu)),
+    Case("two-workers", Launched(data="own:fast", model="own:large", plan=_WORKERS)),
     Case("own-use-of-processors", Written(run=_LONG, samples={"cpu:0": lambda _: _host(95.0, 185.0)})),
 )
 
 FAULTS: tuple[Case, ...] = (
     Case("slow-input", Trained(data="own:slow", model="tabular", plan={"epochs": 4}), ("input-wait",)),
+    Case("straggler", Launched(data="own:slow_on_worker_1", model="own:large", plan=_WORKERS), ("straggler",)),
     Case("changing-shapes", Trained(data="own:changing", model="own:any_length", plan={"epochs": 3}), ("retracing",)),
     Case(
         "validation-too-often",
@@ -74,6 +77,11 @@ FAULTS: tuple[Case, ...] = (
     Case(
         "float16-on-cpu",
         Trained(plan={"epochs": 3, "precision": "mixed_float16", "force": "on"}),
+        ("float16-on-cpu",),
+    ),
+    Case(
+        "float16-on-cpu-cnn",
+        Trained(model="own:convolutional", plan={"epochs": 1, "precision": "mixed_float16", "force": "on"}),
         ("float16-on-cpu",),
     ),
     Case("throttling", Written(run=_LONG, samples={"gpu:0": _hot}, events=_gpu), ("throttling",)),

@@ -1,5 +1,7 @@
 """Streams of batches for ``advice.py``, as ``FILE.py:FUNCTION`` of plans."""
 
+import json
+import os
 import time
 from collections.abc import Iterator
 from itertools import count, islice
@@ -18,6 +20,12 @@ def slow() -> Any:
 def fast() -> Any:
     """The same without waiting."""
     return _dataset(_batches)
+
+
+def slow_on_worker_1() -> Any:
+    """Batches that take 50 ms each to be made by worker 1, and by the others hardly any time."""
+    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {})
+    return _dataset(lambda: _batches(wait=0.05 if task.get("index") == 1 else 0.0))
 
 
 def changing() -> Any:

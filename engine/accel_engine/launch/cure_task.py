@@ -18,6 +18,9 @@ from accel_engine.run import RunInfo, Status
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_engine.run.run_paths import latest_checkpoint
 
+BALANCED = "f1_score"
+"""The metric by which weights of classes are judged: accuracy falls by design where rare classes count more."""
+
 
 @dataclass(frozen=True, slots=True)
 class CureTask:
@@ -28,12 +31,14 @@ class CureTask:
         after: With them.
         quantity: What is compared.
         changes: The changes.
+        balanced_metric: A metric to compare that counts each class the same; empty if classes matter by their number.
     """
 
     before: TrialStart
     after: TrialStart
     quantity: Quantity
     changes: Mapping[str, Any]
+    balanced_metric: str = ""
 
     @property
     def start(self) -> str:
@@ -65,14 +70,19 @@ def cure_task(
     check_can_be_tried(changes)
     own = quantity_of(changes, on_cpu=trains_on_cpu(found))
     quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
-    before = settled_plan(info.plan, events)
     built = [event for event in events if isinstance(event, ModelBuilt)]
+    balanced = BALANCED if "class_weight" in changes and built and built[-1].task == "classification" else ""
+    before = _measuring(settled_plan(info.plan, events), balanced)
     after = _with(before, with_planned_rate(changes, before, built[-1].replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")
     step = _first_step(info, changes, quantity)
     run = info.directory if step else None
-    return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes)
+    return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes, balanced)
+
+
+def _measuring(plan: Plan, metric: str) -> Plan:
+    return plan.replace(metrics=(*plan.metrics, metric)) if metric and metric not in plan.metrics else plan
 
 
 def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:

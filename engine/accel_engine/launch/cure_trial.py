@@ -95,7 +95,8 @@ def try_cure(
 
             if task.quantity is Quantity.LEARNING:
                 by_loss = not OTHER_LOSS & changes.keys()
-                learned = compare_learning(trials, seconds, measured, by_loss=by_loss)
+                preferred = task.balanced_metric or "accuracy"
+                learned = compare_learning(trials, seconds, measured, by_loss=by_loss, preferred=preferred)
                 result = learning_result(learned, task)
             elif has_one:
                 result = interval_result(measure_intervals(without, task.after.plan, seconds, measured))

@@ -48,6 +48,7 @@ def compare_learning(
     on_progress: Callable[[float, float], object],
     *,
     by_loss: bool = True,
+    preferred: str = "accuracy",
 ) -> LearningTrial:
     """Let two compiled plans train in the same orders, one after the other in turns.
 
@@ -58,6 +59,7 @@ def compare_learning(
         seconds: How long it may take, unless there are too few steps.
         on_progress: Called with the trainings done, and all.
         by_loss: Whether both plans have the same loss, so that its values can be compared.
+        preferred: Part of the name of the metric to compare if not, where both plans have one.
 
     Raises:
         RunError: No metric of both plans can be compared.
@@ -66,7 +68,7 @@ def compare_learning(
     """
     pair = trials.trials
     first, second = (trial.ready for trial in pair)
-    orders = ORDERS if first.has_orders and second.has_orders else 1
+    orders = ORDERS if first.has_orders or second.has_orders else 1
     rates = [trial.process.take_for(0.5).examples_per_second for trial in pair]
     wanted = SHARE * seconds * min(rates) / (2 * orders) / first.global_batch
     steps = max(LEAST_STEPS, min(int(wanted), _steps_left(pair[0])))
@@ -77,12 +79,15 @@ def compare_learning(
     for number in range(orders):
         for index in (0, 1) if number % 2 == 0 else (1, 0):
             on_progress(done, 2 * orders)
+            done += 1
+            if results[index] and not pair[index].ready.has_orders:  # the examples come as before
+                results[index].append(results[index][0])
+                continue
             count = max(1, round(examples / pair[index].ready.global_batch))
             seed = pair[0].start.plan.seed + number
             results[index].append(_train(pair[index], seed, count, validates=validates))
-            done += 1
     on_progress(done, done)
-    metric = _metric(results, by_loss=by_loss)
+    metric = _metric(results, by_loss=by_loss, preferred=preferred)
     before, after = ([each[metric] for each in found] for found in results)
     comparison = compare_losses(before, after, lower_is_better=is_better_lower(metric, None) is not False)
     return LearningTrial(metric.replace("_", " "), _mean(before), _mean(after), comparison, steps)
@@ -108,19 +113,18 @@ def _train(trial: PlanTrial, seed: int, steps: int, *, validates: bool) -> dict[
     return {"loss": _mean(last)} | {f"validation_{name}": value for name, value in metrics.items()}
 
 
-def _metric(results: list[list[dict[str, float]]], *, by_loss: bool) -> str:
+def _metric(results: list[list[dict[str, float]]], *, by_loss: bool, preferred: str) -> str:
     """The metric to compare: the validation's loss; if losses are not the same function, another metric."""
     common = set[str].intersection(*(set(each) for found in results for each in found))
     if by_loss:
         return "validation_loss" if "validation_loss" in common else "loss"
     others = sorted(name for name in common if not name.endswith("loss") and is_better_lower(name, None) is not None)
-    preferred = [name for name in others if "accuracy" in name]
     if not others:
         raise RunError(
             "both plans have other losses, and no other metric that can be compared: give --metrics, such as "
             "accuracy or mean_absolute_error"
         )
-    return (preferred or others)[0]
+    return next((name for name in others if preferred in name), others[0])
 
 
 def _mean(values: list[float] | tuple[float, ...]) -> float:

@@ -17,6 +17,10 @@ CONFIDENCE = 0.95
 RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""
 
+RELEVANT_LOSS = 0.01
+"""A difference of results, as a share of the first one, from which it matters; orders of the examples that end nearly
+the same make smaller ones certain."""
+
 _STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """The 97.5th percentile of Student's t distribution by degrees of freedom."""
 
@@ -88,7 +92,7 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison
 def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> Comparison:
     """Compare results of training in several orders of the examples, by the mean of their differences.
 
-    Its interval is Student's. A result that is not finite is worse than any other one.
+    Its interval is Student's; the difference must also matter. A result that is not finite is worse than any other one.
 
     Args:
         before: Results of the first plan, one for each order.
@@ -109,6 +113,8 @@ def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_
     margin = spread * (_STUDENT[count - 1] if count <= len(_STUDENT) else _NORMAL) if count > 1 else math.inf
     low, high = mean - margin, mean + margin
     verdict = Verdict.NO_DIFFERENCE
+    if abs(mean) < RELEVANT_LOSS * abs(statistics.fmean(before)):
+        return Comparison(mean, low, high, verdict, count)
     if sign * (high if sign > 0 else low) < 0:
         verdict = Verdict.BETTER
     elif sign * (low if sign > 0 else high) > 0:

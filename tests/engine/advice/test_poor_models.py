@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine.advice import Finding, Recorded, poor
+from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
@@ -439,6 +440,27 @@ def test_the_cost_of_late_stopping_is_in_hours() -> None:
 
     assert "h" in finding.title.split()
     assert finding.cures[0].changes == {"patience": 3, "restore_best": "on"}
+
+
+@pytest.mark.parametrize(("optimizer", "rate"), [("Adam", 0.0028), ("SGD", 0.008)])
+def test_a_larger_batch_has_a_learning_rate_to_match(optimizer: str, rate: float) -> None:
+    built = {"per_replica_batch": 2, "global_batch": 2, "optimizer": optimizer}
+    run = learned(falling(), layers=["Conv2D", "BatchNormalization"], built=built, learning_rate=np.full(200, 1e-3))
+    (finding,) = found(run)
+    assert finding.cures[0].changes == {"batch_size": 16, "learning_rate": rate}
+
+
+def test_overfitting_is_cured_by_what_the_length_of_the_run_and_its_inputs_allow() -> None:
+    (finding,) = found(FAULTS["overfitting"][0])
+    assert [each.changes for each in finding.cures[1:]] == [{"optimizer": "adamw", "weight_decay": 2.0}]
+    assert weight_decay(1e-3, 100_000) == 0.01
+    assert weight_decay(1e-3, 10) > LARGEST_DECAY
+
+    losses = {"loss": [1.0, 0.7, 0.6, 0.65, 0.75, 0.85, 0.95, 1.1]}
+    images = {"optimizer": "SGD", "input_shape": (32, 32, 3)}
+    (finding,) = found(learned(falling(400, pace=80), validation=losses, every=50, built=images))
+    changes = {"optimizer": "adamw", "weight_decay": 2.0, "learning_rate": 1e-3}
+    assert [each.changes for each in finding.cures[1:]] == [changes, {"augmentation": ("crop",)}]
 
 
 def test_overfitting_names_the_step_since_which_it_is() -> None:

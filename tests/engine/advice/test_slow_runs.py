@@ -254,6 +254,13 @@ def test_the_gain_of_a_cure_follows_from_the_measured_share() -> None:
     assert finding.evidence[0].text == "6 s of 8 s of steps were waits for batches"
 
 
+@pytest.mark.parametrize(("waited", "known"), [(1.0, []), (4.0, ["input-wait"])])
+def test_small_waits_beside_other_programs_are_not_the_datas_fault(waited: float, known: list[str]) -> None:
+    busy = samples("cpu:0", **{**HOST, "utilization": 99}, engine_cpu=60, core_0=99, core_1=99)
+    run = recorded(*spent(steps=9.0, input=waited), readings=busy)
+    assert [each for each in ids(run) if each == "input-wait"] == known
+
+
 def test_a_busy_processor_is_named_as_the_limit_of_the_input() -> None:
     (finding,) = found(
         recorded(*spent(steps=8.0, input=6.0), readings=samples("cpu:0", **HOST, engine_cpu=190, core_0=1, core_1=1))

@@ -19,6 +19,7 @@ from accel_engine.launch.trial_process import TrialFailedError, TrialStart
 from accel_engine.launch.trial_statistics import compare_losses, compare_rates
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo, Status
+from example_events import model_built
 
 ON_CPU = DevicesFound(time=0.0, devices=(TensorFlowDevice("CPU:0", "cpu"),), strategy="OneDeviceStrategy")
 XLA = XlaTried(time=1.0, step=9, xla=True, plain=1.0, compiled=2.0, remembered=False)
@@ -70,6 +71,14 @@ def test_a_finding_says_what_is_compared() -> None:
     assert cure_task(run_of(), [ON_CPU], {"batch_size": 8}, Quantity.LEARNING).quantity is Quantity.LEARNING
     every = {"checkpoint_every": "9 epochs"}
     assert cure_task(run_of(), [ON_CPU], every, Quantity.SPEED).quantity is Quantity.INTERVALS
+
+
+def test_weights_of_classes_are_judged_by_a_metric_that_counts_each_class_the_same() -> None:
+    events = [ON_CPU, model_built(task="classification")]
+    task = cure_task(run_of(), events, {"class_weight": ("balanced",)})
+    assert task.balanced_metric == "f1_score"
+    assert task.before.plan.metrics == task.after.plan.metrics == ("f1_score",)
+    assert cure_task(run_of(), events, {"label_smoothing": 0.1}).before.plan.metrics == ()
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,13 @@ def test_without_validation_the_last_losses_are_compared() -> None:
 
 
 def test_one_order_is_all_there_is_of_a_stream() -> None:
-    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast))
+    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast, has_orders=False))
     assert (found.comparison.rounds, found.comparison.verdict) == (1, Verdict.NO_DIFFERENCE)
+
+
+def test_shuffled_examples_are_compared_with_their_one_order_without() -> None:
+    found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast))
+    assert (found.comparison.rounds, found.comparison.verdict) == (ORDERS, Verdict.BETTER)
 
 
 def test_a_loss_that_is_not_finite_is_worse() -> None:
@@ -109,5 +114,12 @@ def test_other_losses_are_compared_by_another_metric() -> None:
         by_loss=False,
     )
     assert (found.metric, found.comparison.verdict) == ("validation accuracy", Verdict.NO_DIFFERENCE)
+    balanced = compare(
+        Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.97, "f1_score": 0.0}),
+        Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.9, "f1_score": 0.4}),
+        by_loss=False,
+        preferred="f1_score",
+    )
+    assert (balanced.metric, balanced.before) == ("validation f1 score", 0.0)
     with pytest.raises(RunError, match="no other metric"):
         compare(Learner(PLAN, slow, metrics={"loss": 1.0}), Learner(PLAN, slow, metrics={"loss": 1.0}), by_loss=False)

@@ -1,13 +1,17 @@
 """Batches that are too small for batch normalization, or so large that there are few updates."""
 
+import math
 from collections.abc import Iterator
 
-from accel_engine.advice.finding import Confidence, Evidence, Finding
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, chance_loss, start_and_end
+from accel_engine.advice.poor.learning import Learning, chance_loss, rate_of, start_and_end
 
 SMALL_FOR_STATISTICS = 4
 """Examples per replica up to which batch normalization hurts: Wu and He, Group Normalization, 2018, figure 1."""
+
+LARGE_FOR_STATISTICS = 16
+"""Examples per replica that suffice: the same."""
 
 FEW_UPDATES = 5
 """Steps of an epoch up to which a batch is large for its data."""
@@ -36,11 +40,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         ],
         "statistics of so few examples are noise, and differ from those that validation uses",
         [
-            set_field(
-                "Use a larger batch: --batch-size",
-                "fit(batch_size=32)",
-                batch_size=max(16, 16 * built.replicas),
-            ),
+            _larger_batch(learning, max(LARGE_FOR_STATISTICS, LARGE_FOR_STATISTICS * built.replicas)),
             text_cure(
                 "Use LayerNormalization or GroupNormalization, which do not depend on the batch",
                 "layers.GroupNormalization(groups=8)",
@@ -48,6 +48,25 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         ],
         weight=0.5,
         confidence=Confidence.LIKELY if count > 2 else Confidence.CERTAIN,
+    )
+
+
+def _larger_batch(learning: Learning, batch: int) -> Cure:
+    """A larger batch with a learning rate to match, as there are fewer updates.
+
+    The rate grows with the batch, of adaptive optimizers with its square root: Goyal et al., Accurate, Large Minibatch
+    SGD, 2017; Malladi et al., On the SDEs and Scaling Rules for Adaptive Gradient Algorithms, 2022.
+    """
+    built, rate = learning.recorded.built, rate_of(learning.recorded)
+    if built is None or not built.global_batch or rate is None:
+        return set_field(f"Use a larger batch: --batch-size {batch}", f"fit(batch_size={batch})", batch_size=batch)
+    factor = batch / built.global_batch
+    wanted = float(f"{rate * (factor if built.optimizer == 'SGD' else math.sqrt(factor)):.2g}")
+    return set_field(
+        f"Use a larger batch, with a learning rate to match: --batch-size {batch} --learning-rate {wanted:g}",
+        f"fit(batch_size={batch}), compile(optimizer=...(learning_rate={wanted:g}))",
+        batch_size=batch,
+        learning_rate=wanted,
     )
 
 

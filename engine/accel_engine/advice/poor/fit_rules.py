@@ -8,8 +8,8 @@ import numpy as np
 from accel_engine.advice.finding import Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, text_cure
 from accel_engine.advice.poor.learning import Learning, accuracy_name, classes_of, regression_of, start_and_end
+from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.poor.settled import accuracy_rises, is_settled
-from accel_engine.advice.poor.validation_rules import overfitting_cures
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Cure, Evidence, Finding
+from accel_engine.advice.finding import Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
 from accel_engine.advice.poor.learning import Learning, monitored, spread, start_and_end
+from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.wording import duration
 
 RISEN = 1.15
@@ -64,40 +65,6 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
         overfitting_cures(learning),
         weight=min(0.8, 0.4 + (rise - 1) / 2),
     )
-
-
-def overfitting_cures(learning: Learning) -> list[Cure]:
-    """Stop early and keep the best weights, then regularize."""
-    settings = learning.settings
-    cures = [
-        set_field(
-            "Stop early, and save the best weights: --patience 3 --restore-best on",
-            "callbacks=[EarlyStopping(patience=3, restore_best_weights=True)]",
-            "the model of the best validation",
-            "the recorded validations",
-            patience=3,
-            restore_best="on",
-        )
-    ]
-    if settings.get("weight_decay") is None and "Dropout" not in learning.layer_kinds:
-        cures.append(
-            set_field(
-                "Decay the weights: --optimizer adamw --weight-decay 0.01; or add Dropout to the model",
-                "layers.Dropout(0.3); keras.optimizers.AdamW(weight_decay=0.01)",
-                optimizer="adamw",
-                weight_decay=0.01,
-            )
-        )
-    shape = learning.recorded.built.input_shape if learning.recorded.built else None
-    if shape is not None and len(shape) == 3 and shape[-1] in (1, 3) and not settings.get("augmentation"):
-        cures.append(
-            set_field(
-                "Change training images at random: --augmentation light",
-                "layers.RandomTranslation(0.1, 0.1)",
-                augmentation=("light",),
-            )
-        )
-    return cures
 
 
 def _metric_is_worse(learning: Learning) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.slow.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import TimeSpent, time_spent
 from accel_engine.advice.wording import duration, percent, times
 
@@ -14,6 +15,9 @@ SOME, MUCH = 0.05, 0.2
 
 BUSY = 0.85
 """Utilization of the processors from which they limit how fast data is prepared."""
+
+OTHERS = 40.0
+"""Utilization of all processors by other programs or workers, in percent, from which small waits are their doing."""
 
 _PIPELINE = (
     "prepare batches ahead and in parallel: .cache() after what is the same in each epoch, "
@@ -27,6 +31,8 @@ def input_wait(recorded: Recorded) -> Iterator[Finding]:
     if spent is None or spent.input_share < SOME:
         return
     share = spent.input_share
+    if share < MUCH and _others_fill_processors(recorded):
+        return
     factor = 1 / max(1 - share, 0.05)
     gain = Gain(f"up to {times(factor)} the steps per second", "the measured wait, if no step waited", factor)
     is_small = share < MUCH
@@ -40,6 +46,13 @@ def input_wait(recorded: Recorded) -> Iterator[Finding]:
         cures=(_cure(recorded, gain),),
         weight=share,
     )
+
+
+def _others_fill_processors(recorded: Recorded) -> bool:
+    """Whether other programs, or other workers on this machine, leave the input too little processor time."""
+    others = cpu_use_of_others(recorded)
+    _, busy = recorded.readings("cpu:0", "utilization")
+    return others is not None and others >= OTHERS and float(np.median(busy)) >= 100 * BUSY
 
 
 def _evidence(spent: TimeSpent) -> Evidence:
