@@ -76,7 +76,7 @@ def test_one_worker_trains_like_one_process_and_records_its_schedule(
 def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
-    plan = SERVED.replace(model="mlp", local_workers=2, epochs=100_000, validation="off")
+    plan = SERVED.replace(model="cnn", local_workers=2, epochs=100_000, validation="off")
     directory = run.create(plan)
     engines.append(start(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)
