@@ -12,7 +12,7 @@ import pytest
 
 from accel_engine import run
 from accel_engine.events import Event, Outcome, Recovered, RunEnded
-from accel_engine.keep_alive.watcher import Watcher
+from accel_engine.keep_alive.watcher import Watcher, _how
 from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
@@ -75,7 +75,14 @@ def test_an_engine_that_crashes_each_time_reaches_the_limit(monkeypatch: pytest.
     ended = found[-1]
     assert isinstance(ended, RunEnded)
     assert ended.outcome is Outcome.FAILED
-    assert "(exit status 3); it was started again 5 times without a new checkpoint" in ended.reason
+    assert ended.reason.startswith("the engine exited unexpectedly")
+    assert ended.reason.endswith("; it was started again 5 times without a new checkpoint")
+
+
+@pytest.mark.parametrize(("exit_status", "words"), [(3, " (exit status 3)"), (-9, " (SIGKILL)"), (None, "")])
+def test_a_reason_has_the_way_in_which_the_engine_ended(exit_status: int | None, words: str) -> None:
+    """It is unknown for a moment: the lock of a run is free just before its process has ended."""
+    assert _how(exit_status) == words
 
 
 def test_a_stop_during_the_pause_is_obeyed(monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]) -> None:
