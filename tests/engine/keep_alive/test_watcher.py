@@ -65,10 +65,18 @@ def watch(directory: Path) -> None:
 
 def test_an_engine_that_crashes_each_time_reaches_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "0.01")
-    monkeypatch.setattr(engine_process, "start", start)
+    started: list[subprocess.Popen[str]] = []
+
+    def keep(directory: Path, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+        started.append(start(directory, environment))
+        return started[-1]
+
+    monkeypatch.setattr(engine_process, "start", keep)
     directory = lost()
 
     watch(directory)
+
+    assert [engine.wait(60) for engine in started] == [3] * 5
 
     found = events(directory)
     assert len([event for event in found if isinstance(event, Recovered)]) == 5
