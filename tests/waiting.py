@@ -9,14 +9,22 @@ import pytest
 TIMEOUT = 120.0
 """Seconds after which a test fails."""
 
+PAUSE = 0.01
+"""Seconds between two looks at a condition, at least."""
+
+PAUSES = 4.0
+"""Pauses by the time that a look takes: to read a run a hundred times a second would keep a processor busy."""
+
 
 def wait_until(condition: Callable[[], object], what: str = "the condition", timeout: float = TIMEOUT) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + timeout
+    began = time.thread_time()
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail(f"timed out after {timeout:g} s waiting for {what}")
-        time.sleep(0.01)
+        time.sleep(max(PAUSE, PAUSES * (time.thread_time() - began)))
+        began = time.thread_time()
 
 
 async def eventually(

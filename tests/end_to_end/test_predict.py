@@ -42,10 +42,6 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     assert lines[0]["notes"] == ["resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []
 
-    table = run("predict", "last", files[0])
-    assert table.returncode == 0, table.stderr
-    assert table.stdout.splitlines()[0].split() == ["IMAGE", "LABEL", "PROBABILITY", "OTHERS"]
-
     with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
         terminal.wait_for("Finished")
         terminal.send("w")

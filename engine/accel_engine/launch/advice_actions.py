@@ -27,7 +27,7 @@ def finding_with_cure(directory: Path, finding: str, number: int = 1) -> tuple[F
         UsageError: There is none.
         RunError: The run cannot be read.
     """
-    findings = {each.id: each for each in advise(read_recorded(directory))}
+    findings = {each.id: each for each in advise(read_recorded(directory), [])}
     if finding not in findings:
         known = ", ".join(findings) or "nothing"
         raise UsageError(f"run {directory.name} has no finding {finding}; found: {known}")

@@ -147,6 +147,10 @@ def test_a_learning_result_is_the_metric() -> None:
     assert (found.unit, found.better) == ("validation loss", True)
     assert found.low <= found.after <= found.high < found.before
     assert "After 80 steps from the checkpoint of step 23, in 3 orders of the examples" in found.text
+    harm = compare_losses([0.5, 0.6, 0.7], [1.0, 1.1, 1.2])
+    found = learning_result(LearningTrial("validation loss", 0.6, 1.1, harm, 80), task(Quantity.LEARNING))
+    assert not found.better
+    assert "1.1 with the changes, 0.6 without: worse" in found.text
 
 
 def test_a_result_of_intervals_says_what_it_was_computed_from() -> None:

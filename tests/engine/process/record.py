@@ -17,9 +17,22 @@ def read(directory: Path, series: str = "loss") -> tuple[tuple[Event, ...], np.n
     return update.events, np.concatenate([chunk.series[series] for chunk in update.chunks] or [[]])
 
 
+def events(directory: Path) -> tuple[Event, ...]:
+    """The events of a run; much faster than to read its steps, too."""
+    with closing(run.RunReader(directory, steps=False)) as reader:
+        return reader.poll().events
+
+
+def steps(directory: Path) -> int:
+    """How many steps of a run are recorded; much faster than to read them."""
+    with closing(run.RunReader(directory)) as reader:
+        new = reader.new_steps()
+    return new.stop if new else 0
+
+
 def last(directory: Path) -> RunEnded:
     """The event that ended a run."""
-    event = read(directory)[0][-1]
+    event = events(directory)[-1]
     assert isinstance(event, RunEnded), event
     return event
 

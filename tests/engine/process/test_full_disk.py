@@ -17,7 +17,7 @@ from accel_engine.run import request
 from accel_engine.run.disk_problem import DiskProblem
 from full_disk import filled, small_disk
 
-from .record import last, read, waiting
+from .record import last, read, steps, waiting
 
 
 def test_an_engine_waits_goes_on_and_can_be_stopped(
@@ -30,18 +30,18 @@ def test_an_engine_waits_goes_on_and_can_be_stopped(
         monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
         directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
         engines.append(start(directory))
-        wait_until(lambda: read(directory)[1].size > 50, "training")
+        wait_until(lambda: steps(directory) > 50, "training")
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "the wait")
-            stuck = read(directory)[1].size
-        wait_until(lambda: read(directory)[1].size > stuck, "training to go on")
+            stuck = steps(directory)
+        wait_until(lambda: steps(directory) > stuck, "training to go on")
         assert waiting(directory) is None
-        stuck = read(directory)[1].size
+        stuck = steps(directory)
         longest = max(path.stat().st_size for path in directory.iterdir())
         prlimit(engines[0].pid, RLIMIT_FSIZE, (longest, RLIM_INFINITY))
         wait_until(lambda: waiting(directory) is DiskProblem.QUOTA, "a wait for a quota")
         prlimit(engines[0].pid, RLIMIT_FSIZE, (RLIM_INFINITY, RLIM_INFINITY))
-        wait_until(lambda: read(directory)[1].size > stuck, "training to go on")
+        wait_until(lambda: steps(directory) > stuck, "training to go on")
         with filled(disk):
             wait_until(lambda: waiting(directory) is DiskProblem.FULL, "another wait")
             request(directory, "stop")

@@ -14,11 +14,11 @@ from accel_engine import run
 from accel_engine.events import Outcome, Recovered, RunEnded, RunStarted
 from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, Status, lock
+from accel_engine.run import RunReader, lock
 from accel_engine.run.commands import read_answer
 from accel_engine.run.run_paths import WATCHER_LOCK, latest_checkpoint
 
-from .record import last, read, status
+from .record import events, last, status, steps
 
 PLAN = Plan(
     model="mlp",
@@ -62,7 +62,7 @@ def pid(directory: Path) -> int | None:
 
 
 def all_of(directory: Path, kind: type) -> list:
-    return [event for event in read(directory)[0] if isinstance(event, kind)]
+    return [event for event in events(directory) if isinstance(event, kind)]
 
 
 def is_over(directory: Path) -> bool:
@@ -106,12 +106,12 @@ def test_a_preempted_engine_saves_and_is_started_again(
 ) -> None:
     directory = run.create(PLAN.replace(checkpoint_every="auto", steps_per_epoch=100_000))
     engines.append(start(directory))
-    wait_until(lambda: read(directory)[1].size > 20, "training")
+    wait_until(lambda: steps(directory) > 20, "training")
     watched(directory)
     engines[0].send_signal(signal.SIGUSR1)
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint before the preemption")
     saved = latest_checkpoint(directory)
-    wait_until(lambda: read(directory)[1].size > saved, "training to go on")
+    wait_until(lambda: steps(directory) > saved, "training to go on")
     engines[0].send_signal(signal.SIGTERM)
     assert engines[0].wait(60) == 0
     wait_until(lambda: all_of(directory, Recovered), "the second engine")
@@ -124,59 +124,6 @@ def test_a_preempted_engine_saves_and_is_started_again(
     run.request(directory, "stop")
     wait_until(lambda: is_over(directory), "the end")
     assert not last(directory).temporary
-
-
-CRASHING = """
-import os, keras
-
-class Crash(keras.layers.Layer):
-    def call(self, x):
-        os._exit(3)
-
-def build(input_shape, classes):
-    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), Crash(),
-                             keras.layers.Dense(classes, activation="softmax")])
-"""
-
-
-def test_a_model_that_crashes_each_time_reaches_the_limit(
-    engines: list["subprocess.Popen[str]"],
-    wait_until: Wait,
-    watched: Callable[[Path], list[psutil.Process]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "crashing.py").write_text(CRASHING)
-    directory = run.create(PLAN.replace(model=f"{tmp_path}/crashing.py:build"))
-    engines.append(start(directory))
-    watched(directory)
-    wait_until(lambda: is_over(directory), "the limit", timeout=300)
-
-    assert len(all_of(directory, Recovered)) == 5
-    ended = last(directory)
-    assert ended.outcome is Outcome.FAILED
-    assert "(exit status 3); it was started again 5 times without a new checkpoint" in ended.reason
-
-
-def test_a_stop_during_the_pause_is_obeyed(
-    engines: list["subprocess.Popen[str]"],
-    wait_until: Wait,
-    watched: Callable[[Path], list[psutil.Process]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "300")
-    directory = run.create(PLAN.replace(steps_per_epoch=100_000))
-    engines.append(start(directory))
-    wait_until(lambda: read(directory)[1].size > 20, "training")
-    watched(directory)
-    engines[0].kill()
-    engines[0].wait()
-    number = run.request(directory, "stop")
-    wait_until(lambda: is_over(directory), "the end")
-
-    assert status(directory) is Status.LOST
-    assert read_answer(directory, number) == (True, "stopped: the engine is not started again")
-    assert not all_of(directory, Recovered)
 
 
 def test_a_run_that_fails_for_good_ends(

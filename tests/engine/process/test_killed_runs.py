@@ -13,9 +13,20 @@ from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.run_paths import latest_checkpoint
 
-from .record import last, read
+from .record import last, read, steps
 
 FILE = Path(__file__).parents[1] / "training" / "source_models.py"
+
+IMAGES = """
+import keras
+from keras import layers
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), layers.Conv2D(4, 3, strides=2, name="conv2d"),
+                             layers.BatchNormalization(), layers.Flatten(), layers.Dropout(0.2),
+                             layers.Dense(classes, activation="softmax")])
+"""
+"""Has what a checkpoint must restore: random numbers, moving averages, and a layer that is frozen at first."""
 
 
 def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
@@ -32,7 +43,7 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
     )
     killed, whole = run.create(plan), run.create(plan)
     engines.append(start(killed))
-    wait_until(lambda: read(killed)[1].size > 20, "training", timeout=120)
+    wait_until(lambda: steps(killed) > 20, "training", timeout=120)
     number = run.request(killed, "checkpoint")
     wait_until(lambda: read_answer(killed, number), "a checkpoint")
     engines[0].kill()
@@ -51,10 +62,11 @@ def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
 
 
 def test_a_killed_run_with_a_recipe_has_the_losses_of_an_uninterrupted_one(
-    engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]
+    engines: list["subprocess.Popen[str]"], tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
+    (tmp_path / "images.py").write_text(IMAGES)
     plan = Plan(
-        model="cnn",
+        model=f"{tmp_path}/images.py:build",
         epochs=12,
         batch_size=128,
         optimizer="adamw",

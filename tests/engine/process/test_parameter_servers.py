@@ -26,10 +26,11 @@ from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.run.worker_runs import worker_runs_of
-from engine.process.record import last, read
+from engine.process import scheduled_model
+from engine.process.record import events, last, read
 
-ALONE = Plan(model="cnn", batch_size=16, steps_per_epoch=50, epochs=2)
-"""A hundred steps of a model with batch normalization and dropout."""
+ALONE = Plan(model=f"{scheduled_model.__file__}:build", batch_size=16, steps_per_epoch=50, epochs=2)
+"""A hundred steps of a model with batch normalization, dropout and a schedule."""
 
 SERVED = ALONE.replace(strategy="parameter-server", local_workers=1)
 
@@ -37,7 +38,7 @@ Wait = Callable[..., None]
 
 
 def said(directory: Path, kind: type[Event]) -> list[Event]:
-    return [event for event in read(directory)[0] if isinstance(event, kind)]
+    return [event for event in events(directory) if isinstance(event, kind)]
 
 
 def kill(directory: Path, name: str) -> None:
@@ -45,7 +46,9 @@ def kill(directory: Path, name: str) -> None:
         psutil.Process(reader.info().pid).kill()
 
 
-def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
+def test_one_worker_trains_like_one_process_and_records_its_schedule(
+    engines: list["subprocess.Popen[str]"], home: Path
+) -> None:
     alone, served = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, SERVED))
     for directory in (alone, served):
         engines.append(start(directory))
@@ -54,6 +57,7 @@ def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]
     losses = read(served)[1]
     assert len(losses) == 100
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    np.testing.assert_allclose(read(served, "learning_rate")[1], scheduled_model.rates(100), rtol=1e-5)
     np.testing.assert_allclose(read(served, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
     for name, value in last(alone).metrics.items():
         assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
@@ -72,7 +76,7 @@ def test_one_worker_trains_like_one_process(engines: list["subprocess.Popen[str]
 def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:
-    plan = SERVED.replace(local_workers=2, epochs=100_000, validation="off")
+    plan = SERVED.replace(model="cnn", local_workers=2, epochs=100_000, validation="off")
     directory = run.create(plan)
     engines.append(start(directory))
     wait_until(lambda: run.list_runs()[0].steps > 50, "training", timeout=120.0)

@@ -18,6 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.commands import read_answer
 from accel_engine.run.creation import reopen
 from accel_engine.run.run_paths import latest_checkpoint
+from engine.process import scheduled_model
 from engine.process.record import last, read
 
 ALONE = Plan(model="mlp", batch_size=64, last_batch="drop", steps_per_epoch=50, epochs=2, validation="off")
@@ -55,8 +56,11 @@ def open_files(process: int) -> list[str]:
     return found
 
 
-def test_two_workers_train_like_one_process(engines: list["subprocess.Popen[str]"], home: Path) -> None:
-    alone, together = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, TOGETHER))
+def test_two_workers_train_like_one_process_and_record_its_schedule(
+    engines: list["subprocess.Popen[str]"], home: Path
+) -> None:
+    changes = {"model": f"{scheduled_model.__file__}:without_dropout", "gradient_norm": "on"}
+    alone, together = (run.create(plan.replace(**changes)) for plan in (ALONE, TOGETHER))
     engines.append(start(alone))
     assert engines[-1].wait(120) == 0
     engines.append(start(together))
@@ -65,6 +69,7 @@ def test_two_workers_train_like_one_process(engines: list["subprocess.Popen[str]
     losses = read(together)[1]
     assert len(losses) == 100
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
+    np.testing.assert_allclose(read(together, "learning_rate")[1], scheduled_model.rates(100), rtol=1e-5)
     np.testing.assert_allclose(read(together, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
     worker = worker_of(together)
     np.testing.assert_array_equal(read(worker)[1], losses)

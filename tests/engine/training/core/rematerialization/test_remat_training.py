@@ -197,6 +197,7 @@ MORE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("attention", {"xla": "on"}),
     ("attention", {"micro_batches": 2, "xla": "on"}),
     ("dense", {"last_batch": "keep", "xla": "on"}),
+    ("dense", {"ema_momentum": 0.9, "global_clip_norm": 1.0, "schedule": "cosine"}),
 )
 """What ``GALLERY=all`` tries, too."""
 
@@ -235,7 +236,6 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("dense", {"strategy": "mirrored", "virtual_cpus": 2}),
         ("dense", {"xla": "on"}),
         ("dense", {"micro_batches": 2}),
-        ("dense", {"ema_momentum": 0.9, "global_clip_norm": 1.0, "schedule": "cosine"}),
         *(MORE if os.environ.get("GALLERY") == "all" else ()),
     ],
 )
@@ -287,14 +287,20 @@ def test_the_operations_of_a_step_count_once(gym: Gym, models: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "count"),
-    [(("conv2d_1*",), 1), (("conv2d", "re_lu*"), 5), (("*",), 1), (("batch_normalization*", "conv2d_3"), 3)],
+    ("layers", "count", "trains"),
+    [
+        (("conv2d_1*",), 1, False),
+        (("conv2d", "re_lu*"), 5, True),
+        (("*",), 1, False),
+        (("batch_normalization*", "conv2d_3"), 3, False),
+    ],
 )
-def test_layers_can_be_chosen(gym: Gym, models: str, layers: tuple[str, ...], count: int) -> None:
+def test_layers_can_be_chosen(gym: Gym, models: str, layers: tuple[str, ...], count: int, *, trains: bool) -> None:
     plan = PLAN.replace(model=f"{models}:residual", remat="on", remat_layers=layers)
 
     assert parts_of(plan) == count
-    assert_same(gym.train_once(plan.replace(remat="off", remat_layers=())), gym.train(plan), 1e-6)
+    if trains or os.environ.get("GALLERY") == "all":
+        assert_same(gym.train_once(plan.replace(remat="off", remat_layers=())), gym.train(plan), 1e-6)
 
 
 @pytest.mark.parametrize(
