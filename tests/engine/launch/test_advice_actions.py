@@ -21,7 +21,7 @@ FINDINGS = (
 @pytest.fixture(autouse=True)
 def found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advice_actions, "read_recorded", lambda directory: directory)
-    monkeypatch.setattr(advice_actions, "advise", lambda _: FINDINGS)
+    monkeypatch.setattr(advice_actions, "advise", lambda *_: FINDINGS)
 
 
 def test_the_first_cure_that_changes_the_plan_is_meant() -> None:
