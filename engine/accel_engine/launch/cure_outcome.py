@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.launch.trial_statistics import Comparison, Verdict, compare_losses, spread
+from accel_engine.launch.trial_statistics import RELEVANT, Comparison, Verdict, compare_losses
 
 WINDOW_SECONDS = 0.5
 """Steps of this many seconds give a rate."""
@@ -17,7 +17,10 @@ LEAST_WINDOWS = 8
 """Rates on either side from which they are compared."""
 
 CLEARLY_SLOWER = 0.95
-"""A ratio of rates below which a run is clearly slower, if the intervals of both medians say so, too."""
+"""A ratio of rates below which a run is clearly slower, if their ranks say so, too."""
+
+APART = 2.8
+"""Standard deviations from which ranks are no chance, about as certain as two 95 percent intervals that are apart."""
 
 CLEARLY_DIFFERENT = 0.05
 """A difference of losses above which a run is clearly worse, if its interval says so, too.
@@ -39,6 +42,7 @@ class Outcome:
         unit: Of both.
         is_worse: Whether it is clearly worse.
         may_be_worse: Whether it is worse, but that may be chance: more steps can tell.
+        is_better: Whether it is better, and that is no chance as far as the steps tell.
     """
 
     before: float
@@ -46,6 +50,7 @@ class Outcome:
     unit: str
     is_worse: bool
     may_be_worse: bool = False
+    is_better: bool = False
 
     @property
     def text(self) -> str:
@@ -79,9 +84,26 @@ def compare_speed(before: Sequence[float], after: Sequence[float], unit: str = "
     if min(len(before), len(after)) < LEAST_WINDOWS:
         return None
     middles = statistics.median(before), statistics.median(after)
-    is_slower = middles[1] < CLEARLY_SLOWER * middles[0]
-    is_apart = spread(after)[1] < spread(before)[0]
-    return Outcome(*middles, unit, is_worse=is_slower and is_apart, may_be_worse=is_slower and not is_apart)
+    is_slower, is_faster = middles[1] < CLEARLY_SLOWER * middles[0], middles[1] > RELEVANT * middles[0]
+    score = _rank_score(before, after)
+    return Outcome(
+        *middles,
+        unit,
+        is_worse=is_slower and score < -APART,
+        may_be_worse=is_slower and score >= -APART,
+        is_better=is_faster and score > APART,
+    )
+
+
+def _rank_score(before: Sequence[float], after: Sequence[float]) -> float:
+    """How many standard deviations the ranks of the values after a change are above chance.
+
+    It is Mann and Whitney's U (1947). One stalled window does not move it far, as it would an interval of few values.
+    """
+    first, second = np.array(before)[:, np.newaxis], np.array(after)
+    higher = float((second > first).sum() + 0.5 * (second == first).sum())
+    pairs = len(before) * len(after)
+    return (higher - pairs / 2) / math.sqrt(pairs * (len(before) + len(after) + 1) / 12)
 
 
 def compare_series(
@@ -106,7 +128,12 @@ def compare_series(
     difference = middles[1] - middles[0] if lower_is_better else middles[0] - middles[1]
     scale = max(abs(middles[0]), float(np.std(before, dtype=np.float64)))
     is_large = not math.isfinite(middles[1]) or difference > CLEARLY_DIFFERENT * scale
-    return Outcome(*middles, name, is_worse=comparison.verdict is Verdict.WORSE and is_large)
+    return Outcome(
+        *middles,
+        name,
+        is_worse=comparison.verdict is Verdict.WORSE and is_large,
+        is_better=comparison.verdict is Verdict.BETTER,
+    )
 
 
 def _blocks(values: npt.NDArray[np.floating]) -> list[float]:
