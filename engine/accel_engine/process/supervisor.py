@@ -115,6 +115,8 @@ class EngineSupervisor:
             if self._peer_monitor and self._peer_monitor.problem:
                 self._exit_for_lost_peers(self._peer_monitor)
             training.join(POLL_SECONDS)
+        if self._next and self._stop and self._writer.is_withdrawn(self._stop):  # nobody has obeyed it
+            self._stop = None
         if self._next and not (self._writer.directory_loss or self._stop):
             self._continue_in_new_process(self._next)
         ended = self._ended or self._end_without_result()
