@@ -55,7 +55,7 @@ def test_suggested_micro_batches_divide_the_batch() -> None:
     error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
 
     assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4, on_oom="fail"))[1]
-    assert "micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4, on_oom="fail"))[1]
+    assert "--micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4, on_oom="fail"))[1]
 
 
 def test_errors_for_the_user_are_unchanged() -> None:
