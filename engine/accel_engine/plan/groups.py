@@ -44,8 +44,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Fine-tuning": ("initial_weights", "freeze", "unfreeze_epoch", "custom_objects", "unsafe_load"),
     "Validation": ("validation", "validation_every", "validation_steps"),
     "Early stopping": ("patience", "min_delta", "restore_best", "time_limit"),
-    "Checkpoints": ("checkpoint_every", "keep_checkpoints", "tensorboard"),
-    "Recovery": ("on_oom", "on_nan", "skip_steps", "keep_alive"),
+    "Checkpoints": (
+        "checkpoint_every",
+        "keep_checkpoints",
+        "on_oom",
+        "on_nan",
+        "skip_steps",
+        "keep_alive",
+        "tensorboard",
+    ),
     "Devices": (
         "strategy",
         "devices",

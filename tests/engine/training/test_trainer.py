@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -28,6 +29,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.run_paths import MODEL
 from accel_engine.run.writer import RunWriter
+from accel_engine.training import trainer as trainer_module
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.preparation import Preparation
@@ -206,7 +208,9 @@ def test_only_with_other_processes_is_a_connection_lost(
     monkeypatch: pytest.MonkeyPatch, processes: bool, error: Exception, lost: bool
 ) -> None:
     resolved = cast(ResolvedPlan, SimpleNamespace(plan=PLAN, strategy=SimpleNamespace(processes=processes)))
-    trainer = Trainer(resolved, cast(RunWriter, None), CommandMailbox(), MACHINE)
+    session = SimpleNamespace(is_restarted=False, seconds=0.0, repairs=0)
+    monkeypatch.setattr(trainer_module, "read_session", lambda _: session)
+    trainer = Trainer(resolved, cast(RunWriter, SimpleNamespace(directory=Path())), CommandMailbox(), MACHINE)
 
     def fail(_: Preparation) -> None:
         raise error

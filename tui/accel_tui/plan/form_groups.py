@@ -27,7 +27,7 @@ COLUMNS: tuple[tuple[str, ...], ...] = (
         "Checkpoints",
         "Devices",
     ),
-    ("Epochs, batches", "Loss, metrics", "Optimizer", "LR schedule", "Early stopping", "Recovery"),
+    ("Epochs, batches", "Loss, metrics", "Optimizer", "LR schedule", "Early stopping"),
 )
 """The folded groups, in two columns."""
 

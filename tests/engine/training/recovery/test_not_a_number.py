@@ -197,7 +197,7 @@ def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, change
     assert trained.ended.outcome is Outcome.FINISHED
     assert "is not finite" in last.reason
     assert trained.all(Recovered)[0].changes == {"learning_rate_factor": 0.5}
-    assert last.step == (0 if scheduled else 20)
+    assert last.step == (10 if scheduled else 20)
     hand = gym.train(plan.replace(on_nan="stop"), at=commands)
     delete_after(hand.directory / CHECKPOINTS, last.step)
     continued = gym.train(plan.replace(**last.changes), run=hand.directory)
