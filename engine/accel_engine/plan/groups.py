@@ -29,7 +29,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Optimizer": (
         "optimizer",
         "learning_rate",
-        "learning_rate_factor",
         "rate_scaling",
         "weight_decay",
         "momentum",
@@ -38,6 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "clip_norm",
         "global_clip_norm",
         "clip_value",
+        "learning_rate_factor",
     ),
     "LR schedule": ("schedule", "warmup", "final_rate", "rate_drops", "rate_drop_factor"),
     "Augmentation": ("augmentation",),
