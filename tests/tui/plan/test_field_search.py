@@ -29,7 +29,19 @@ def names(text: str) -> list[str]:
         ("SwapEMAWeights", ["ema_momentum"]),
         ("ReduceLROnPlateau", ["learning_rate", "schedule"]),
         ("sample_weight", ["class_weight"]),
-        ("callbacks", ["patience", "restore_best", "checkpoint_every", "tensorboard", "schedule", "ema_momentum"]),
+        (
+            "callbacks",
+            [
+                "patience",
+                "restore_best",
+                "checkpoint_every",
+                "tensorboard",
+                "schedule",
+                "ema_momentum",
+                "on_nan",
+                "keep_alive",
+            ],
+        ),
         ("zzz", []),
     ],
 )

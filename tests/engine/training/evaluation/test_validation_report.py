@@ -72,9 +72,23 @@ def test_the_report_matches_the_saved_model(gym: Gym, more: dict[str, object]) -
 
 def test_each_validation_replaces_the_previous_report(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(epochs=1))
-    assert read(trained.directory).steps == {"input_spec": 0, "data": 0, "layers": 0, "format": 0, "validation": 15}
+    assert read(trained.directory).steps == {
+        "input_spec": 0,
+        "data": 0,
+        "layers": 0,
+        "format": 0,
+        "profile": 0,
+        "validation": 15,
+    }
     gym.train(PLAN.replace(epochs=2), run=trained.directory)
-    assert read(trained.directory).steps == {"input_spec": 15, "data": 0, "layers": 15, "format": 15, "validation": 30}
+    assert read(trained.directory).steps == {
+        "input_spec": 15,
+        "data": 0,
+        "layers": 15,
+        "format": 15,
+        "profile": 0,
+        "validation": 30,
+    }
 
 
 def test_reports_of_other_data_have_no_images(gym: Gym) -> None:

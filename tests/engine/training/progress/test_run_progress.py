@@ -166,7 +166,9 @@ def test_without_the_best_checkpoint_the_model_has_the_best_that_there_is(
     gym: Gym, scripted: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save = RunSaver.save_checkpoint
-    monkeypatch.setattr(RunSaver, "save_checkpoint", lambda self: self._reporter.step != 24 and save(self))
+    monkeypatch.setattr(
+        RunSaver, "save_checkpoint", lambda self, *more: self._reporter.step != 24 and save(self, *more)
+    )
     scripted += [0.3, 0.1, 0.5, 0.4]
     trained = gym.train(MLP.replace(restore_best="on", monitor="validation_loss"))
 
