@@ -31,7 +31,7 @@ from accel_engine.training.distributed.worker_sync import WorkerSync, link_worke
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
-from accel_engine.training.recovery.recovery import Recovery
+from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.reporting.data_profiler import start_profiling
 from accel_engine.training.reporting.model_summary import measured_metrics
@@ -49,7 +49,7 @@ class Preparation:
         mailbox: Receives commands.
         inventory: The machine's devices.
         deadline: Limits the time of connecting to a TPU.
-        recovery: Takes note of what is trained.
+        memory: Takes note of what is trained.
         trains_since: When an engine before this one began to train, by ``time.monotonic()``; ``None`` for none.
 
     Attributes:
@@ -64,7 +64,7 @@ class Preparation:
         mailbox: CommandMailbox,
         inventory: Inventory,
         deadline: Deadline,
-        recovery: Recovery,
+        memory: OutOfMemory,
         trains_since: float | None = None,
     ) -> None:
         self.resolved = resolved
@@ -73,7 +73,7 @@ class Preparation:
         self._mailbox = mailbox
         self._inventory = inventory
         self._deadline = deadline
-        self._recovery = recovery
+        self._memory = memory
         self._opened = ExitStack()
         self._device_names: tuple[str, ...] = ()
         self._strategy: tf.distribute.Strategy | None = None
@@ -89,7 +89,7 @@ class Preparation:
     def prepare(self) -> tuple[Epochs, RunSaver]:
         """Assemble the run, and restore the checkpoint that it continues from."""
         assembly, memory = self._assemble()
-        self._recovery.note(assembly)
+        self._memory.note(assembly)
         batches, checkpoints = self._restore(assembly)
         validation, problem = _validation_of(assembly, memory)
         report = report_assembly(assembly, self._inventory, self._reporter, can_validate=not problem)

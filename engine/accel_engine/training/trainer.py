@@ -22,7 +22,7 @@ from accel_engine.training.preparation import Preparation
 from accel_engine.training.recovery.cause import Cause, find_cause
 from accel_engine.training.recovery.loss_watch import NotANumberError, Trouble
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
-from accel_engine.training.recovery.recovery import Recovery
+from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.recovery.repair import NewProcess, Repair
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
@@ -80,7 +80,7 @@ class Trainer:
         if session.is_restarted:
             self._began = time.monotonic() - session.seconds
         self._may_leave = may_leave
-        self._recovery = Recovery(run, is_remat_tried=is_remat_tried)
+        self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)
         self._preparation = Preparation(
             resolved,
@@ -88,7 +88,7 @@ class Trainer:
             mailbox,
             inventory,
             deadline or Deadline(),
-            self._recovery,
+            self._memory,
             self._began if session.is_restarted else None,
         )
 
@@ -123,7 +123,7 @@ class Trainer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's model may raise anything)
             print_traceback(error)
             resolved, compiled = self._preparation.resolved, bool(self._epochs and self._epochs.has_compiled)
-            if repair := self._recovery.repair(error, resolved, self._reporter.step, compiled=compiled):
+            if repair := self._memory.repair(error, resolved, self._reporter.step, compiled=compiled):
                 return repair
             self.lost_connection = resolved.strategy.processes and isinstance(error, CONNECTION_ERRORS)
             ended = self.ended(Outcome.FAILED, *explain_error(error, self._preparation.plan))
