@@ -166,6 +166,13 @@ class Recorded:
         times, values = zip(*found, strict=True) if found else ((), ())
         return np.array(times, np.float64), np.array(values, np.float64)
 
+    @cached_property
+    def cores(self) -> int:
+        """Number of the host's processors with readings."""
+        return max(
+            (sum(name.startswith("core_") for name in sample.readings) for sample in self.training_samples), default=0
+        )
+
     @property
     def devices(self) -> tuple[str, ...]:
         """Ids of the devices with readings."""

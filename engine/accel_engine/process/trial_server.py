@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import AccelError, format_error
+from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.plan import Plan
 from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -92,5 +93,5 @@ def _problem(error: BaseException) -> dict[str, Any]:
     if not isinstance(error, AccelError):
         traceback.print_exception(error)
     if is_out_of_memory(error):
-        return {"problem": "out of memory", "out_of_memory": True}
+        return {"problem": OUT_OF_MEMORY, "out_of_memory": True}
     return {"problem": format_error(error), "out_of_memory": False}

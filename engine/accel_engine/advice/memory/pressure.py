@@ -7,15 +7,12 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Tro
 from accel_engine.advice.memory.contents import contents
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.wording import percent, size
-from accel_engine.events import Outcome, Recovered, RunEnded
+from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
 from accel_engine.plan.plan import option_words
 from accel_engine.text import shell_command
 
 NEAR = 0.92
 """Share of a device's memory in use from which the next larger step may fail."""
-
-OUT_OF_MEMORY = "out of memory"
-"""The reason of a run that failed so, and the trouble of one that recovered."""
 
 MIN_SAMPLES = 3
 """Readings from which memory is judged."""

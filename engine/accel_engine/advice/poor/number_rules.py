@@ -8,7 +8,7 @@ from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding,
 from accel_engine.advice.poor.learning import Learning, rate_of
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import Series
-from accel_engine.events import Outcome, PlanChanged, Recovered
+from accel_engine.events import NOT_A_NUMBER, Outcome, PlanChanged, Recovered
 from accel_engine.run.steps import THROUGHPUT, TIME
 
 _AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
@@ -76,7 +76,7 @@ def _repair_text(learning: Learning, repair: Recovered) -> Evidence:
 
 def number_repairs(learning: Learning) -> list[Recovered]:
     """The repairs of losses or weights that were not finite, or of a loss that exploded."""
-    return [each for each in learning.recorded.all(Recovered) if each.trouble == "not a number"]
+    return [each for each in learning.recorded.all(Recovered) if each.trouble == NOT_A_NUMBER]
 
 
 def has_lost(learning: Learning) -> bool:

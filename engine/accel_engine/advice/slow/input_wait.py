@@ -87,5 +87,4 @@ def _host(recorded: Recorded) -> Iterator[Evidence]:
 def _processors_are_busy(recorded: Recorded) -> bool:
     """Whether the engine itself takes all processors: other programs are no reason to do less."""
     _, own = recorded.readings("cpu:0", "engine_cpu")
-    cores = max((sum(name.startswith("core_") for name in each.readings) for each in recorded.samples), default=0)
-    return bool(len(own)) and cores > 0 and float(np.median(own)) >= 100 * BUSY * cores
+    return bool(len(own) and recorded.cores) and float(np.median(own)) >= 100 * BUSY * recorded.cores

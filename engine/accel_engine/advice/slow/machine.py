@@ -136,12 +136,9 @@ def cpu_use_of_others(recorded: Recorded) -> float | None:
         and whole.value is not None
         and engine.value is not None
     ]
-    cores = max(
-        (sum(name.startswith("core_") for name in sample.readings) for sample in recorded.training_samples), default=0
-    )
-    if len(own) < MIN_SAMPLES or not cores:
+    if len(own) < MIN_SAMPLES or not recorded.cores:
         return None
-    return float(np.median([max(0.0, whole - engine / cores) for whole, engine in own]))
+    return float(np.median([max(0.0, whole - engine / recorded.cores) for whole, engine in own]))
 
 
 def _cpu_neighbours(recorded: Recorded) -> Finding | None:

@@ -1,6 +1,6 @@
 """A worker that the others wait for at each step."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -57,8 +57,7 @@ def _slow_input(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     shares = {name: spent.input_share for name, each in workers.items() if (spent := time_spent(each))}
     if len(shares) < 2:
         return None
-    name, most = max(shares.items(), key=lambda item: item[1])
-    usual = float(np.median([share for other, share in shares.items() if other != name]))
+    name, most, usual = _apart(shares, max)
     if most - usual < WAIT_LEAD:
         return None
     text = f"{name} waits for its batches for {percent(most)} of its steps, the others for {percent(usual)}"
@@ -70,8 +69,7 @@ def _late(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     shares = {name: spent.share("workers") for name, each in workers.items() if (spent := time_spent(each))}
     if len(shares) < len(workers):
         return None
-    name, least = min(shares.items(), key=lambda item: item[1])
-    usual = float(np.median([share for other, share in shares.items() if other != name]))
+    name, least, usual = _apart(shares, min)
     if usual < WAITED or least > FIRST * usual:
         return None
     text = f"the others wait for {name} for {percent(usual)} of the time, it waits for {percent(least)}"
@@ -83,8 +81,7 @@ def _crowded(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     others = {name: use for name, each in workers.items() if (use := cpu_use_of_others(each)) is not None}
     if len(hosts) < 2 or len(others) < 2:
         return None
-    name, most = max(others.items(), key=lambda item: item[1])
-    usual = float(np.median([use for other, use in others.items() if other != name]))
+    name, most, usual = _apart(others, max)
     if most - usual < OTHERS_LEAD:
         return None
     text = f"other programs take {most:.0f}% of the processors of {name}, {usual:.0f}% of the others'"
@@ -97,9 +94,14 @@ def _busier(workers: Mapping[str, Recorded]) -> tuple[str, str, str] | None:
     medians = {name: float(np.median(values)) for name, values in used.items() if len(values) >= MIN_SAMPLES}
     if len(medians) < 2 or len(medians) < len(workers):
         return None
-    name, most = max(medians.items(), key=lambda item: item[1])
-    usual = float(np.median([value for other, value in medians.items() if other != name]))
+    name, most, usual = _apart(medians, max)
     if name == CHIEF or most < CPU_LEAD * usual or most < 30:
         return None
     text = f"{name} takes {most:.0f}% of a processor, the others {usual:.0f}% while they wait for it"
     return name, text, "give each worker a machine of the same speed, or leave the slow one out"
+
+
+def _apart(values: Mapping[str, float], choose: Callable[..., str]) -> tuple[str, float, float]:
+    """The worker with the largest or smallest value, by ``max`` or ``min``; that value, and the others' median."""
+    name = choose(values, key=values.__getitem__)
+    return name, values[name], float(np.median([value for other, value in values.items() if other != name]))
