@@ -2,6 +2,7 @@
 
 import math
 from contextlib import closing
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class CureComparison:
                 return True
             case Quantity.LEARNING:
                 return self._before >= 2 * BLOCKS
-        return len(self._rates_before()) >= LEAST_WINDOWS
+        return len(self._rates_before) >= LEAST_WINDOWS
 
     @property
     def steps(self) -> int:
@@ -63,7 +64,7 @@ class CureComparison:
                 return None
             case Quantity.LEARNING:
                 return self._compare_examples() if self._is_new else self._compare_losses()
-        return compare_speed(self._rates_before(), _rates(self._cure.directory, self._cure.step, math.inf))
+        return compare_speed(self._rates_before, _rates(self._cure.directory, self._cure.step, math.inf))
 
     def seconds_needed(self) -> float:
         """About how long the steps take that are compared, from the time of the steps before; 0 if it is unknown."""
@@ -71,10 +72,8 @@ class CureComparison:
             ends = [(at, step) for at, step in reader.chunk_ends() if step <= self._before][-100:]
         if len(ends) < 2:
             return 0.0
-        per_step, chunk = (
-            (ends[-1][0] - ends[0][0]) / (ends[-1][1] - ends[0][1]),
-            (ends[-1][1] - ends[0][1]) / len(ends),
-        )
+        steps = ends[-1][1] - ends[0][1]
+        per_step, chunk = (ends[-1][0] - ends[0][0]) / steps, steps / len(ends)
         match self._cure.judged_by:
             case None:
                 return per_step * WATCHED_STEPS
@@ -83,6 +82,7 @@ class CureComparison:
                 return per_step * 2 * LEARNING_STEPS * max(1.0, self._batch_before / batch)
         return per_step * chunk * (SETTLING_CHUNKS + LEAST_WINDOWS + 1)
 
+    @cached_property
     def _rates_before(self) -> list[float]:
         """Examples a second of the last seconds before the change, since the engine or a change before it."""
         with closing(RunReader(self._cure.source, steps=False)) as reader:
