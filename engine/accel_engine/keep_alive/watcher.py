@@ -81,7 +81,7 @@ class Watcher:
 
     def _why_again(self, info: RunInfo, exit_status: int | None) -> str:
         """Why the engine is started again; empty if it is not."""
-        if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._obey_stop():
+        if info.plan is None or info.is_directory_lost or info.is_end_damaged or self._answer_stop():
             return ""
         if info.status is Status.LOST:
             why = ", as memory ran out" if was_killed_for_memory(self._directory, exit_status) else ""
@@ -108,7 +108,7 @@ class Watcher:
         plan, restart = info.plan, Restart(ENGINE_LOST, self._steps(), reason, action)
         if was_killed_for_memory(self._directory, exit_status):
             plan, restart = adapted_restart(self._directory, reason, action) or (plan, restart)
-        if self._obey_stop():
+        if self._answer_stop():
             return False
         try:
             reopen(self._directory, plan)
@@ -121,12 +121,12 @@ class Watcher:
         """Wait; returns whether no user has stopped the run."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if self._obey_stop():
+            if self._answer_stop():
                 return False
             time.sleep(min(left, POLL_SECONDS))
         return True
 
-    def _obey_stop(self) -> bool:
+    def _answer_stop(self) -> bool:
         """Answer a command to stop that the engine has not answered; returns whether there was one."""
         with reading(self._directory) as database:
             stops = [command.id for row in database.unanswered() if (command := Command(*row)).stops]
@@ -144,7 +144,7 @@ class Watcher:
             if time.monotonic() > until:
                 log_file.note(self._directory, "the engine is not started again: a worker of it still runs")
                 return False
-            if self._obey_stop():
+            if self._answer_stop():
                 return False
             time.sleep(POLL_SECONDS)
         return True

@@ -149,7 +149,7 @@ def accumulate_gradients(
     return compute_accumulated
 
 
-def weighted(parts: Sequence[tuple[int, list[Any], list[tf.Tensor]]]) -> tuple[list[Any], list[tf.Tensor]]:
+def weighted_means(parts: Sequence[tuple[int, list[Any], list[tf.Tensor]]]) -> tuple[list[Any], list[tf.Tensor]]:
     """The mean gradients and the measured values of a batch whose parts have different sizes.
 
     Args:

@@ -13,7 +13,7 @@ from accel_engine.keras_support.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
-from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted
+from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 
 
@@ -79,7 +79,7 @@ class Step:
             gradients, (loss, *sums) = accumulate(examples)
             squares = [each / parts for each in sums[:of_parts]]
             found.append((size * count, gradients, [loss / count, *squares, *sums[of_parts:]]))
-        return weighted(found)
+        return weighted_means(found)
 
     def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
         """The gradients, and the loss, their squared norm if it is asked for, and the states of the metrics."""
