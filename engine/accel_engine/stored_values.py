@@ -8,11 +8,11 @@ import math
 import sys
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 MAX_INTEGER = 1 << 53
 """The largest integer that all programs read exactly from JSON; counts and steps are far below."""
@@ -88,6 +88,24 @@ def make(kind: type[T], values: Mapping[str, Any]) -> T:
         return kind(**{name: check(values[name]) for name, check in checks.items() if name in values})
     except TypeError as error:
         raise StoredValueError(str(error)) from None
+
+
+class StoredObject:
+    """A dataclass that is stored as a line of JSON."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: object) -> Self | None:
+        """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
+        try:
+            return make(cls, parse_object(text))
+        except ValueError:
+            return None
+
+    def to_json(self) -> str:
+        """Format as one line of JSON."""
+        return json.dumps(asdict(cast("Any", self)))
 
 
 @cache

@@ -6,13 +6,12 @@ Cures that change results, such as another precision or batch size, are left to 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from json import dumps
-from typing import Any, Self
+from typing import Any
 
 from accel_engine.plan.plan import Plan
-from accel_engine.stored_values import make, parse_object
+from accel_engine.stored_values import StoredObject
 
 MIN_MICRO_BATCH = 8
 """Examples of a micro-batch below which other cures come first: a device is badly used with fewer."""
@@ -22,7 +21,7 @@ _LEAST, _LEAST_TOGETHER = 1, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFacts:
+class MemoryFacts(StoredObject):
     """What decides which cures a training has.
 
     Attributes:
@@ -42,18 +41,6 @@ class MemoryFacts:
     caches_data: bool = False
     tries_xla: bool = False
     on_host: bool = True
-
-    @classmethod
-    def parse(cls, text: object) -> Self | None:
-        """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
-        try:
-            return make(cls, parse_object(text))
-        except ValueError:
-            return None
-
-    def to_json(self) -> str:
-        """Format as one line of JSON."""
-        return dumps(asdict(self))
 
     @property
     def splits_exactly(self) -> bool:

@@ -4,21 +4,19 @@ The engine notes them at its start and with its heartbeats. Whoever finds it gon
 The counter of the engine's control group counts its own processes only; that of the machine counts those of all.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
-from accel_engine.stored_values import make, parse_object
+from accel_engine.stored_values import StoredObject
 
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class KillCounts:
+class KillCounts(StoredObject):
     """How many processes the kernel has killed for lack of memory.
 
     Attributes:
@@ -30,18 +28,6 @@ class KillCounts:
     group: str = ""
     in_group: int | None = None
     on_machine: int | None = None
-
-    @classmethod
-    def parse(cls, text: object) -> Self | None:
-        """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
-        try:
-            return make(cls, parse_object(text))
-        except ValueError:
-            return None
-
-    def to_json(self) -> str:
-        """Format as one line of JSON."""
-        return json.dumps(asdict(self))
 
     def has_risen(self, *, same_groups: bool = True) -> bool:
         """Whether the kernel has killed a process since these were counted, which may have been the one meant.

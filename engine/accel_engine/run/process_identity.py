@@ -1,21 +1,20 @@
 """Identifies a process by its pid and start time, so that a reused pid is not mistaken for it."""
 
-import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import psutil
 
-from accel_engine.stored_values import make, parse_object
+from accel_engine.stored_values import StoredObject
 
 _START_TIME = 19
 """Index of a process's start time in /proc/PID/stat, counted from the field after its name; see proc_pid_stat(5)."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(StoredObject):
     """A process, identified independently of the wall clock.
 
     Attributes:
@@ -35,18 +34,6 @@ class ProcessIdentity:
     def of(cls, pid: int) -> Self:
         """Identify the process with a pid of this process's pid namespace."""
         return cls(pid, _start(pid)[0], machine_id(), _namespace())
-
-    @classmethod
-    def parse(cls, text: object) -> Self | None:
-        """Parse the output of :meth:`to_json`; ``None`` if it is invalid."""
-        try:
-            return make(cls, parse_object(text))
-        except ValueError:
-            return None
-
-    def to_json(self) -> str:
-        """Format as one line of JSON."""
-        return json.dumps(asdict(self))
 
     @property
     def visible(self) -> bool:
