@@ -14,8 +14,9 @@ from textual.widgets import Label
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
+from accel_engine.launch.cure_trial import CureProgress, CureResult
 from accel_engine.run.run_paths import LOG
-from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
+from accel_tui.run_state.cure_trials import CureActions
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens import advice_reader

@@ -3,57 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from accel_engine.advice import Finding
 
-
-class CureProgress(Protocol):
-    """How far a trial is."""
-
-    @property
-    def done(self) -> float:
-        """Seconds done."""
-
-    @property
-    def of(self) -> float:
-        """Seconds in all, about."""
-
-    @property
-    def detail(self) -> str:
-        """What it does now."""
-
-
-class CureResult(Protocol):
-    """What a cure gains."""
-
-    @property
-    def before(self) -> float:
-        """The measured value without it; infinite where memory ran out."""
-
-    @property
-    def after(self) -> float:
-        """The same with it."""
-
-    @property
-    def unit(self) -> str:
-        """The unit of both."""
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval of the value with it; infinite if unknown."""
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-
-    @property
-    def better(self) -> bool:
-        """Whether it is better, and that is no chance."""
-
-    @property
-    def text(self) -> str:
-        """All of it in words."""
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.launch.cure_trial import CureProgress, CureResult
 
 
 class TryCure(Protocol):
@@ -64,10 +19,10 @@ class TryCure(Protocol):
         directory: Path,
         finding: Finding,
         changes: Mapping[str, Any],
-        on_progress: Callable[[CureProgress], None],
+        on_progress: "Callable[[CureProgress], None]",
         *,
         should_stop: Callable[[], bool],
-    ) -> CureResult:
+    ) -> "CureResult":
         """Try the changes, and compare what the finding is about.
 
         Raises:
@@ -112,8 +67,8 @@ class Trial:
         problem: Why it failed; empty if it did not.
     """
 
-    progress: CureProgress | None = None
-    result: CureResult | None = None
+    progress: "CureProgress | None" = None
+    result: "CureResult | None" = None
     problem: str = ""
 
     @property

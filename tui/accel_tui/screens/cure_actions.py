@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.advice import Finding
-from accel_tui.run_state.cure_trials import CureActions, CureProgress, CureResult
+from accel_tui.run_state.cure_trials import CureActions
+
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.launch.cure_trial import CureProgress, CureResult
 
 
 def _try_cure(
     directory: Path,
     finding: Finding,
     changes: Mapping[str, Any],
-    on_progress: Callable[[CureProgress], None],
+    on_progress: "Callable[[CureProgress], None]",
     *,
     should_stop: Callable[[], bool],
-) -> CureResult:
+) -> "CureResult":
     from accel_engine.launch.advice_actions import PURPOSES
     from accel_engine.launch.cure_trial import try_cure
 

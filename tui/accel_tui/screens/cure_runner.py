@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
@@ -12,8 +12,11 @@ from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import options_text
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureActions, CureProgress, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureActions, Trial
 from accel_tui.screens.apply_question import APPLY, apply_question
+
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.launch.cure_trial import CureProgress
 
 
 class CureRunner:
@@ -92,7 +95,7 @@ class CureRunner:
         self._app.push_screen(apply_question(info, cure.changes), apply)
 
     def _try(self, finding: Finding, cure: Cure, key: str, should_stop: threading.Event) -> None:
-        def progress(reached: CureProgress) -> None:
+        def progress(reached: "CureProgress") -> None:
             if not should_stop.is_set():
                 self._app.call_later(self._set_trial, key, Trial(progress=reached))
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.widgets.option_list import Option
@@ -12,8 +13,11 @@ from accel_engine.text import format_metric, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.wrapping import hanging
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureProgress, CureResult, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
+
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.launch.cure_trial import CureProgress, CureResult
 
 _BAR = 20  # cells of the bar of a trial's progress
 
@@ -93,7 +97,7 @@ def _trial(trial: Trial) -> Iterator[Line]:
         yield _progress(trial.progress), "$text-accent"
 
 
-def _progress(progress: CureProgress | None) -> str:
+def _progress(progress: "CureProgress | None") -> str:
     if progress is None:
         return "trying: starting"
     share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
@@ -102,7 +106,7 @@ def _progress(progress: CureProgress | None) -> str:
     return f"trying {bar} {share:.0%}  {printable_line(progress.detail)}"
 
 
-def _measured(result: CureResult) -> Iterator[Line]:
+def _measured(result: "CureResult") -> Iterator[Line]:
     """The values with their spread, and all in words."""
     values = f"{_value(result.before)} → {_value(result.after)} {result.unit}"
     if math.isfinite(result.low) and math.isfinite(result.high):
