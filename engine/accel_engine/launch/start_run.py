@@ -34,7 +34,13 @@ CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
 
 
 def prepare_run(
-    plan: Plan, devices: Sequence[Device] | None = None, warn: Callable[[str], object] = lambda _: None
+    plan: Plan,
+    devices: Sequence[Device] | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+    *,
+    queued: bool = False,
+    study: str = "",
+    trial: int | None = None,
 ) -> Path:
     """Create a run for an engine to train.
 
@@ -42,6 +48,9 @@ def prepare_run(
         plan: The plan.
         devices: The devices of the machine; detected if ``None``.
         warn: Called with a warning if the disk may become full.
+        queued: Whether it waits in the queue; see :func:`accel_engine.run.create`.
+        study: Name of the search that it is a trial of; empty for none.
+        trial: Number of that trial.
 
     Returns:
         The run's directory.
@@ -54,11 +63,15 @@ def prepare_run(
     """
     checked = _checked(plan, devices)
     _check_disk(runs_directory(), checked, 0, warn)
-    return create(checked.plan)
+    return create(checked.plan, queued=queued, study=study, trial=trial)
 
 
 def prepare_continuation(
-    directory: Path, changes: Mapping[str, Any] | None = None, warn: Callable[[str], object] = lambda _: None
+    directory: Path,
+    changes: Mapping[str, Any] | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+    *,
+    queued: bool = False,
 ) -> Path:
     """Reopen an ended run, for an engine to continue from its last checkpoint.
 
@@ -66,6 +79,7 @@ def prepare_continuation(
         directory: The run's directory.
         changes: New values of plan fields.
         warn: Called with a warning if the disk may become full.
+        queued: Whether it waits in the queue until it is continued.
 
     Returns:
         The directory to continue: that of a worker's own run, in a worker's process.
@@ -91,7 +105,7 @@ def prepare_continuation(
     values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
     checked = _checked(Plan.from_mapping(values), None, chosen=changes)
     _check_disk(directory, checked, latest_checkpoint(directory), warn)
-    reopen(directory, checked.plan)
+    reopen(directory, checked.plan, queued=queued)
     return directory
 
 

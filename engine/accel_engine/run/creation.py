@@ -27,14 +27,23 @@ from accel_engine.run.run_paths import LOG, WORKERS, latest_checkpoint, make_pri
 from accel_engine.run.status import read_info
 from accel_engine.run.trained_epochs import read_trained_epochs
 
+_QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
+"""The ``meta`` rows of a run that waits in the queue."""
+
 _ALPHABET = "abcdefghjkmnpqrstvwxyz23456789"
 """Letters and digits that are not easily confused."""
 
 
-def create(plan: Plan) -> Path:
+def create(plan: Plan, *, queued: bool = False, study: str = "", trial: int | None = None) -> Path:
     """Create the directory of a new run that waits for an engine.
 
     The run has the model that ``auto`` stands for, if the data is built in.
+
+    Args:
+        plan: The plan.
+        queued: Whether it waits until :func:`assign_process` gives it an engine, however long that takes.
+        study: Name of the search that it is a trial of; empty for none.
+        trial: Number of that trial; ``None`` for a run that confirms the best one.
 
     Returns:
         The directory. Its name is the run's id: four random letters and digits, then the plan's title.
@@ -45,7 +54,8 @@ def create(plan: Plan) -> Path:
     """
     plan = with_found_weights(resolve(plan).with_chosen_model().plan.absolute())
     directory = _new_directory(plan.title)
-    _initialize_run(directory, plan.to_json())
+    of_study = {} if not study else {"study": study} | ({} if trial is None else {"trial": trial})
+    _initialize_run(directory, plan.to_json(), **of_study, **(_QUEUED if queued else {}))
     return directory
 
 
@@ -201,15 +211,20 @@ def assign_process(directory: Path, pid: int) -> None:
         if info.status.live and info.pid not in (None, pid):
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
-        if "pending" in read_meta(database):
+        if {"pending", "queued"} & read_meta(database).keys():
             database.set_meta(pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
 
 
-def reopen(directory: Path, plan: Plan) -> None:
+def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
     """Make an ended or lost run wait for an engine again, with a plan that may differ.
 
     Without a checkpoint it restarts from step 0, and the plan may be any. If another machine wrote a lost run, this
     takes :data:`~accel_engine.run.ownership.WATCH_SECONDS`.
+
+    Args:
+        directory: The run's directory.
+        plan: The plan.
+        queued: Whether it waits until :func:`assign_process` gives it an engine, however long that takes.
 
     Raises:
         RunError: The run is being trained, or cannot be written.
@@ -226,9 +241,9 @@ def reopen(directory: Path, plan: Plan) -> None:
             check_epochs(info, plan, read_trained_epochs(database, step))
         database.reject_commands(time.time())
         of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
-        database.set_meta(plan=plan.to_json(), **of_the_engine, **_pending_meta())
+        database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})
 
 
 def _pending_meta() -> dict[str, object]:
     """The ``meta`` rows of a run that waits for an engine on this machine from now on."""
-    return {"pending": boot_seconds(), "machine": machine_id(), "host": socket.gethostname()}
+    return {"pending": boot_seconds(), "queued": None, "machine": machine_id(), "host": socket.gethostname()}

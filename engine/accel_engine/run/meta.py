@@ -100,8 +100,14 @@ def _text(value: Any) -> str:
     return str(check_of(str)(str(value) if type(value) is int else value))
 
 
-def _launched(value: Any) -> bool:
+def _flag(value: Any) -> bool:
     return bool(check_of(int)(value))
+
+
+def _trial(value: Any) -> int:
+    if (found := check_of(int)(value)) < 0:
+        raise ValueError("it is no number of a trial")
+    return int(found)
 
 
 _DECODERS: Mapping[str, Callable[[Any], Any]] = {
@@ -109,7 +115,10 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "created": _time,
     "script": _text,
     "bench": _text,
-    "launched": _launched,
+    "launched": _flag,
+    "queued": _flag,
+    "study": _text,
+    "trial": _trial,
     "source": lambda value: make(ImportSource, parse_object(value)),
     "pending": _any_time,
     "pid": _pid,

@@ -43,6 +43,7 @@ BENCH_MONITOR = "throughput"
 class Status(StrEnum):
     """The status of a run."""
 
+    QUEUED = "queued"
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
@@ -54,7 +55,7 @@ class Status(StrEnum):
     @property
     def live(self) -> bool:
         """Whether an engine trains the run, or will."""
-        return self in (Status.STARTING, Status.RUNNING, Status.PAUSED)
+        return self in (Status.QUEUED, Status.STARTING, Status.RUNNING, Status.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class RunInfo:
             it.
         is_end_damaged: Whether it is lost only because the record of its end is damaged.
         memory_loss: How it was lost because memory ran out; ``None`` if it was not, as far as is known.
+        study: Name of the search that it belongs to; empty for none.
+        trial: Number of its trial there; ``None`` for a run that confirms the best one, and without a search.
     """
 
     id: str
@@ -100,6 +103,8 @@ class RunInfo:
     is_directory_lost: bool = False
     is_end_damaged: bool = False
     memory_loss: MemoryLoss | None = None
+    study: str = ""
+    trial: int | None = None
 
     @property
     def has_engine(self) -> bool:
@@ -182,6 +187,8 @@ def read_info(database: Database, *, watched: bool = True) -> RunInfo:
         is_directory_lost=is_directory_lost,
         is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
         memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
+        study=meta.get("study", ""),
+        trial=meta.get("trial"),
     )
 
 
@@ -211,6 +218,8 @@ def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: b
     """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
     if (pending := meta.get("pending")) is not None:
         return Status.STARTING if _is_starting(meta, pending) else Status.LOST
+    if meta.get("queued"):
+        return Status.QUEUED
     # Read before the events: an engine that exits in between has written its last event by then.
     has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
     is_here = meta.get("machine") == machine_id()

@@ -11,6 +11,7 @@ from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.text import shorten, shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
+    Status.QUEUED: ("○", "accent"),
     Status.STARTING: ("◌", "accent"),
     Status.RUNNING: ("●", "accent"),
     Status.PAUSED: ("‖", "warning"),

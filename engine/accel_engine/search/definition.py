@@ -1,0 +1,121 @@
+"""What a search looks for: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from accel_engine.stored_values import make, parse_object
+
+AUTO = "auto"
+"""A sampler, or pruner, that is chosen by the objectives and the number of trials."""
+
+SAMPLERS = (AUTO, "tpe", "random", "grid")
+PRUNERS = (AUTO, "hyperband", "asha", "median", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A field of the plan that varies.
+
+    Attributes:
+        name: The field.
+        low: The least value of a range; ``None`` for choices.
+        high: The largest value of a range, which is included.
+        log: Whether the logarithm of the value is sampled uniformly.
+        step: The distance of two values of a range; ``None`` for any.
+        whole: Whether values of the range are whole numbers.
+        choices: The values, in the field's type; empty for a range.
+    """
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    step: float | None = None
+    whole: bool = False
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A figure of a trial to be made as large, or small, as possible.
+
+    Attributes:
+        name: A metric, such as ``val_accuracy``, or ``time``, ``memory`` or ``latency``.
+        maximize: Whether larger is better.
+    """
+
+    name: str
+    maximize: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDefinition:
+    """All that a user chooses of a search.
+
+    Attributes:
+        name: The study's name, unique in this program's directory.
+        plan: The fields of the plan whose other values all trials share.
+        parameters: The fields that vary.
+        objectives: The first one is the monitor, by which trials are pruned.
+        trials: How many trials to run.
+        within: Seconds after which no further trial starts; ``None`` for no limit.
+        sampler: One of :data:`SAMPLERS`.
+        pruner: One of :data:`PRUNERS`.
+        seed: Of the proposals, and of all trials' runs unless the plan has another.
+        at_once: Most trials that train at the same time; 0 for as many as devices are free.
+        confirm: Seeds with which the best plan is trained again at the end.
+        storage: Address of a database, or path of a journal file, that other machines share; empty for a file of its
+            own.
+        patience: Trials without a better one after which the search ends; 0 for no limit.
+    """
+
+    name: str
+    plan: Mapping[str, Any]
+    parameters: tuple[Parameter, ...]
+    objectives: tuple[Objective, ...]
+    trials: int = 40
+    within: float | None = None
+    sampler: str = AUTO
+    pruner: str = AUTO
+    seed: int = 0
+    at_once: int = 0
+    confirm: int = 3
+    storage: str = ""
+    patience: int = 0
+
+    def to_json(self) -> str:
+        """As it is stored."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Parse what :meth:`to_json` returned.
+
+        Raises:
+            ValueError: It is no such text.
+        """
+        values = parse_object(text)
+        parameters = tuple(make(Parameter, each | {"choices": tuple(each["choices"])}) for each in values["parameters"])
+        objectives = tuple(make(Objective, each) for each in values["objectives"])
+        return make(cls, values | {"parameters": parameters, "objectives": objectives})
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The best plan, trained again with several seeds: the best of many noisy trials flatters itself.
+
+    Attributes:
+        trial: Number of the best trial.
+        runs: Ids of the runs that confirm it.
+        values: The monitor's best value of each that has finished.
+        mean: Their mean; ``None`` before the first.
+        spread: Their standard deviation; ``None`` with fewer than two.
+    """
+
+    trial: int
+    runs: tuple[str, ...] = ()
+    values: tuple[float, ...] = field(default=())
+    mean: float | None = None
+    spread: float | None = None

@@ -1,0 +1,243 @@
+"""A study on disk: ``study.db``, which the process that runs the study writes and everybody else reads."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from accel_engine import clock
+from accel_engine.errors import RunError
+from accel_engine.files import replacing
+from accel_engine.run.commands import current_user
+from accel_engine.run.run_paths import make_private
+from accel_engine.search.definition import Confirmation, StudyDefinition
+from accel_engine.search.study_commands import StudyCommand
+from accel_engine.search.study_paths import DATABASE
+from accel_engine.search.trial import Report, Trial
+from accel_engine.stored_values import make, parse, parse_object
+
+SCHEMA_VERSION = 1
+"""Incremented whenever an older program would misread a newer file."""
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE trial (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX trial_changed ON trial (changed);
+CREATE TABLE report (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    trial INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    time REAL NOT NULL,
+    value REAL NOT NULL,
+    UNIQUE (trial, epoch)
+);
+CREATE TABLE command (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    who TEXT NOT NULL,
+    name TEXT NOT NULL,
+    trial INTEGER,
+    argument TEXT,
+    answered REAL,
+    obeyed INTEGER,
+    answer TEXT
+);
+"""
+"""``trial.changed`` grows with each change of any trial, so that a reader asks for those since its last look."""
+
+
+def create_study(directory: Path, definition: StudyDefinition) -> None:
+    """Create a study.
+
+    Raises:
+        RunError: There is one of this name, or it cannot be written.
+    """
+    if (directory / DATABASE).exists():
+        raise RunError(f"there is a search {directory.name} already: continue it, or choose another --name")
+    make_private(directory)
+    with _explained(directory, "cannot be written"), replacing(directory / DATABASE) as unfinished:
+        unfinished.touch(mode=0o600)
+        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(TABLES)
+            meta = {"schema": SCHEMA_VERSION, "definition": definition.to_json(), "created": clock.now(), "changes": 0}
+            database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+
+
+class StudyDatabase:
+    """An open study; its methods may be called from one thread at a time.
+
+    Args:
+        directory: The study's directory.
+
+    Raises:
+        RunError: There is no study, it cannot be used, or a newer program created it. All methods raise it, too.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        if not (directory / DATABASE).is_file():
+            raise RunError(f"no search in {directory}")
+        with _explained(directory, "cannot be opened"):
+            self._database = sqlite3.connect(
+                directory / DATABASE, timeout=10.0, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            found = int(self._meta("schema") or 0)
+        if found > SCHEMA_VERSION:
+            self.close()
+            raise RunError(f"the search {directory.name} was created by a newer accel-tui: upgrade it to open this one")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    @property
+    def definition(self) -> StudyDefinition:
+        """What is searched; a command may change ranges and the number of trials."""
+        with _explained(self.directory, "cannot be read"):
+            return StudyDefinition.from_json(str(self._meta("definition")))
+
+    @property
+    def created(self) -> float:
+        """When it was created, in seconds since the Unix epoch."""
+        with _explained(self.directory, "cannot be read"):
+            return float(self._meta("created"))
+
+    @property
+    def ended(self) -> Mapping[str, Any] | None:
+        """The object of its last line of JSON, ``search_ended``; ``None`` while it is not at its end."""
+        with _explained(self.directory, "cannot be read"):
+            text = self._meta("ended")
+            return parse_object(text) if text else None
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """The best plan, trained again; ``None`` before."""
+        with _explained(self.directory, "cannot be read"):
+            text = self._meta("confirmation")
+            return make(Confirmation, parse_object(text)) if text else None
+
+    def set_definition(self, definition: StudyDefinition) -> None:
+        """Replace the definition."""
+        self._set_meta("definition", definition.to_json())
+
+    def set_ended(self, ended: Mapping[str, Any] | None) -> None:
+        """Note how it ended; ``None`` if it goes on."""
+        self._set_meta("ended", None if ended is None else json.dumps(ended))
+
+    def set_confirmation(self, confirmation: Confirmation) -> None:
+        """Note what confirms the best plan."""
+        self._set_meta("confirmation", json.dumps(asdict(confirmation)))
+
+    def changes(self) -> int:
+        """A number that grows with each change of a trial."""
+        with _explained(self.directory, "cannot be read"):
+            return int(self._meta("changes") or 0)
+
+    def put_trial(self, trial: Trial) -> None:
+        """Add or replace a trial."""
+        body = json.dumps(asdict(trial))
+        with self._transaction() as database:
+            database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
+            changed = self._meta("changes")
+            database.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?)", (trial.number, changed, body))
+
+    def trials(self, since: int = 0) -> list[Trial]:
+        """The trials that have changed since :meth:`changes` had a value, by number."""
+        with _explained(self.directory, "cannot be read"):
+            rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
+            return [_trial(body) for (body,) in rows]
+
+    def add_report(self, report: Report) -> None:
+        """Add the monitor's value of an epoch; a continued trial replaces those that it trains again."""
+        with self._transaction() as database:
+            database.execute(
+                "INSERT OR REPLACE INTO report (trial, epoch, step, time, value) VALUES (?, ?, ?, ?, ?)",
+                (report.trial, report.epoch, report.step, report.time, report.value),
+            )
+
+    def reports(self, after: int = 0) -> tuple[int, list[Report]]:
+        """Reports after one, in the order in which they came; with the number to ask with for later ones."""
+        with _explained(self.directory, "cannot be read"):
+            query = "SELECT id, trial, epoch, step, time, value FROM report WHERE id > ? ORDER BY id"
+            rows = self._database.execute(query, (after,)).fetchall()
+        return (rows[-1][0] if rows else after), [Report(*row[1:]) for row in rows]
+
+    def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
+        """Send a command to the process that runs the study; returns its id."""
+        with self._transaction() as database:
+            row = database.execute(
+                "INSERT INTO command (time, who, name, trial, argument) VALUES (?, ?, ?, ?, ?)",
+                (clock.now(), current_user(), name, trial, json.dumps(argument)),
+            )
+            return int(row.lastrowid or 0)
+
+    def unanswered(self) -> list[StudyCommand]:
+        """The commands without an answer, oldest first."""
+        with _explained(self.directory, "cannot be read"):
+            query = "SELECT id, time, who, name, trial, argument FROM command WHERE answered IS NULL ORDER BY id"
+            rows = self._database.execute(query).fetchall()
+            return [
+                StudyCommand(number, time, who, command, trial, parse(argument))
+                for number, time, who, command, trial, argument in rows
+            ]
+
+    def answer(self, command: int, answer: str, *, obeyed: bool) -> None:
+        """Answer a command."""
+        with self._transaction() as database:
+            database.execute(
+                "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
+                (clock.now(), int(obeyed), answer, command),
+            )
+
+    def answer_to(self, command: int) -> tuple[bool, str] | None:
+        """Whether a command was obeyed, and the answer; ``None`` before there is one."""
+        with _explained(self.directory, "cannot be read"):
+            query = "SELECT obeyed, answer FROM command WHERE id = ? AND answered IS NOT NULL"
+            row = self._database.execute(query, (command,)).fetchone()
+        return (bool(row[0]), str(row[1])) if row else None
+
+    def _meta(self, key: str) -> Any:
+        row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def _set_meta(self, key: str, value: object) -> None:
+        with self._transaction() as database:
+            database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with _explained(self.directory, "cannot be written"):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.rollback()
+                raise
+            self._database.commit()
+
+
+def _trial(body: str) -> Trial:
+    return make(Trial, parse_object(body))
+
+
+@contextmanager
+def _explained(directory: Path, problem: str) -> Iterator[None]:
+    """Raise errors of SQLite, and damaged values, as errors for users."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise RunError(f"the search {directory.name} {problem}: {reason}") from error

@@ -1,0 +1,76 @@
+"""A trial of a search, as its study keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class TrialState(StrEnum):
+    """The state of a trial.
+
+    A pruned trial is continued from its checkpoint when it turns out to be among the best; then it runs again.
+    """
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    PRUNED = "pruned"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    OUT_OF_MEMORY = "out of memory"
+
+    @property
+    def live(self) -> bool:
+        """Whether it trains, or will."""
+        return self in (TrialState.WAITING, TrialState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The monitor's value of a trial at the end of an epoch.
+
+    Attributes:
+        trial: The trial's number.
+        epoch: The epoch, from 1.
+        step: Steps taken so far.
+        time: Seconds since the Unix epoch.
+        value: The value.
+    """
+
+    trial: int
+    epoch: int
+    step: int
+    time: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A proposal, and what became of it.
+
+    Attributes:
+        number: Its number, from 0.
+        run: Id of its run; empty before it has one, and for a trial of another machine.
+        state: Its state.
+        values: The values of the parameters.
+        objectives: The objectives by name, of a trial that has finished or was pruned.
+        reason: Why it failed, was pruned or was stopped; empty for others.
+        started: When its run was created, in seconds since the Unix epoch.
+        ended: When it ended; ``None`` for a live one.
+        pinned: Whether a user has pinned it, so that it is never pruned.
+        machine: Name of the machine that trains it; empty for this one.
+        duplicate_of: Number of an earlier trial with the same values, whose result it shares; ``None`` for its own.
+    """
+
+    number: int
+    run: str
+    state: TrialState
+    values: Mapping[str, Any]
+    objectives: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    started: float = 0.0
+    ended: float | None = None
+    pinned: bool = False
+    machine: str = ""
+    duplicate_of: int | None = None
