@@ -23,7 +23,7 @@ PLAN = Plan(model="linear", epochs=4, batch_size=64, last_batch="drop", validati
 """88 steps, in chunks of two."""
 
 
-@pytest.mark.parametrize("model", ["build", "unseeded"])
+@pytest.mark.parametrize("model", ["build", pytest.param("unseeded", marks=pytest.mark.campaign)])
 def test_the_steps_of_a_trial_are_those_of_the_run(
     gym: Gym, measured: Callable[[float], None], random_model: str, model: str
 ) -> None:
@@ -226,7 +226,7 @@ SPLIT = Plan(model="fashion-cnn", epochs=2, batch_size=64, last_batch="drop", va
 """A convolutional network, which may be faster in micro-batches."""
 
 
-@pytest.mark.parametrize(("split", "taken"), [(300.0, 2), (50.0, 1)])
+@pytest.mark.parametrize(("split", "taken"), [(300.0, 2), pytest.param(50.0, 1, marks=pytest.mark.campaign)])
 def test_micro_batches_are_used_where_they_are_faster(
     gym: Gym, measured: Callable[[float], None], split: float, taken: int
 ) -> None:
