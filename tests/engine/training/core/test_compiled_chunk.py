@@ -140,10 +140,9 @@ RECIPES = {
         "global_clip_norm": 0.5,
         "gradient_norm": "on",
         "ema_momentum": 0.9,
-        "optimizer": "adamw",
-        "weight_decay": 1e-2,
-        "patience": 1,
-        "restore_best": "on",
+        "optimizer": "sgd",
+        "momentum": 0.9,
+        "nesterov": "on",
     },
     "smaller last batch": {"last_batch": "keep", "batch_size": 100, "steps_per_epoch": None},
 }
