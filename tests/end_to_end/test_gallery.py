@@ -11,7 +11,7 @@ from .gallery_table import GALLERY, ROWS, copy_gallery, document_lines
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "what-trains.md"
 
-TYPED = ("feature_space", "object_detection")
+TYPED = ("feature_space", pytest.param("object_detection", marks=pytest.mark.campaign))
 """A table, and several outputs from ``tf.data``."""
 
 

@@ -4,13 +4,14 @@ import subprocess
 import sys
 
 PROGRAM = """
-import sys
+import gc, sys
 from accel_engine.process.tensorflow_import import MODULES, TensorFlowImport
 
 tensorflow = TensorFlowImport()
 assert not tensorflow.imported and "tensorflow" not in sys.modules
 tensorflow.wait()
 assert tensorflow.imported
+assert gc.isenabled() and gc.get_freeze_count() > 100_000
 print({"tensorflow", *MODULES} <= sys.modules.keys())
 """
 

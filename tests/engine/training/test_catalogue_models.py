@@ -1,6 +1,5 @@
 """Every kind of catalogue model trains on data that fits it, is what ``auto`` takes, and is saved as plain Keras."""
 
-import os
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -48,23 +47,29 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
+    ("linear", "columns.npz", {}, (2,)),
+    ("tcn", "sound.npz", {}, (2,)),
+    ("auto: tcn", "series.npz", {"window": 6, "horizon": 3}, (3, 2)),
+    ("auto: autoencoder", "columns.npz", {"task": "reconstruction"}, (5,)),
+    ("text-cnn", "reviews", {}, (2,)),
+]
+"""Of the kinds of other models that are trained."""
+
+
 @pytest.mark.parametrize(
     ("model", "data", "fields", "shape"),
     [
-        ("linear", "columns.npz", {}, (2,)),
         ("auto: tabular", "columns.npz", {}, (2,)),
         ("auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,)),
-        ("tcn", "sound.npz", {}, (2,)),
-        ("auto: tcn", "series.npz", {"window": 6, "horizon": 3}, (3, 2)),
         ("lstm", "sensor.npz", {}, (2,)),
         ("vit", "images.npz", {}, (2,)),
         ("auto: cnn", "prices.npz", {"task": "regression"}, (1,)),
         ("auto: unet", "masks.npz", {}, (11, 9, 2)),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),
-        ("auto: autoencoder", "columns.npz", {"task": "reconstruction"}, (5,)),
         ("auto: bag-of-words", "reviews", {}, (2,)),
-        ("text-cnn", "reviews", {}, (2,)),
         ("auto: gpt", "speech.txt", {"window": 8}, (8, None)),
+        *(pytest.param(*other, marks=pytest.mark.campaign) for other in OTHERS),
     ],
 )
 def test_a_model_trains_and_is_saved_as_plain_keras(
@@ -94,13 +99,13 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
 
 
 COMPILED = [
-    ("linear", "columns.npz", {}),
     ("tabular", "columns.npz", {}),
-    ("mlp", "images.npz", {}),
     ("lstm", "sensor.npz", {}),
-    ("gpt", "speech.txt", {"window": 8}),
 ]
-COMPILED_SLOWLY = [
+COMPILED_SLOWLY: list[tuple[str, str, dict[str, object]]] = [
+    ("linear", "columns.npz", {}),
+    ("mlp", "images.npz", {}),
+    ("gpt", "speech.txt", {"window": 8}),
     ("cnn", "images.npz", {}),
     ("fashion-cnn", "images.npz", {}),
     ("resnet20", "synthetic:32x32x3:2:64", {"learning_rate": 1e-5}),
@@ -109,14 +114,15 @@ COMPILED_SLOWLY = [
     ("autoencoder", "images.npz", {"task": "reconstruction"}),
     ("tcn", "sensor.npz", {}),
 ]
-"""Convolutions and attention: seconds to compile, and slow on a CPU. Only ``GALLERY=all`` trains them.
+"""Convolutions and attention take seconds to compile, and are slow on a CPU.
 
 XLA does not take the models for texts.
 """
 
 
 @pytest.mark.parametrize(
-    ("model", "data", "fields"), COMPILED + (COMPILED_SLOWLY if os.environ.get("GALLERY") == "all" else [])
+    ("model", "data", "fields"),
+    [*COMPILED, *(pytest.param(*other, marks=pytest.mark.campaign) for other in COMPILED_SLOWLY)],
 )
 def test_xla_trains_a_model_as_tensorflow_does(
     gym: Gym, files: Path, model: str, data: str, fields: dict[str, object]

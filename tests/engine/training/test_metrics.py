@@ -158,7 +158,7 @@ def test_keras_accuracy_is_the_accuracy(gym: Gym, models: str) -> None:
     assert not trained.all(Warned)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_metric_with_a_large_state_is_taken_at_validation(gym: Gym, models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     plan = PLAN.replace(model=f"{models}:areas", data="synthetic:6x6x1:2:700", strategy=strategy)
@@ -180,7 +180,7 @@ def test_a_metric_with_a_large_state_is_taken_at_validation(gym: Gym, models: st
         assert found[name] == pytest.approx(value, abs=1e-5), name
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
 def test_values_of_a_train_step_that_are_not_recorded_cause_a_warning(gym: Gym, models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     trained = gym.train(PLAN.replace(model=f"{models}:own", strategy=strategy, virtual_cpus=replicas))

@@ -146,7 +146,7 @@ def test_a_plans_optimizer_replaces_a_compiled_models_with_a_warning(gym: Gym, o
     assert "replaces the model's SGD" in trained.all(Warned)[0].message
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_custom_train_step_is_used(gym: Gym, own_models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     trained = gym.train(PLAN.replace(model=f"{own_models}:own_step", strategy=strategy, virtual_cpus=replicas))

@@ -156,7 +156,7 @@ def check_continuation(gym: Gym, plan: Plan, steps: int) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(("steps", "replicas"), [(14, 2), (26, 1)])
+@pytest.mark.parametrize(("steps", "replicas"), [(14, 2), pytest.param(26, 1, marks=pytest.mark.campaign)])
 def test_a_run_with_all_of_it_continues_exactly(gym: Gym, own: str, steps: int, replicas: int) -> None:
     spread = {"strategy": "mirrored", "virtual_cpus": 2} if replicas == 2 else {}
     check_continuation(gym, PLAN.replace(model=f"{own}:build", **spread), steps)

@@ -135,13 +135,13 @@ class Plain:
 @pytest.mark.parametrize(
     ("model", "optimizer", "rate"),
     [
-        ("mlp", "sgd", 0.05),
-        ("mlp", "adam", 0.001),
         ("normalised", "sgd", 0.05),
-        ("normalised", "adam", 0.001),
-        ("cnn", "adam", 0.001),
-        ("convolved", "sgd", 0.05),
         ("convolved", "adam", 0.001),
+        pytest.param("mlp", "sgd", 0.05, marks=pytest.mark.campaign),
+        pytest.param("mlp", "adam", 0.001, marks=pytest.mark.campaign),
+        pytest.param("normalised", "adam", 0.001, marks=pytest.mark.campaign),
+        pytest.param("cnn", "adam", 0.001, marks=pytest.mark.campaign),
+        pytest.param("convolved", "sgd", 0.05, marks=pytest.mark.campaign),
     ],
 )
 def test_200_steps_equal_those_of_a_plain_loop(gym: Gym, models: str, model: str, optimizer: str, rate: float) -> None:

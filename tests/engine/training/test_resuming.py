@@ -39,8 +39,19 @@ def test_stopping_and_continuing_does_not_change_the_run(
     assert resumed.all(EpochEnded)[-1].metrics == pytest.approx(whole.all(EpochEnded)[-1].metrics)
 
 
-@pytest.mark.parametrize("steps", [5, 6, 8, 11])
-@pytest.mark.parametrize("kind", ["resident", "streamed"])
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        ("resident", 6),
+        ("streamed", 8),
+        pytest.param("resident", 5, marks=pytest.mark.campaign),
+        pytest.param("resident", 8, marks=pytest.mark.campaign),
+        pytest.param("resident", 11, marks=pytest.mark.campaign),
+        pytest.param("streamed", 5, marks=pytest.mark.campaign),
+        pytest.param("streamed", 6, marks=pytest.mark.campaign),
+        pytest.param("streamed", 11, marks=pytest.mark.campaign),
+    ],
+)
 def test_epochs_with_a_smaller_last_batch_continue_anywhere(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, random_model: str, kind: str, steps: int
 ) -> None:
@@ -153,8 +164,15 @@ def test_a_continued_epoch_has_the_seconds_of_all_its_steps(gym: Gym) -> None:
     assert resumed.all(EpochEnded)[0].seconds == pytest.approx(sum(c.ended - c.started for c in chunks), abs=1e-5)
 
 
-@pytest.mark.parametrize("before", [[], [("checkpoint",)]], ids=["", "checkpoint"])
-@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+@pytest.mark.parametrize(
+    ("precision", "before"),
+    [
+        ("float32", [("checkpoint",)]),
+        ("mixed_float16", []),
+        pytest.param("float32", [], marks=pytest.mark.campaign),
+        pytest.param("mixed_float16", [("checkpoint",)], marks=pytest.mark.campaign),
+    ],
+)
 def test_a_changed_learning_rate_is_kept_on_continue(gym: Gym, precision: str, before: list[tuple[str]]) -> None:
     plan = PLAN.replace(optimizer="sgd", learning_rate=0.1, precision=precision)
     changes = [*before, ("learning_rate", 0.4)]
@@ -189,7 +207,7 @@ def test_a_new_learning_rate_is_scaled_once_and_replaces_only_the_planned_one(gy
     assert [event.learning_rate for event in continued] == [0.4, 0.4, 0.3, 0.3]
 
 
-@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+@pytest.mark.parametrize("precision", ["mixed_float16", pytest.param("float32", marks=pytest.mark.campaign)])
 def test_a_run_continues_under_another_strategy(gym: Gym, precision: str) -> None:
     plan = PLAN.replace(precision=precision)
     stopped = gym.train(plan, at={6: [("stop",)]})

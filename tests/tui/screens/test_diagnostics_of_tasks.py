@@ -59,7 +59,11 @@ def screen_of(pilot: Pilot[None]) -> DiagnosticsScreen:
     return pilot.app.screen
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE], ids=str)
+@pytest.mark.parametrize(
+    "size",
+    [SMALL, pytest.param(WIDE, marks=pytest.mark.campaign), pytest.param(LARGE, marks=pytest.mark.campaign)],
+    ids=str,
+)
 @pytest.mark.parametrize("task", REPORTS)
 async def test_each_tab_of_each_task_fills_its_page(engine: FakeEngine, task: str, size: tuple[int, int]) -> None:
     async with diagnosed(engine, REPORTS[task], size=size) as pilot:

@@ -8,10 +8,12 @@ import pytest
 from accel_engine import clock
 from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training import tuning_cache
 from accel_engine.training.autotuning import autotuner, remembered_trials
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
+from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
 
@@ -23,7 +25,7 @@ PLAN = Plan(model="linear", epochs=4, batch_size=64, last_batch="drop", validati
 """88 steps, in chunks of two."""
 
 
-@pytest.mark.parametrize("model", ["build", "unseeded"])
+@pytest.mark.parametrize("model", ["build", pytest.param("unseeded", marks=pytest.mark.campaign)])
 def test_the_steps_of_a_trial_are_those_of_the_run(
     gym: Gym, measured: Callable[[float], None], random_model: str, model: str
 ) -> None:
@@ -81,26 +83,31 @@ def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]
     measured(300.0)
     gym.train(PLAN)
     (key,) = tuning_cache._read("autotune.json")
-    for damaged in (None, 1, {"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0, "measured_at": clock.now()}):
+    assert remembered_trials.load_trial(key)
+    for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0, "measured_at": clock.now()}, 1, None):
         tuning_cache.save("autotune.json", key, damaged)
-        assert not gym.train(PLAN).only(XlaTried).remembered
+        assert remembered_trials.load_trial(key) is None
+    assert not gym.train(PLAN).only(XlaTried).remembered
 
 
 def test_batch_threads_processor_and_version_are_part_of_the_key(
     gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def key(plan: Plan) -> str:
+        assembly = assemble(resolve(plan), ("CPU:0",), None)
+        return remembered_trials.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
+
     measured(300.0)
     gym.train(PLAN)
-
-    assert not gym.train(PLAN.replace(batch_size=128)).only(XlaTried).remembered
-    monkeypatch.setattr(remembered_trials, "threads_in_use", lambda: 1000)
-    assert not gym.train(PLAN).only(XlaTried).remembered
-    monkeypatch.setattr(remembered_trials, "processors", lambda: 1000)
-    assert not gym.train(PLAN).only(XlaTried).remembered
     monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))
     assert not gym.train(PLAN).only(XlaTried).remembered
-    monkeypatch.setattr(remembered_trials, "__version__", "another version")
-    assert not gym.train(PLAN).only(XlaTried).remembered
+
+    keys = [key(PLAN), key(PLAN.replace(batch_size=128))]
+    assert key(PLAN) == keys[0]
+    for name, value in (("threads_in_use", lambda: 1000), ("processors", lambda: 1000), ("__version__", "another")):
+        monkeypatch.setattr(remembered_trials, name, value)
+        keys.append(key(PLAN))
+    assert len(set(keys)) == len(keys)
 
 
 def test_a_trial_measures_real_rates(gym: Gym) -> None:
@@ -226,7 +233,7 @@ SPLIT = Plan(model="fashion-cnn", epochs=2, batch_size=64, last_batch="drop", va
 """A convolutional network, which may be faster in micro-batches."""
 
 
-@pytest.mark.parametrize(("split", "taken"), [(300.0, 2), (50.0, 1)])
+@pytest.mark.parametrize(("split", "taken"), [(300.0, 2), pytest.param(50.0, 1, marks=pytest.mark.campaign)])
 def test_micro_batches_are_used_where_they_are_faster(
     gym: Gym, measured: Callable[[float], None], split: float, taken: int
 ) -> None:

@@ -134,6 +134,19 @@ def assert_same(plain: Trained, compiled: Trained, tolerance: float = 1e-5) -> N
 
 
 RECIPES = {
+    "all at once": {
+        "schedule": "cosine",
+        "warmup": 0.1,
+        "global_clip_norm": 0.5,
+        "gradient_norm": "on",
+        "ema_momentum": 0.9,
+        "optimizer": "sgd",
+        "momentum": 0.9,
+        "nesterov": "on",
+    },
+    "smaller last batch": {"last_batch": "keep", "batch_size": 100, "steps_per_epoch": None},
+}
+PARTS = {
     "plain": {},
     "schedule": {"schedule": "cosine", "warmup": 0.1},
     "clipping": {"global_clip_norm": 0.5, "gradient_norm": "on"},
@@ -141,13 +154,12 @@ RECIPES = {
     "decay": {"optimizer": "adamw", "weight_decay": 1e-2},
     "stopping": {"patience": 1, "restore_best": "on"},
     "one device": {"strategy": "one-device"},
-    "smaller last batch": {"last_batch": "keep", "batch_size": 100, "steps_per_epoch": None},
 }
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", [*RECIPES, *(pytest.param(part, marks=pytest.mark.campaign) for part in PARTS)])
 def test_the_steps_are_those_without_xla(gym: Gym, programs: list[compiled_chunk.ChunkProgram], recipe: str) -> None:
-    plan = PLAN.replace(**RECIPES[recipe])
+    plan = PLAN.replace(**{**RECIPES, **PARTS}[recipe])
 
     assert_same(*both(gym, plan))
 
@@ -158,12 +170,12 @@ def test_the_steps_are_those_without_xla(gym: Gym, programs: list[compiled_chunk
 @pytest.mark.parametrize(
     ("model", "draws"),
     [
-        ("dropout", 1),
-        ("unseeded_dropout", 2),
         ("noise", 4),
-        ("spatial", 2),
         ("recurrent", 8),
-        ("attention", 1),
+        pytest.param("dropout", 1, marks=pytest.mark.campaign),
+        pytest.param("unseeded_dropout", 2, marks=pytest.mark.campaign),
+        pytest.param("spatial", 2, marks=pytest.mark.campaign),
+        pytest.param("attention", 1, marks=pytest.mark.campaign),
     ],
 )
 def test_random_numbers_are_those_without_xla(
@@ -174,7 +186,7 @@ def test_random_numbers_are_those_without_xla(
     assert [len(program.draws) for program in programs] == [draws]
 
 
-@pytest.mark.parametrize("model", ["other_noise", "repeated"])
+@pytest.mark.parametrize("model", ["other_noise", pytest.param("repeated", marks=pytest.mark.campaign)])
 def test_steps_with_other_random_numbers_are_compiled_one_by_one(gym: Gym, models: Path, model: str) -> None:
     plan = PLAN.replace(model=f"{models}:{model}", epochs=1, steps_per_epoch=10)
 
@@ -184,7 +196,7 @@ def test_steps_with_other_random_numbers_are_compiled_one_by_one(gym: Gym, model
     assert np.isfinite(compiled.series["loss"]).all()
 
 
-@pytest.mark.parametrize("model", ["other_noise", "repeated"])
+@pytest.mark.parametrize("model", ["repeated", pytest.param("other_noise", marks=pytest.mark.campaign)])
 def test_autotuning_does_not_change_random_numbers(gym: Gym, models: Path, model: str) -> None:
     assembled = Plan(model=f"{models}:{model}", batch_size=32, epochs=1, steps_per_epoch=10)
     gym.train(assembled)
@@ -226,7 +238,7 @@ def test_the_batches_of_a_stream_are_those_without_xla(
     assert {program.stacks for program in programs} == {False}
 
 
-@pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("precision", ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.campaign)])
 def test_mixed_precision_is_that_without_xla(gym: Gym, models: Path, precision: str) -> None:
     plan = PLAN.replace(model=f"{models}:dropout", epochs=1, steps_per_epoch=40, precision=precision, force="on")
 

@@ -109,8 +109,14 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=() if (name == "cosine" or way == "one device") else pytest.mark.campaign)
+        for name in SCHEDULES
+        for way in WAYS
+    ],
+)
 def test_each_step_records_the_rate_of_the_schedule(gym: Gym, models: str, name: str, way: str) -> None:
     trained = gym.train(PLAN.replace(model=f"{models}:{name}", **WAYS[way]))
 
@@ -122,7 +128,9 @@ def test_each_step_records_the_rate_of_the_schedule(gym: Gym, models: str, name:
     assert (began.step, began.schedule) == (0, type(SCHEDULES[name]).__name__)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "cosine" else pytest.mark.campaign) for name in SCHEDULES]
+)
 def test_a_schedule_continues_after_a_stop(gym: Gym, models: str, name: str) -> None:
     plan = PLAN.replace(model=f"{models}:{name}")
     gym.steps = 1

@@ -24,7 +24,10 @@ def test_the_chunk_size_does_not_change_results(gym: Gym, random_model: str) -> 
     np.testing.assert_array_equal(one_by_one.series["accuracy"], by_many.series["accuracy"])
 
 
-@pytest.mark.parametrize(("strategy", "replicas"), [("mirrored", 2), ("mirrored", 4), ("central-storage", 2)])
+@pytest.mark.parametrize(
+    ("strategy", "replicas"),
+    [("mirrored", 4), ("central-storage", 2), pytest.param("mirrored", 2, marks=pytest.mark.campaign)],
+)
 def test_replicas_train_like_one_device(gym: Gym, strategy: str, replicas: int) -> None:
     plan = PLAN.replace(epochs=5, last_batch="drop")  # of whose examples replicas leave some out
     alone = gym.train_once(plan)
@@ -35,7 +38,7 @@ def test_replicas_train_like_one_device(gym: Gym, strategy: str, replicas: int) 
     np.testing.assert_allclose(alone.series["accuracy"], shared.series["accuracy"], atol=1e-6)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
 def test_streamed_and_cached_data_give_the_same_batches(
     gym: Gym, monkeypatch: pytest.MonkeyPatch, replicas: int
 ) -> None:

@@ -38,7 +38,7 @@ def classified(trained: Trained) -> ClassificationReport:
     "more",
     [
         {},
-        {"strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 3, "data": "synthetic:6x6x3:4:700"},
         {"data": "synthetic:6x6x1:2:170"},
     ],

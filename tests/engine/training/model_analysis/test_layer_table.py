@@ -27,7 +27,14 @@ def table_of(trained: Trained) -> LayerTable:
     return table
 
 
-@pytest.mark.parametrize("more", [{}, {"strategy": "mirrored", "virtual_cpus": 2}, {"xla": "on"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"strategy": "mirrored", "virtual_cpus": 2},
+        {"xla": "on"},
+        pytest.param({}, marks=pytest.mark.campaign),
+    ],
+)
 def test_the_table_of_an_mlp_matches_its_definition(gym: Gym, more: dict[str, object]) -> None:
     table = table_of(gym.train(MLP.replace(**more)))
     flatten, hidden, last = table.layers

@@ -78,7 +78,9 @@ def test_a_step_at_the_end_of_an_epoch_of_unknown_length_is_validated_once(
     assert validated(trained.all(Validated)) == [(step, False) for step in steps]
 
 
-@pytest.mark.parametrize("step", [10, 15, 20])
+@pytest.mark.parametrize(
+    "step", [15, pytest.param(10, marks=pytest.mark.campaign), pytest.param(20, marks=pytest.mark.campaign)]
+)
 def test_patience_ends_a_continued_run_where_it_would_have_ended(
     gym: Gym, unknown_length: str, scripted: list[float], step: int
 ) -> None:

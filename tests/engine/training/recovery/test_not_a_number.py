@@ -134,7 +134,13 @@ def by_hand(gym: Gym, plan: Plan, step: int, **changes: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"xla": "on"}, {"strategy": "mirrored", "virtual_cpus": 2}, {"schedule": "cosine", "warmup": 3.0}]
+    "changes",
+    [
+        {"xla": "on"},
+        {"schedule": "cosine", "warmup": 3.0},
+        {"strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param({}, marks=pytest.mark.campaign),
+    ],
 )
 def test_a_batch_with_extreme_values_is_skipped(gym: Gym, plan: Plan, tmp_path: Path, changes: dict[str, Any]) -> None:
     plan = with_data(plan, tmp_path, x2=1e30).replace(**changes)
@@ -162,7 +168,9 @@ def test_a_batch_with_extreme_values_is_skipped(gym: Gym, plan: Plan, tmp_path: 
         np.testing.assert_array_equal(file["targets"], Y[file["rows"]])
 
 
-@pytest.mark.parametrize("changes", [{}, {"strategy": "mirrored", "virtual_cpus": 2}])
+@pytest.mark.parametrize(
+    "changes", [{"strategy": "mirrored", "virtual_cpus": 2}, pytest.param({}, marks=pytest.mark.campaign)]
+)
 def test_a_stream_with_nan_inputs(gym: Gym, plan: Plan, changes: dict[str, Any]) -> None:
     data = model(plan, "stream")
     trained = gym.train(plan.replace(data=data, steps_per_epoch=12, validation="off", batch_size=64, **changes))
@@ -185,7 +193,14 @@ def test_weights_that_are_not_finite_behind_finite_losses(gym: Gym, plan: Plan) 
     assert trained.ended.outcome is Outcome.FINISHED
 
 
-@pytest.mark.parametrize("changes", [{}, {"schedule": "cosine"}, {"strategy": "mirrored", "virtual_cpus": 2}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"schedule": "cosine"},
+        pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
+    ],
+)
 def test_a_learning_rate_that_is_too_high_is_halved(gym: Gym, plan: Plan, changes: dict[str, Any]) -> None:
     """The losses from the checkpoint on are those of a run that is given the same change by hand."""
     scheduled = "schedule" in changes

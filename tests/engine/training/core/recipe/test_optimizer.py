@@ -101,7 +101,13 @@ def keras_losses(
     return losses
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+FURTHER = ("lamb", "clip value", "linear with warm-up", "exponential", "constant with warm-up")
+"""Of these, ``test_rate_schedule.py`` has every step of the schedules."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.campaign if name in FURTHER else ()) for name in OPTIMIZERS]
+)
 def test_the_optimizer_trains_as_keras_does(gym: Gym, name: str) -> None:
     fields, optimizer = OPTIMIZERS[name]
 
@@ -122,7 +128,14 @@ def test_one_cycle_rises_to_the_learning_rate_and_falls_to_nothing(gym: Gym) -> 
     assert rates[-1] < 0.001
 
 
-@pytest.mark.parametrize("clip", ["clip_norm", "global_clip_norm", "clip_value"])
+@pytest.mark.parametrize(
+    "clip",
+    [
+        "clip_norm",
+        pytest.param("global_clip_norm", marks=pytest.mark.campaign),
+        pytest.param("clip_value", marks=pytest.mark.campaign),
+    ],
+)
 def test_gradients_are_clipped_as_if_there_was_one_replica(gym: Gym, clip: str) -> None:
     plan = PLAN.replace(optimizer="sgd", steps_per_epoch=4, **{clip: 0.02})
 
@@ -133,7 +146,7 @@ def test_gradients_are_clipped_as_if_there_was_one_replica(gym: Gym, clip: str) 
     assert not np.allclose(alone.series["loss"], gym.train(plan.replace(**{clip: None})).series["loss"], rtol=1e-3)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
 def test_the_moving_average_is_validated_and_saved(gym: Gym, replicas: int) -> None:
     spread = {"strategy": "mirrored", "virtual_cpus": 2} if replicas == 2 else {}
     trained = gym.train(PLAN.replace(ema_momentum=0.8, validation="end", **spread))

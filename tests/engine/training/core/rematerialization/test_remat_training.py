@@ -1,6 +1,5 @@
 """A plan with rematerialization trains exactly as without it, states of random layers included."""
 
-import os
 from typing import Any
 
 import keras
@@ -186,6 +185,10 @@ def state_of(trained: Trained) -> dict[str, np.ndarray]:
 
 
 MORE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("dense", {}),
+    ("dense", {"last_batch": "keep"}),
+    ("dense", {"micro_batches": 2}),
+    ("subclassed", {}),
     ("nested", {}),
     ("attention", {}),
     ("recurrent", {}),
@@ -199,7 +202,7 @@ MORE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("dense", {"last_batch": "keep", "xla": "on"}),
     ("dense", {"ema_momentum": 0.9, "global_clip_norm": 1.0, "schedule": "cosine"}),
 )
-"""What ``GALLERY=all`` tries, too."""
+"""What ``make campaign`` tries, too."""
 
 
 def parts_of(plan: Plan) -> int:
@@ -228,15 +231,11 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
     ("model", "changes"),
     [
         ("residual", {}),
-        ("dense", {}),
-        ("dense", {"last_batch": "keep"}),
         ("unseeded", {}),
-        ("subclassed", {}),
         ("subclassed", {"precision": "mixed_bfloat16"}),
         ("dense", {"strategy": "mirrored", "virtual_cpus": 2}),
         ("dense", {"xla": "on"}),
-        ("dense", {"micro_batches": 2}),
-        *(MORE if os.environ.get("GALLERY") == "all" else ()),
+        *(pytest.param(*other, marks=pytest.mark.campaign) for other in MORE),
     ],
 )
 def test_losses_and_states_are_those_without_it(gym: Gym, models: str, model: str, changes: dict[str, Any]) -> None:
@@ -249,7 +248,7 @@ def test_losses_and_states_are_those_without_it(gym: Gym, models: str, model: st
     assert_same(plain, remat, tolerances[plan.precision])
 
 
-@pytest.mark.parametrize("changes", [{}, {"xla": "on"}])
+@pytest.mark.parametrize("changes", [{}, pytest.param({"xla": "on"}, marks=pytest.mark.campaign)])
 def test_a_run_continues_exactly(gym: Gym, models: str, changes: dict[str, Any]) -> None:
     plan = PLAN.replace(model=f"{models}:dense", remat="on", **changes)
     whole = gym.train_once(plan)
@@ -287,20 +286,26 @@ def test_the_operations_of_a_step_count_once(gym: Gym, models: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "count", "trains"),
+    ("layers", "count"),
+    [(("conv2d_1*",), 1), (("conv2d", "re_lu*"), 5), (("*",), 1), (("batch_normalization*", "conv2d_3"), 3)],
+)
+def test_layers_can_be_chosen(models: str, layers: tuple[str, ...], count: int) -> None:
+    assert parts_of(PLAN.replace(model=f"{models}:residual", remat="on", remat_layers=layers)) == count
+
+
+@pytest.mark.parametrize(
+    "layers",
     [
-        (("conv2d_1*",), 1, False),
-        (("conv2d", "re_lu*"), 5, True),
-        (("*",), 1, False),
-        (("batch_normalization*", "conv2d_3"), 3, False),
+        ("conv2d", "re_lu*"),
+        pytest.param(("conv2d_1*",), marks=pytest.mark.campaign),
+        pytest.param(("*",), marks=pytest.mark.campaign),
+        pytest.param(("batch_normalization*", "conv2d_3"), marks=pytest.mark.campaign),
     ],
 )
-def test_layers_can_be_chosen(gym: Gym, models: str, layers: tuple[str, ...], count: int, *, trains: bool) -> None:
+def test_losses_and_states_are_those_without_chosen_layers(gym: Gym, models: str, layers: tuple[str, ...]) -> None:
     plan = PLAN.replace(model=f"{models}:residual", remat="on", remat_layers=layers)
 
-    assert parts_of(plan) == count
-    if trains or os.environ.get("GALLERY") == "all":
-        assert_same(gym.train_once(plan.replace(remat="off", remat_layers=())), gym.train(plan), 1e-6)
+    assert_same(gym.train_once(plan.replace(remat="off", remat_layers=())), gym.train(plan), 1e-6)
 
 
 @pytest.mark.parametrize(
