@@ -4,12 +4,15 @@ The process that starts it may have been started by another terminal, or by anot
 training are those of the terminal where the run was queued.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.device_types import Device
 
 PREFIXES = (
+    "COLAB_",
     "CUDA_",
     "DYLD_",
     "KERAS_",
@@ -20,6 +23,7 @@ PREFIXES = (
     "NVIDIA_",
     "OMP_",
     "PYTHON",
+    "SLURM_",
     "TF_",
     "TPU_",
     "XLA_",
@@ -56,3 +60,15 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
         return {**environment, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: ",".join(names)}
     entries = dict(zip(visible_gpus(chosen, gpus), (entry.strip() for entry in chosen.split(",")), strict=False))
     return {**environment, VISIBLE: ",".join(entry for gpu, entry in entries.items() if gpu in devices)}
+
+
+@contextmanager
+def working_directory(folder: str) -> Iterator[None]:
+    """Change the working directory for a block, if there is that directory."""
+    before = os.getcwd()
+    with suppress(OSError):
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

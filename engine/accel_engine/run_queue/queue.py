@@ -19,7 +19,7 @@ from accel_engine.run.status import Status, read_info
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.dependencies import check_dependencies, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
-from accel_engine.run_queue.queue_database import QueueDatabase, changing_queue, open_queue, read_entries
+from accel_engine.run_queue.queue_database import AT_ONCE, QueueDatabase, changing_queue, open_queue, read_entries
 from accel_engine.run_queue.request import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.run_queue.wake import wake
 
@@ -42,9 +42,6 @@ MAX_PRIORITY = 1_000_000
 
 PLAIN_REQUEST = QueueRequest()
 """What a run asks for by default."""
-
-AT_ONCE = "at_once"
-"""The row of the database's ``meta`` with the limit."""
 
 
 def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:

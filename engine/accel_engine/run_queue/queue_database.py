@@ -22,6 +22,9 @@ SCHEMA_VERSION = 1
 LOCK_TIMEOUT_SECONDS = 10.0
 """How long to wait for other processes that change the queue, each for some milliseconds."""
 
+AT_ONCE = "at_once"
+"""The row of ``meta`` with the most runs at once; without a value, as many as there are accelerators."""
+
 TABLES = (
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     """
