@@ -19,7 +19,14 @@ from accel_engine.run.status import Status, read_info
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.dependencies import check_dependencies, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
-from accel_engine.run_queue.queue_database import AT_ONCE, QueueDatabase, changing_queue, open_queue, read_entries
+from accel_engine.run_queue.queue_database import (
+    AT_ONCE,
+    DEFAULT_AT_ONCE,
+    QueueDatabase,
+    changing_queue,
+    open_queue,
+    read_entries,
+)
 from accel_engine.run_queue.request import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.run_queue.wake import wake
 
@@ -33,6 +40,7 @@ __all__ = [
     "limit",
     "move",
     "release",
+    "set_default_limit",
     "set_limit",
     "set_priority",
     "wake",
@@ -172,12 +180,11 @@ def set_priority(run: str, priority: int) -> None:
 def limit() -> int | None:
     """Most runs that train at the same time; ``None`` for as many as there are accelerators, or one on the CPU."""
     with open_queue() as queue:
-        found = queue.meta(AT_ONCE)
-    return None if found is None else int(found)
+        return queue.at_once
 
 
 def set_limit(at_once: int | None) -> None:
-    """Change :func:`limit`.
+    """Change :func:`limit`; ``None`` is that of the settings again.
 
     Raises:
         UsageError: It is less than 1.
@@ -187,6 +194,13 @@ def set_limit(at_once: int | None) -> None:
     with changing_queue() as queue:
         queue.set_meta(AT_ONCE, at_once)
     wake()
+
+
+def set_default_limit(at_once: int | None) -> None:
+    """Note the limit of the settings, which holds unless :func:`set_limit` has set another."""
+    with open_queue() as queue:
+        if queue.meta(DEFAULT_AT_ONCE) != at_once:
+            queue.set_meta(DEFAULT_AT_ONCE, at_once)
 
 
 def check_priority(priority: int) -> None:

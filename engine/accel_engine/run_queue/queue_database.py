@@ -23,7 +23,10 @@ LOCK_TIMEOUT_SECONDS = 10.0
 """How long to wait for other processes that change the queue, each for some milliseconds."""
 
 AT_ONCE = "at_once"
-"""The row of ``meta`` with the most runs at once; without a value, as many as there are accelerators."""
+"""The row of ``meta`` with the most runs at once that a user has set."""
+
+DEFAULT_AT_ONCE = "default_at_once"
+"""The row of ``meta`` with the most runs at once of the user's settings."""
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -89,6 +92,12 @@ class QueueDatabase:
         """A number that changes when another process has changed the queue."""
         with _explained(database_path()):
             return int(self._database.execute("PRAGMA data_version").fetchone()[0])
+
+    @property
+    def at_once(self) -> int | None:
+        """Most runs at once; ``None`` for as many as there are accelerators, or one on the CPU."""
+        found = self.meta(AT_ONCE) or self.meta(DEFAULT_AT_ONCE)
+        return None if found is None else int(found)
 
     @contextmanager
     def transaction(self) -> Iterator["QueueDatabase"]:

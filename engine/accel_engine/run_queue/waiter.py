@@ -20,7 +20,7 @@ from accel_engine.run_queue.dependencies import waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader
 from accel_engine.run_queue.needs import Need, find_need
-from accel_engine.run_queue.queue_database import AT_ONCE, QueueDatabase
+from accel_engine.run_queue.queue_database import QueueDatabase
 from accel_engine.run_queue.request import StoredEntry
 from accel_engine.run_queue.scheduler import Candidate, Decision, Machine, decide
 
@@ -56,8 +56,7 @@ class Waiter:
         stored = self._queue.entries()
         candidates = [self._candidate(entry) for entry in stored if entry.is_waiting]
         active = active_runs([entry for entry in stored if entry.state == "started"])
-        at_once = self._queue.meta(AT_ONCE)
-        machine = Machine(self._machine.in_use(), available_memory(), None if at_once is None else int(at_once))
+        machine = Machine(self._machine.in_use(), available_memory(), self._queue.at_once)
         decision = decide(candidates, active, machine)
         self._note_reasons(stored, decision)
         for run, devices in decision.starts.items():
