@@ -17,7 +17,7 @@ from accel_engine.run.connection import reading
 from accel_engine.run.run_paths import runs_directory
 from accel_engine.run.status import Status, read_info
 from accel_engine.run_queue.cancellation import end_cancelled
-from accel_engine.run_queue.dependencies import check_dependencies, will_finish
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
@@ -232,15 +232,16 @@ def _not_queued(run: str) -> UsageError:
 
 
 def _entry(stored: StoredEntry, position: int) -> QueueEntry:
+    after = Waiting() if stored.held or not position else waits_for(stored.request.after)
     return QueueEntry(
         stored.run,
         stored.directory,
         stored.request,
         position,
-        is_held=bool(stored.held),
+        is_held=bool(stored.held) or after.is_hopeless,
         is_started=stored.state == "started",
         devices=stored.devices,
-        reason=stored.held or stored.reason,
+        reason=stored.held or after.reason or stored.reason,
         added=stored.added,
     )
 

@@ -33,7 +33,8 @@ class QueueEntry:
         directory: Its directory.
         request: What it asks for.
         position: Its place among those that wait, from 1, in the order in which they start; 0 once started.
-        is_held: Whether a user holds it, or its start has failed: it waits until it is released.
+        is_held: Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has
+            ended otherwise than finished.
         is_started: Whether it was started.
         devices: Ids of the devices that it was started on.
         reason: Why it waits, in words; empty if it was started, or before anybody has looked.

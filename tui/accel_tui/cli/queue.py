@@ -5,14 +5,13 @@ from typing import Any
 
 import click
 
-from accel_engine.errors import UsageError
 from accel_engine.run.listing import summarize
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue import QueueEntry
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.queue_options import run_id
 from accel_tui.cli.table import table
-from accel_tui.formatting.queued_runs import devices_of, state_of
+from accel_tui.formatting.queued_runs import devices_of, parse_limit, state_of
 from accel_tui.run_list.columns import title_of
 from accel_tui.settings.user_settings import load
 
@@ -105,17 +104,9 @@ def limit(number: str | None) -> None:
     """
     run_queue.set_default_limit(load().queue_at_once)
     if number is not None:
-        run_queue.set_limit(_number(number))
+        run_queue.set_limit(parse_limit(number))
     found = run_queue.limit()
     write(f"at most {found} at once" if found else "as many at once as there are accelerators, or one on the CPU")
-
-
-def _number(text: str) -> int | None:
-    if text == "auto":
-        return None
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise UsageError(f"the limit {text!r} must be a number from 1 to 1,000, or auto")
-    return int(text)
 
 
 def _each(references: tuple[str, ...], change: Callable[[str], object], done: str) -> None:
