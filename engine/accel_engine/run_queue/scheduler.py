@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from accel_engine.run_queue.needs import Need
 from accel_engine.run_queue.request import QueueRequest
 
+MAX_NAMED = 3
+"""Runs that a reason names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -117,10 +120,10 @@ class _Plan:
         if request.group and request.at_once and self._groups[request.group] >= request.at_once:
             return f"{self._groups[request.group]} of {request.group} train already, the most at once"
         if at_once is not None and len(self._active) >= at_once:
-            return f"at most {_runs(at_once)} at once: {_names(self._active)}"
+            return f"{_trains(self._active)}; at most {at_once} run{'s' * (at_once != 1)} at once"
         on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
         if candidate.need.kind == "cpu" and at_once is None and on_cpu:
-            return f"at most 1 run at once on the CPU: {_names(on_cpu)}"
+            return f"{_trains(on_cpu)}; one run at once on the CPU"
         return ""
 
     def _on_devices(self, candidate: Candidate) -> str:
@@ -156,9 +159,8 @@ class _Plan:
         return f"needs {wanted}: {', '.join(users)}"
 
 
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count != 1)}"
-
-
-def _names(active: Sequence[ActiveRun]) -> str:
-    return ", ".join(run.run for run in active)
+def _trains(active: Sequence[ActiveRun]) -> str:
+    """That runs train: of many, how many more."""
+    names = ", ".join(run.run for run in active[:MAX_NAMED])
+    more = len(active) - MAX_NAMED
+    return f"{names} and {more} more train" if more > 0 else f"{names} train{'s' * (len(active) == 1)}"

@@ -47,8 +47,15 @@ class QueueScreen(Screen[None]):
         Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
         Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
         Binding("c,delete", "cancel", "Take out", id="queue.cancel", tooltip="Take the run out; asks first"),
-        Binding("plus,equals_sign", "raise", "Priority +", id="queue.raise", tooltip="Raise the priority of the run"),
-        Binding("minus", "lower", "Priority -", id="queue.lower", tooltip="Lower the priority of the run"),
+        Binding(
+            "plus,equals_sign",
+            "raise",
+            "Priority +",
+            id="queue.raise",
+            show=False,
+            tooltip="Raise the priority of the run",
+        ),
+        Binding("minus", "lower", "Priority -", id="queue.lower", show=False, tooltip="Lower the priority of the run"),
         Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
         Binding("escape,Q", "back", "Back", id="queue.back", tooltip="Go back"),
         Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
@@ -184,7 +191,7 @@ class QueueScreen(Screen[None]):
     def _show(self, found: QueueList) -> None:
         self._queue = found
         started = sum(row.entry.is_started for row in found.rows)
-        most = f"at most {found.at_once} at once" if found.at_once else "as many as there are accelerators"
+        most = f"at most {found.at_once} at once" if found.at_once else "one at once on each accelerator, or the CPU"
         about = f"{started} training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")

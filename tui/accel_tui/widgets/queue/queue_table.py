@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_tui.formatting.queued_runs import devices_of, waits
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, shorten
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueRow
 
@@ -134,38 +134,49 @@ class QueueTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""
         if y == 0:
-            header = Segment(self._joined("", "run", "prio", "devices", "state"), self._style("header"))
+            header = Segment(self._joined("", "run", "prio", "devices") + "state", self._style("header"))
             return Strip([header]).adjust_cell_length(self.size.width, self._style("header"))
         line = self.scroll_offset.y + y - 1
-        plain = self._style("cursor" if line == self._cursor else "row")
         if line >= len(self.rows):
-            return Strip.blank(self.size.width, plain if not self.rows else self._style("row"))
+            return Strip.blank(self.size.width, self._style("row"))
+        plain = self._style("cursor" if line == self._cursor else "row")
         return Strip(list(self._segments(self.rows[line], plain))).adjust_cell_length(self.size.width, plain)
 
     def _segments(self, row: QueueRow, plain: Style) -> Iterator[Segment]:
-        """A row: its symbol or position, and its columns."""
+        """A row: its symbol, its columns, and its progress or why it waits."""
         entry = row.entry
-        priority = f"{entry.request.priority:+}" if entry.request.priority else ""
-        head = self._joined(str(entry.position or ""), entry.run, priority, devices_of(entry), "")
         symbol, colour = SYMBOLS[row.status] if entry.is_started else ("‖", "warning") if entry.is_held else ("○", "")
+        head = self._joined(str(entry.position or ""), entry.run, _priority(row), devices_of(entry))
         yield Segment(f" {symbol}", plain + self._style(colour) if colour in _COLOURS else plain)
         yield Segment(head[2:], plain)
-        if not entry.is_started:
-            yield Segment(waits(entry), plain + self._style("warning" if entry.is_held else "text-muted"))
-            return
+        if entry.is_started:
+            yield from self._progress(row, plain)
+        else:
+            room = max(self.size.width - len(head) - 2, 1)
+            style = self._style("warning" if entry.is_held else "text-muted")
+            yield Segment(shorten(waits(entry), room), plain + style)
+
+    def _progress(self, row: QueueRow, plain: Style) -> Iterator[Segment]:
         if row.progress is not None:
             done = round(row.progress * BAR)
             yield Segment("━" * done, plain + self._style("accent"))
             yield Segment("─" * (BAR - done) + f" {int(100 * row.progress):3}%  ", plain)
         yield Segment(f"{row.status or 'cannot be read'}", plain)
 
-    def _joined(self, position: str, run: str, priority: str, devices: str, state: str) -> str:
-        """The columns of a line, after room for a symbol."""
+    def _joined(self, position: str, run: str, priority: str, devices: str) -> str:
+        """The columns before the last one, after room for a symbol; those that are empty in all rows are left out."""
         least, most = RUN_WIDTHS
-        width = max(least, min(most, self.size.width // 4))
-        gap = " " * GAP
-        parts = (fit(position, 3, right=True), fit(run, width), fit(priority, 4, right=True), fit(devices, 9), state)
-        return "   " + gap.join(parts)
+        parts = [fit(position, 3, right=True), fit(run, max(least, min(most, self.size.width // 4)))]
+        if any(map(_priority, self.rows)):
+            parts.append(fit(priority, 4, right=True))
+        if any(devices_of(row.entry) for row in self.rows):
+            parts.append(fit(devices, 9))
+        return "   " + (" " * GAP).join([*parts, ""])
 
     def _style(self, part: str) -> Style:
         return self.get_component_rich_style(f"queue-table--{part}", partial=part in _COLOURS)
+
+
+def _priority(row: QueueRow) -> str:
+    priority = row.entry.request.priority
+    return f"{priority:+}" if priority else ""
