@@ -23,7 +23,7 @@ def test_the_cpu_trains_one_run_at_once_in_order() -> None:
     decision = decide([waits("a"), waits("b"), waits("c")], [], Machine())
 
     assert decision.starts == {"a": ()}
-    assert decision.reasons == {each: "a trains; one run at once on the CPU" for each in "bc"}
+    assert decision.reasons == dict.fromkeys("bc", "a trains; one run at once on the CPU")
 
 
 def test_a_run_that_a_user_has_started_counts() -> None:
