@@ -20,7 +20,10 @@ from pathlib import Path
 import psutil
 from textual.pilot import Pilot
 
-from accel_engine.run import Status, request
+from accel_engine.plan import Plan
+from accel_engine.run import Status, create, request
+from accel_engine.run_queue import queue
+from accel_engine.run_queue.queue import QueueRequest
 from accel_tui.app import AccelApp
 from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
@@ -45,6 +48,7 @@ class Shot:
         sizes: Sizes in the dark theme.
         light: Sizes in the light theme.
         is_quiet: Whether the live runs are paused meanwhile.
+        has_queue: Whether runs wait in the queue meanwhile.
     """
 
     opens: Callable[[Runs], Path] | None
@@ -52,7 +56,17 @@ class Shot:
     sizes: tuple[Size, ...] = (MEDIUM,)
     light: tuple[Size, ...] = ()
     is_quiet: bool = False
+    has_queue: bool = False
 
+
+QUEUED = (
+    Plan(model="cnn", epochs=200, xla="off", name="baseline"),
+    Plan(model="cnn", epochs=200, precision="mixed_bfloat16", name="half-precision"),
+    Plan(model="resnet20", data="cifar10", epochs=60, name="overnight"),
+    Plan(model="mlp", epochs=30, name="after-my-own"),
+    Plan(model="mlp", batch_size=256, learning_rate=3e-3, epochs=30, name="large-batch"),
+)
+"""The plans of the queue."""
 
 DIAGNOSTICS = ("<Finished>", "w")
 
@@ -79,6 +93,9 @@ SHOTS = {
     "advice": Shot(lambda runs: runs.troubled, ("<⚑>", "A", "<Cures>"), (SMALL, MEDIUM, LARGE), (MEDIUM,)),
     "runs": Shot(None, ("r", "<finished>", "<failed>"), (SMALL, MEDIUM), (MEDIUM,)),
     "runs-filter": Shot(None, ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space"), (MEDIUM,)),
+    "queue": Shot(
+        None, ("r", "<failed>", "Q", "<waiting>", "<%>", "j", "j"), (SMALL, MEDIUM, LARGE), (MEDIUM,), has_queue=True
+    ),
     "compare": Shot(
         None,
         ("r", "<failed>", "slash", *"tag:digits", "enter", "space", "space", "space", "c", "<Compare 3>"),
@@ -182,7 +199,10 @@ def main() -> None:
         with chdir(home):  # models are exported to the working directory
             for name in wanted:
                 if name in SHOTS:
-                    with paused(runs) if SHOTS[name].is_quiet else nullcontext():
+                    with (
+                        paused(runs) if SHOTS[name].is_quiet else nullcontext(),
+                        queued(runs) if SHOTS[name].has_queue else nullcontext(),
+                    ):
                         asyncio.run(capture(name, SHOTS[name], runs))
         for name in wanted:
             if name in TERMINALS and TERMINALS[name].opens:
@@ -210,6 +230,28 @@ def paused(runs: Runs) -> Iterator[None]:
     yield
     for live in (runs.live, runs.script):
         request(live, "resume")
+
+
+@contextmanager
+def queued(runs: Runs) -> Iterator[None]:
+    """Let runs wait in the queue, one of which trains beside the live runs."""
+    queue.set_limit(4)
+    first, *others = (create(plan, queued=True) for plan in QUEUED)
+    queue.enqueue(first)
+    wait(lambda: status(first) is Status.RUNNING, "the queued run to start")
+    requests = (
+        QueueRequest(priority=5, after=(first.name,)),
+        QueueRequest(),
+        QueueRequest(after=(runs.failed.name,)),
+        QueueRequest(priority=-1),
+    )
+    for directory, asked in zip(others, requests, strict=True):
+        queue.enqueue(directory, asked)
+    queue.hold(others[1].name)
+    yield
+    for entry in reversed(queue.entries()):
+        queue.cancel(entry.run)
+    wait(lambda: not status(first).live, "the queued run to end")
 
 
 async def capture(name: str, shot: Shot, runs: Runs | None) -> None:

@@ -117,7 +117,11 @@ class AccelApp(EarlyInputApp):
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__([_HERE / sheet for sheet in sheets])
         self.launcher = RunLauncher(
-            self, make_engine, on_change=partial(setattr, self, "launch"), on_start=self.show_run
+            self,
+            make_engine,
+            on_change=partial(setattr, self, "launch"),
+            on_start=self.show_run,
+            at_once=settings.queue_at_once,
         )
         self._sampling = DeviceSampling(
             self,
@@ -152,6 +156,7 @@ class AccelApp(EarlyInputApp):
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
+        yield SystemCommand("Queue", "Show the runs that wait for free devices", self.show_queue)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -266,6 +271,17 @@ class AccelApp(EarlyInputApp):
         if not self._go_back_to(RunsScreen):
             self.push_screen(self._with_size_classes(RunsScreen()))
 
+    def action_show_queue(self) -> None:
+        """Go to Queue."""
+        self.show_queue()
+
+    def show_queue(self) -> None:
+        """Go to Queue."""
+        from accel_tui.screens.queue_screen import QueueScreen  # see get_default_screen
+
+        if not self._go_back_to(QueueScreen):
+            self.push_screen(self._with_size_classes(QueueScreen()))
+
     def show_run(self, directory: Path) -> None:
         """Open a run."""
         from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
@@ -378,10 +394,13 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.export_screen
         import accel_tui.screens.help_screen
         import accel_tui.screens.predict_screen
+        import accel_tui.screens.queue_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
+        from accel_engine.run_queue.wake import wake
 
+        wake()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):
             self.call_later(self._exit_with_error, SettingsError(errors))

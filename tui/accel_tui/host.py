@@ -34,6 +34,12 @@ class Host(Protocol):
     def show_runs(self) -> None:
         """Go to Runs."""
 
+    def show_run(self, directory: Path) -> None:
+        """Open a run."""
+
+    def show_queue(self) -> None:
+        """Go to Queue."""
+
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Compare runs side by side."""
 

@@ -44,6 +44,7 @@ class RunLauncher:
         make_engine: Makes a warm engine.
         on_change: Called with each new state.
         on_start: Called with the directory of a run that an engine has taken.
+        at_once: Most runs that the queue trains at once, of the settings; ``None`` for its default.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class RunLauncher:
         make_engine: MakeEngine,
         on_change: Callable[[LaunchState], None],
         on_start: Callable[[Path], None],
+        at_once: int | None = None,
     ) -> None:
         self._app = app
         self._make_engine = make_engine
         self._on_change = on_change
         self._on_start = on_start
+        self._at_once = at_once
         self._state = LaunchState()
         self._engine: WarmEngine | None = None
         self._is_closing = threading.Event()  # an engine that is made later is closed by its own thread
@@ -71,6 +74,55 @@ class RunLauncher:
         """Start an engine that imports TensorFlow, unless there is one."""
         if self._engine is None:
             self._app.run_worker(self._warm_up, thread=True, exclusive=True, exit_on_error=False, group="engine")
+
+    def start_run_unless_busy(
+        self, plan: Plan, devices: Sequence[Device] | None, on_busy: Callable[[Sequence[str]], None]
+    ) -> None:
+        """Start a run as :meth:`start_run` does, unless other runs train on its devices.
+
+        Args:
+            plan: The plan.
+            devices: The devices of the machine; ``None`` if they are not known, which are then not looked at.
+            on_busy: Called with the ids of those runs, instead.
+        """
+
+        def look() -> None:
+            from accel_engine.run_queue.busy import busy_runs  # here, in a thread: its imports are slow
+
+            self._app.call_later(go_on, busy_runs(plan, devices or ()) if devices else [])
+
+        def go_on(busy: Sequence[str]) -> None:
+            self._set(replace(self._state, is_starting=False))
+            if busy:
+                on_busy(busy)
+            else:
+                self.start_run(plan, devices)
+
+        if not self._state.is_starting:
+            self._set(replace(self._state, is_starting=True, problem=""))
+            self._app.run_worker(look, thread=True, exit_on_error=False, group="start")
+
+    def queue_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
+        """Create a run that waits in the queue."""
+
+        def add() -> None:
+            from accel_tui.plan.queued_plan import queue_plan  # here, in a thread: its imports are slow
+
+            try:
+                said = queue_plan(plan, devices, self._at_once)
+            except AccelError as error:
+                self._app.call_later(done, "", str(error))
+            else:
+                self._app.call_later(done, said)
+
+        def done(said: str, problem: str = "") -> None:
+            self._set(replace(self._state, is_starting=False, problem=printable(problem)))
+            if said:
+                self._app.notify(said, title="Queued", markup=False)
+
+        if not self._state.is_starting:
+            self._set(replace(self._state, is_starting=True, problem=""))
+            self._app.run_worker(add, thread=True, exit_on_error=False, group="start")
 
     def start_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
         """Create a run, and hand it to an engine."""

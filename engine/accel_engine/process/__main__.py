@@ -23,7 +23,7 @@ from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process import environment, query_server, trial_server
 from accel_engine.process.pipes import claim_pipes, redirect
-from accel_engine.process.supervisor import EngineSupervisor, train_command
+from accel_engine.process.supervisor import EngineSupervisor, train_command, wake_queue
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.warm_server import WarmServer
 from accel_engine.run import RunReader
@@ -94,6 +94,8 @@ def main() -> int:
     except AccelError as error:
         print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
         return 1
+    finally:
+        wake_queue(directory, isolated=arguments.isolated)
     return 1 if outcome is Outcome.FAILED else 0
 
 

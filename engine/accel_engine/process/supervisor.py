@@ -30,8 +30,9 @@ from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter, log_file
 from accel_engine.run.commands import Command
 from accel_engine.run.ending import end
-from accel_engine.run.run_paths import latest_checkpoint, reference
+from accel_engine.run.run_paths import latest_checkpoint, reference, runs_directory
 from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.run_queue.wake import wake
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 from accel_engine.training.core.deadline import Deadline
@@ -56,6 +57,17 @@ LOST_HINT = "the last checkpoint is kept: continue the run once all workers are 
 def train_command(directory: Path) -> list[str]:
     """The command line of a process that trains a run."""
     return [sys.executable, "-m", "accel_engine.process", "--run", str(directory)]
+
+
+def wake_queue(directory: Path, *, isolated: bool) -> None:
+    """Make sure that a process starts the next queued run once this one has exited.
+
+    Args:
+        directory: The run's directory; a worker within another run leaves this to its chief.
+        isolated: Whether this process is in a network of its own, in which no other run should be.
+    """
+    if not isolated and directory.parent == runs_directory():
+        wake()
 
 
 class EngineSupervisor:
@@ -171,6 +183,7 @@ class EngineSupervisor:
         """Exit although the training thread may be in native code, which nothing else can interrupt."""
         if self._workers:
             self._workers.end(0.0)
+        wake_queue(self._directory, isolated=self._isolated)
         sys.stdout.flush()
         os._exit(status)
 

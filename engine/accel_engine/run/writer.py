@@ -177,6 +177,7 @@ class RunWriter:
                 memory_loss=None,
                 log_start=log_size(self.directory),
                 pending=None,
+                queued=None,
             )
             if started:
                 self._delete_after(started.first_step)

@@ -178,11 +178,11 @@ def test_every_setting_is_documented_with_its_default() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, spec in SETTINGS.items():
         default = getattr(Settings(), user_settings.ATTRIBUTES[name])
-        shown = str(default).lower() if isinstance(default, bool) else str(default)
+        shown = "auto" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
         row = next((line for line in text.splitlines() if line.startswith(f"| `{name}` | `{shown}` |")), "")
         assert row, (name, shown)
         assert all(f"`{choice}`" in row for choice in spec.choices), (name, spec.choices)
-    assert re.findall(r"^\| `([a-z.]+)` \|", text, re.MULTILINE) == list(SETTINGS)
+    assert re.findall(r"^\| `([a-z._]+)` \|", text, re.MULTILINE) == list(SETTINGS)
 
 
 def test_a_source_says_the_nearest_place() -> None:

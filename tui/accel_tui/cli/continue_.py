@@ -11,6 +11,7 @@ from accel_engine.run.listing import summarize
 from accel_engine.run.plan_changes import CHANGEABLE
 from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
+from accel_tui.cli.queue_options import queue_options, take_queue_flags
 from accel_tui.cli.train import output_options, refuse_two_outputs
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
@@ -31,15 +32,21 @@ Exit status:
 @click.command("continue", cls=PlanCommand, epilog=EPILOG)
 @click.argument("run")
 @output_options
+@queue_options
 def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:
     """Continue an ended RUN from its last checkpoint.
 
     The run keeps its id, its curves and its plan; options change the plan from here on. --epochs
     counts from the start of the run, and +N means N more. A paused run is resumed with 'accel-tui resume'.
     """
-    refuse_two_outputs(as_json, plain, detach)
+    queued = take_queue_flags(flags)
+    refuse_two_outputs(as_json, plain, detach, queued is not None)
     if isinstance(flags["epochs"], str):
         flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
+    if queued is not None:
+        from accel_tui.cli import queued_run  # slow to import
+
+        return queued_run.queue_continuation(run, given(flags), queued)
     with engine_ahead() as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 

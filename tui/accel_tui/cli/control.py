@@ -152,6 +152,8 @@ def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
 
 def _send(directory: Path, name: str, argument: float | None = None, *, wait: bool) -> int:
     """Send a command to a run's engine and print the answer; return the status for the shell."""
+    if _info(directory).status is Status.QUEUED:
+        return _cancel_queued(directory, name)
     command_id = request(directory, name, argument)
     if not wait:
         write(f"{directory.name}: {name.replace('_', ' ')} requested")
@@ -173,6 +175,17 @@ def _send(directory: Path, name: str, argument: float | None = None, *, wait: bo
     if not obeyed:
         raise RunError(f"run {directory.name} did not {_ACTIONS.get(name, name)}: {message}")
     write(f"{directory.name}: {message}")
+    return 0
+
+
+def _cancel_queued(directory: Path, name: str) -> int:
+    """Take a run out of the queue, if it is to be stopped; no other command has an engine to obey it."""
+    from accel_engine.run_queue import queue  # seldom needed
+
+    if _ACTIONS.get(name, name) != "stop":
+        raise RunError(f"run {directory.name} waits in the queue: it has no engine yet (accel-tui queue says more)")
+    queue.cancel(directory.name)
+    write(f"{directory.name}: taken out of the queue")
     return 0
 
 

@@ -14,6 +14,7 @@ from accel_engine.run.lost_directory import SAVED_AS
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
+from accel_tui.cli.queue_reasons import QueueReasons
 from accel_tui.formatting.damage import left_out
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
 
@@ -72,7 +73,7 @@ def follow(
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting = 0, None, None
+    steps, ended, waiting, queue = 0, None, None, QueueReasons()
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -89,6 +90,8 @@ def follow(
             if info.waiting and info.waiting is not waiting:
                 messages.append(info.waiting.waiting)
             waiting = info.waiting
+            if info.status is Status.QUEUED:
+                messages += queue.new(info.id)
             for message in messages:
                 view.clear()
                 print_to_stderr(message)

@@ -99,7 +99,7 @@ def template(keys: "dict[str, Any]") -> str:
     Args:
         keys: The key bindings, from :func:`accel_tui.app.key_bindings`.
     """
-    groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "keys": []}
+    groups: dict[str, list[str]] = {"": [], "plan": [], "rates": [], "notify": [], "queue": [], "keys": []}
     defaults = Settings()
     for name, spec in SETTINGS.items():
         head, _, last = name.rpartition(".")

@@ -11,12 +11,14 @@ from accel_engine.user_paths import is_named_pipe
 from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.queue_options import queue_options, take_queue_flags
 
 EPILOG = """\b
 Examples:
   accel-tui train
   accel-tui train --model resnet20 --data cifar10 --batch-size 128
   accel-tui train plan.toml --learning-rate 3e-4 --json > steps.jsonl
+  accel-tui train plan.toml --queue --after last
 
 \b
 Exit status:
@@ -49,6 +51,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
 @click.option("--from", "start_from", metavar="RUN", help="Start from a run's weights; same as --initial-weights RUN.")
 @output_options
+@queue_options
 def train(
     plan_file: Path | None,
     resume: str | None,
@@ -65,9 +68,10 @@ def train(
 
     Ctrl-C stops after the current steps and writes a checkpoint; a second Ctrl-C stops at once.
     Training runs in a separate process: it keeps running when the terminal closes, and
-    'accel-tui watch last' shows it again.
+    'accel-tui watch last' shows it again. With --queue it waits until what it needs is free; see 'accel-tui queue'.
     """
-    refuse_two_outputs(as_json, plain, detach)
+    queued = take_queue_flags(flags)
+    refuse_two_outputs(as_json, plain, detach, queued is not None)
     if start_from is not None:
         if flags.get("initial_weights") is not None:
             raise click.UsageError("--from and --initial-weights exclude each other")
@@ -76,6 +80,12 @@ def train(
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if plan_file and is_named_pipe(plan_file):
         print_to_stderr(f"waiting for a plan from the pipe {plan_file}")
+    if queued is not None:
+        from accel_tui.cli import queued_run  # slow to import
+
+        if resume is not None:
+            return queued_run.queue_continuation(resume, given(flags), queued)
+        return queued_run.queue_new(plan_file, given(flags), queued)
     with engine_ahead() as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 
@@ -87,9 +97,9 @@ def train(
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
-    """Raise a usage error when more than one of --json, --plain and --detach is given."""
+    """Raise a usage error when more than one of --json, --plain, --detach and --queue is given."""
     if sum(chosen) > 1:
-        raise click.UsageError("--json, --plain and --detach exclude each other")
+        raise click.UsageError("--json, --plain, --detach and --queue exclude each other")
 
 
 train.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

@@ -24,12 +24,13 @@ EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
 
 
-def create(plan_file: Path | None, flags: Mapping[str, Any]) -> Path:
+def create(plan_file: Path | None, flags: Mapping[str, Any], *, queued: bool = False) -> Path:
     """Create a run with the plan of a plan file, the options over it, and the defaults of the settings that fit.
 
     Args:
         plan_file: A TOML or JSON file.
         flags: The given options: plan fields.
+        queued: Whether it waits in the queue.
 
     Raises:
         InvalidPlanError: It has errors; those of the settings and of the file with their lines.
@@ -38,22 +39,23 @@ def create(plan_file: Path | None, flags: Mapping[str, Any]) -> Path:
         load(),
         read_plan_file(plan_file) if plan_file else None,
         flags,
-        lambda plan, devices: prepare_run(plan, devices, print_to_stderr),
+        lambda plan, devices: prepare_run(plan, devices, print_to_stderr, queued=queued),
     )
 
 
-def reopen(reference: str, changes: Mapping[str, Any]) -> Path:
+def reopen(reference: str, changes: Mapping[str, Any], *, queued: bool = False) -> Path:
     """Reopen an ended run, to continue it from its last checkpoint.
 
     Args:
         reference: The run, as :func:`accel_engine.run.find` takes it.
         changes: New values of plan fields.
+        queued: Whether it waits in the queue.
 
     Raises:
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
     """
-    return prepare_continuation(find(reference), changes, print_to_stderr)
+    return prepare_continuation(find(reference), changes, print_to_stderr, queued=queued)
 
 
 def train(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: bool, detach: bool) -> int:

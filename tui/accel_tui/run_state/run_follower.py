@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run import RunInfo, RunReader
+from accel_engine.run import RunInfo, RunReader, Status
 from accel_engine.run.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
@@ -116,6 +116,8 @@ class RunFollower:
                     info = printable_fields(reader.info())
                     if info != state.info:
                         after = replace(after, info=info)
+                    if (waits := _why_queued(info)) != after.waits:
+                        after = replace(after, waits=waits)
                     # Not before the run is shown: searching millions of steps takes most of a second.
                     if state.info and (damaged := reader.find_damaged()) != after.damaged:
                         after = replace(after, damaged=damaged)
@@ -152,6 +154,15 @@ class RunFollower:
             wake, self._taken = self._taken, False
         if wake:
             self._on_news()
+
+
+def _why_queued(info: RunInfo) -> str:
+    """Why a queued run waits; empty for any other."""
+    if info.status is not Status.QUEUED:
+        return ""
+    from accel_tui.formatting.queued_runs import why_queued  # seldom needed
+
+    return why_queued(info.id)
 
 
 def _of_many(info: RunInfo) -> bool:

@@ -61,6 +61,7 @@ class RunState:
         workers: States of the other workers by name, without steps; only those whose runs are visible from here.
         model: File of the trained model; ``None`` while the run is live or if there is none.
         damaged: Number of damaged records that are left out.
+        waits: Why a queued run waits, in words.
     """
 
     info: RunInfo | None = None
@@ -99,10 +100,16 @@ class RunState:
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
     model: Path | None = None
     damaged: int = 0
+    waits: str = ""
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the run waits in the queue."""
+        return self.info is not None and self.info.status is Status.QUEUED
 
     @property
     def live(self) -> bool:
-        """Whether the run is starting, running or paused."""
+        """Whether the run is queued, starting, running or paused."""
         return self.info is not None and self.info.status.live
 
     @property
@@ -191,7 +198,11 @@ class RunState:
     @property
     def can_control_training(self) -> bool:
         """Whether training can be paused, stopped, and its learning rate changed: in a script, only a ``fit``."""
-        return self.live and (not self.is_launched or (self.part is not None and not self.part.started.parsed))
+        return (
+            self.live
+            and not self.is_queued
+            and (not self.is_launched or (self.part is not None and not self.part.started.parsed))
+        )
 
     @property
     def before_part(self) -> tuple[int, int]:

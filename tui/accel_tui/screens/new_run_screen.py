@@ -1,6 +1,7 @@
 """New run screen: devices, the form, a summary of the plan, and Start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -14,9 +15,10 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Button, Input, Static
 
-from accel_engine.devices.device_types import Inventory
+from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.text import printable
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
@@ -60,6 +62,8 @@ STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
 
 KEEP = Answer("keep", "Cancel", "escape")
+START = Answer("start", "Start now", "s")
+QUEUE = Answer("queue", "Queue", "q")
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
 
 
@@ -76,6 +80,13 @@ class NewRunScreen(DirtyRegionScreen):
     BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
+        Binding(
+            "Q",
+            "queue",
+            "Queue",
+            id="new-run.queue",
+            tooltip="Let the run wait in the queue until what it needs is free",
+        ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
@@ -202,14 +213,48 @@ class NewRunScreen(DirtyRegionScreen):
         return not isinstance(self.focused, Button) if action == "leave" else True
 
     def action_start(self) -> None:
-        """Start the run, or focus the first invalid field."""
+        """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
+        if (filled := self._valid()) is not None:
+            host_of(self).launcher.start_run_unless_busy(
+                filled.plan, self._machine, partial(self._ask_to_queue, filled.plan)
+            )
+
+    def action_queue(self) -> None:
+        """Add the run to the queue, or focus the first invalid field."""
+        if (filled := self._valid()) is not None:
+            host_of(self).launcher.queue_run(filled.plan, self._machine)
+
+    @property
+    def _machine(self) -> Sequence[Device] | None:
+        return self.inventory.devices if self.inventory else None
+
+    def _valid(self) -> ResolvedPlan | None:
+        """The plan; ``None`` if a field is invalid, which then has the focus."""
         filled = self.form.filled
         if filled.errors:
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
-        else:
-            for picker in self.query(Picker):
-                picker.is_open = False  # an open list could still restore the old value
-            host_of(self).launcher.start_run(filled.plan, self.inventory.devices if self.inventory else None)
+            return None
+        for picker in self.query(Picker):
+            picker.is_open = False  # an open list could still restore the old value
+        return filled
+
+    def _ask_to_queue(self, plan: Plan, busy: Sequence[str]) -> None:
+        """Ask whether to share the devices of the plan with runs that train on them."""
+
+        def answer(chosen: str | None) -> None:
+            if chosen == START.id:
+                host_of(self).launcher.start_run(plan, self._machine)
+            elif chosen == QUEUE.id:
+                host_of(self).launcher.queue_run(plan, self._machine)
+
+        trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
+        detail = (
+            f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
+            "In the queue it starts by itself when they are free."
+        )
+        self.app.push_screen(
+            QuestionScreen("Start beside another run?", printable(detail), (QUEUE, START, KEEP)), answer
+        )
 
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from textual.screen import ModalScreen, Screen
 
-from accel_engine.errors import RunError
+from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import Status, request
 from accel_tui.run_state.state import RunState
@@ -20,11 +20,14 @@ STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=True)
 STOP_FIT = Answer("stop", "Stop this fit", "s")
+TAKE_OUT = Answer("take_out", "Take it out", "s", is_destructive=True)
 INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
+
+_TAKEN_OUT = "It is stopped, and keeps its plan. A run that has trained before is again as it had ended."
 
 _SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
 
-OFFERED_BY = ("live", "paused", "checkpoint", "can_control_training", "is_directory_lost")
+OFFERED_BY = ("live", "is_queued", "paused", "checkpoint", "can_control_training", "is_directory_lost")
 """What of a state decides which actions are offered."""
 
 _Answer = TypeVar("_Answer", str, float)
@@ -44,15 +47,16 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
     """Whether a run's state allows an action, and the command of it is not pending; ``None`` to show its key dimmed."""
     match action:
         case "pause":
-            return _in_training(state) if state.live and not state.paused and "pause" not in pending else False
+            is_possible = state.live and not (state.paused or state.is_queued or "pause" in pending)
+            return _in_training(state) if is_possible else False
         case "resume":
             return state.paused and "resume" not in pending
         case "learning_rate":
-            return _in_training(state) if state.live else False
+            return _in_training(state) if state.live and not state.is_queued else False
         case "stop" | "detach":
             return state.live
         case "checkpoint":
-            return state.live and has_engine(state)
+            return state.live and not state.is_queued and has_engine(state)
         case "bench" | "diagnostics" | "advice":
             return not (state.info and state.info.bench)
         case "log" | "search_log":
@@ -78,6 +82,8 @@ def has_log(state: RunState) -> bool:
 
 def after_detach(state: RunState) -> str:
     """What a live run does when its screen is left."""
+    if state.is_queued:
+        return "stays in the queue"
     return "stays paused" if state.paused else "keeps running" if state.is_launched else "keeps training"
 
 
@@ -139,6 +145,9 @@ class RunControl:
 
     def stop(self, state: RunState) -> None:
         """Ask how to stop, then stop."""
+        if state.is_queued:
+            self._ask(QuestionScreen("Take the run out of the queue?", _TAKEN_OUT, (STAY, TAKE_OUT)), self._take_out)
+            return
 
         def stop(answer: str | None) -> None:
             if answer in ("stop", "stop_now"):
@@ -146,6 +155,20 @@ class RunControl:
 
         question = "Stop training?" if state.can_control_training else "Interrupt the script?"
         self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), STAY)), stop)
+
+    def _take_out(self, answer: str | None) -> None:
+        """Take the run out of the queue in a thread."""
+
+        def cancel() -> None:
+            from accel_engine.run_queue.queue import cancel  # seldom needed
+
+            try:
+                cancel(self._directory.name)
+            except AccelError as error:
+                self._screen.call_later(self._failed, "stop", str(error))
+
+        if answer == TAKE_OUT.id:
+            self._screen.run_worker(cancel, thread=True, exit_on_error=False, group="request")
 
     def _send_stop(self, command: str, state: RunState, then: Callable[[], object] | None = None) -> None:
         """Stop; of a script, the part that the question was about and no later one."""
@@ -170,7 +193,7 @@ class RunControl:
             elif answer == "detach":
                 leave()
 
-        if not state.live:
+        if not state.live or state.is_queued:
             leave()
             return
         activity = "training" if state.can_control_training else "running the script"

@@ -91,6 +91,15 @@ class Settings:
         choices=SEQUENCES,
     )
     title: bool = _setting("notify.title", True, "Show progress in the terminal's title", bool)
+    queue_at_once: int | None = _setting(
+        "queue.at_once",
+        None,
+        "Most runs that the queue trains at once; auto is one per accelerator, or one on the CPU",
+        int,
+        minimum=1,
+        maximum=1000,
+        optional=True,
+    )
     plan: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     source: SettingSource = field(default=SettingSource(), compare=False)
@@ -115,7 +124,9 @@ ATTRIBUTES: Mapping[str, str] = MappingProxyType(
 )
 """The field of :class:`Settings` of each setting."""
 
-_TABLES = ("plan", "keys", "rates", "notify")
+_NESTED = ("rates", "notify", "queue")
+
+_TABLES = ("plan", "keys", *_NESTED)
 
 
 def load() -> Settings:
@@ -194,18 +205,18 @@ def _table(values: dict[str, Any], name: str, source: SettingSource, errors: lis
 def _flat(values: Mapping[str, Any], source: SettingSource, errors: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the settings by their dotted names; add errors for unknown names."""
     for name, value in values.items():
-        if name in ("rates", "notify") and isinstance(value, dict):
+        if name in _NESTED and isinstance(value, dict):
             for below, inner in value.items():
                 if f"{name}.{below}" in SETTINGS:
                     yield f"{name}.{below}", inner
                 else:
                     near = suggestion(below, _below(name))
                     errors.append(source.at(f"{name}.{below}", f"unknown setting {below!r} in [{name}]; {near}"))
-        elif name in ("rates", "notify"):
+        elif name in _NESTED:
             _table({name: value}, name, source, errors)
         elif name in SETTINGS:
             yield name, value
-        elif table := next((table for table in ("plan", "rates", "notify") if name in _below(table)), ""):
+        elif table := next((table for table in ("plan", *_NESTED) if name in _below(table)), ""):
             errors.append(source.at(name, f"{name!r} belongs in the table [{table}]"))
         else:
             known = [*(name for name in SETTINGS if "." not in name), *_TABLES]

@@ -1,0 +1,63 @@
+"""``python -m accel_engine.run_queue``: starts queued runs until none waits; see :mod:`accel_engine.run_queue.wake`."""
+
+import os
+import sys
+import time
+from contextlib import closing
+
+from accel_engine import hangup
+from accel_engine.errors import AccelError, RunError
+from accel_engine.run.lock import WriterLock
+from accel_engine.run.run_paths import home
+from accel_engine.run_queue.engine_environment import matters
+from accel_engine.run_queue.machine import MachineReader
+from accel_engine.run_queue.queue_database import open_queue
+from accel_engine.run_queue.waiter import Waiter
+from accel_engine.run_queue.wake import WAITER_LOCK
+
+PATIENCE_SECONDS = 600.0
+"""How long the queue may be unusable, as it is locked or the disk is full."""
+
+
+def main() -> int:
+    """Start queued runs; returns the exit status."""
+    hangup.ignore()
+    os.umask(0o077)
+    os.chdir(home())  # so that no other file system stays in use
+    for name in filter(matters, list(os.environ)):
+        del os.environ[name]  # an engine has those of the terminal where its run was queued
+    try:
+        _start_runs(WriterLock(home(), WAITER_LOCK))
+    except BlockingIOError:
+        return 0  # another process starts them
+    except AccelError as error:
+        print(f"accel-tui: {error}", file=sys.stderr, flush=True)  # noqa: T201 (this is the queue's log)
+        return 1
+    return 0
+
+
+def _start_runs(lock: WriterLock) -> None:
+    """Start runs until none waits.
+
+    Raises:
+        RunError: The queue was unusable for :data:`PATIENCE_SECONDS`.
+    """
+    with lock, MachineReader() as machine, open_queue() as queue, closing(Waiter(queue, machine)) as waiter:
+        usable = time.monotonic()
+        while True:
+            try:
+                waiter.look()
+                with queue.transaction():  # nobody adds a run between the last look and the release of the lock
+                    if not waiter.has_work():
+                        lock.release()
+                        return
+                waiter.wait_for_change()
+                usable = time.monotonic()
+            except RunError:
+                if time.monotonic() > usable + PATIENCE_SECONDS:
+                    raise
+                time.sleep(1.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

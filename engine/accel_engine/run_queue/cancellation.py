@@ -1,0 +1,36 @@
+"""Ends a run that was cancelled while it waited in the queue."""
+
+from pathlib import Path
+
+from accel_engine import clock
+from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.run.connection import DATABASE, writing
+from accel_engine.run.ending import end
+from accel_engine.run.status import Status, read_info
+from accel_engine.run.stored_events import last_event
+from accel_engine.run.writer import RunWriter
+
+
+def end_cancelled(directory: Path, reason: str) -> None:
+    """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
+
+    A run that is not queued any more, or deleted, is left as it is.
+
+    Args:
+        directory: The run's directory.
+        reason: Why it ends.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    if not (directory / DATABASE).is_file():
+        return
+    with writing(directory) as database:
+        if read_info(database, watched=False).status is not Status.QUEUED:
+            return
+        if last_event(database, RunStarted):
+            database.set_meta(queued=None)
+            return
+    writer = RunWriter(directory)
+    writer.begin()
+    end(writer, RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))

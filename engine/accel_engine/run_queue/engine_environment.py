@@ -1,0 +1,74 @@
+"""The environment variables of an engine that is started from the queue.
+
+The process that starts it may have been started by another terminal, or by another engine. Variables that matter to
+training are those of the terminal where the run was queued.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.device_types import Device
+
+PREFIXES = (
+    "COLAB_",
+    "CUDA_",
+    "DYLD_",
+    "KERAS_",
+    "LD_",
+    "LIBTPU_",
+    "MKL_",
+    "NCCL_",
+    "NVIDIA_",
+    "OMP_",
+    "PYTHON",
+    "SLURM_",
+    "TF_",
+    "TPU_",
+    "XLA_",
+)
+"""Beginnings of the names of variables that matter to training."""
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def matters(name: str) -> bool:
+    """Whether a variable matters to training."""
+    return name == "PATH" or name.startswith(PREFIXES)
+
+
+def chosen_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that matter to training."""
+    return {name: value for name, value in environment.items() if matters(name)}
+
+
+def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine: Sequence[Device]) -> dict[str, str]:
+    """The variables of an engine that sees only some GPUs; the user's own choice of GPUs is narrowed.
+
+    Args:
+        environment: Those of the terminal where the run was queued.
+        devices: Ids of the engine's devices; other devices than GPUs need no variable.
+        machine: The devices of the machine.
+    """
+    gpus = [device for device in machine if device.kind == "gpu"]
+    if not any(device.startswith("gpu:") for device in devices):
+        return dict(environment)
+    chosen = environment.get(VISIBLE)
+    if chosen is None:
+        names = [str(index) for index, gpu in enumerate(gpus) if gpu.id in devices]
+        return {**environment, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: ",".join(names)}
+    entries = dict(zip(visible_gpus(chosen, gpus), (entry.strip() for entry in chosen.split(",")), strict=False))
+    return {**environment, VISIBLE: ",".join(entry for gpu, entry in entries.items() if gpu in devices)}
+
+
+@contextmanager
+def working_directory(folder: str) -> Iterator[None]:
+    """Change the working directory for a block, if there is that directory."""
+    before = os.getcwd()
+    with suppress(OSError):
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

@@ -1,0 +1,277 @@
+"""The queue of runs: add to it, list it and change it.
+
+All functions block for some milliseconds; the dashboard calls them from a thread. They raise :exc:`RunError` if the
+queue cannot be read or written, and :exc:`UsageError` for a run that does not wait in it.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.run.commands import current_user
+from accel_engine.run.commands import request as send_command
+from accel_engine.run.connection import reading
+from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.status import Status, read_info
+from accel_engine.run_queue.cancellation import end_cancelled
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
+from accel_engine.run_queue.engine_environment import chosen_variables
+from accel_engine.run_queue.queue_database import (
+    AT_ONCE,
+    DEFAULT_AT_ONCE,
+    QueueDatabase,
+    changing_queue,
+    open_queue,
+    read_entries,
+)
+from accel_engine.run_queue.request import QueueEntry, QueueRequest, StoredEntry
+from accel_engine.run_queue.wake import wake
+
+__all__ = [
+    "QueueEntry",
+    "QueueRequest",
+    "cancel",
+    "enqueue",
+    "entries",
+    "hold",
+    "limit",
+    "move",
+    "release",
+    "set_default_limit",
+    "set_limit",
+    "set_priority",
+    "wake",
+]
+
+MAX_PRIORITY = 1_000_000
+
+PLAIN_REQUEST = QueueRequest()
+"""What a run asks for by default."""
+
+
+def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
+    """Add a queued run at the end of those of its priority, and make sure that a process will start it.
+
+    It will have the working directory of this process, and its environment variables that matter to training, such as
+    ``CUDA_VISIBLE_DEVICES``.
+
+    Args:
+        directory: Its directory, as ``prepare_run(..., queued=True)`` and ``prepare_continuation(..., queued=True)``
+            return it.
+        request: What it asks for.
+
+    Raises:
+        UsageError: A run of ``after`` is unknown, runs would wait for each other, or a number is out of range.
+        RunError: The run does not wait to be queued.
+    """
+    check_priority(request.priority)
+    if request.devices is not None and request.devices < 1:
+        raise UsageError(f"a run gets at least one device, not {request.devices}")
+    if request.at_once < 0:
+        raise UsageError(f"at most {request.at_once} runs at once: it must be 0, for no limit, or more")
+    directory = directory.absolute()
+    with changing_queue() as queue:
+        _check_is_queued(directory)
+        others = {entry.run: entry.request.after for entry in queue.entries()}
+        check_dependencies(directory.name, request.after, others)
+        queue.put(
+            StoredEntry(
+                directory.name,
+                directory,
+                request,
+                _last_place(queue) + 1,
+                environment=chosen_variables(os.environ),
+                folder=_working_directory(),
+                added=time.time(),
+            )
+        )
+    wake()
+
+
+def entries() -> list[QueueEntry]:
+    """The runs of the queue: those that were started from it and still train, then those that wait, in their order."""
+    stored = read_entries()
+    started = [_entry(each, 0) for each in stored if each.state == "started" and _is_live(each.directory)]
+    waiting = [each for each in stored if each.is_waiting]
+    return started + [_entry(each, position) for position, each in enumerate(waiting, 1)]
+
+
+def cancel(run: str) -> None:
+    """Stop a run: one that waits becomes ``stopped``, and keeps its plan; one that trains is asked to stop.
+
+    A queued run without an entry, whose command was killed before it added one, is ended, too.
+
+    Args:
+        run: Its id.
+    """
+    with changing_queue() as queue:
+        entry = queue.find(run)
+        if entry and entry.is_waiting:
+            entry = replace(entry, state="cancelled")
+            queue.put(entry)
+    directory = entry.directory if entry else runs_directory() / run
+    if entry is None and _status(directory) is not Status.QUEUED:
+        raise _not_queued(run)
+    if entry and entry.state == "started":
+        send_command(directory, "stop", reason="cancelled in the queue")
+        return
+    end_cancelled(directory, f"cancelled in the queue by {current_user()}")
+    with changing_queue() as queue:
+        queue.remove(run)
+
+
+def hold(run: str) -> None:
+    """Let a run wait until it is released, whatever is free."""
+    _change(run, lambda entry: replace(entry, held=f"held by {current_user()}", reason=""))
+
+
+def release(run: str) -> None:
+    """Let a held run start again when its turn comes; it no longer waits for runs that will not finish.
+
+    A queued run without an entry is added at the end.
+    """
+    directory = runs_directory() / run
+    with open_queue() as queue:
+        is_missing = queue.find(run) is None
+    if is_missing and _status(directory) is Status.QUEUED:
+        enqueue(directory)
+        return
+
+    def released(entry: StoredEntry) -> StoredEntry:
+        after = tuple(each for each in entry.request.after if will_finish(each))
+        return replace(entry, held="", reason="", request=replace(entry.request, after=after))
+
+    _change(run, released)
+    wake()
+
+
+def move(run: str, position: int) -> None:
+    """Move a run that waits to a position from 1; it takes the priority of the runs there, if its own differs."""
+    with changing_queue() as queue:
+        entry = _waiting(queue, run)
+        others = [each for each in queue.entries() if each.is_waiting and each.run != run]
+        place = min(max(position, 1), len(others) + 1) - 1
+        before, after = others[:place], others[place:]
+        priority = entry.request.priority
+        if after:
+            priority = max(priority, after[0].request.priority)
+        if before:
+            priority = min(priority, before[-1].request.priority)
+        moved = replace(entry, request=replace(entry.request, priority=priority))
+        for number, each in enumerate((*before, moved, *after), 1):
+            queue.put(replace(each, place=number))
+    wake()
+
+
+def set_priority(run: str, priority: int) -> None:
+    """Change the priority of a run that waits: higher ones start first.
+
+    Raises:
+        UsageError: It is out of range.
+    """
+    check_priority(priority)
+    _change(run, lambda entry: replace(entry, request=replace(entry.request, priority=priority)))
+    wake()
+
+
+def limit() -> int | None:
+    """Most runs that train at the same time; ``None`` for as many as there are accelerators, or one on the CPU."""
+    with open_queue() as queue:
+        return queue.at_once
+
+
+def set_limit(at_once: int | None) -> None:
+    """Change :func:`limit`; ``None`` is that of the settings again.
+
+    Raises:
+        UsageError: It is less than 1.
+    """
+    if at_once is not None and at_once < 1:
+        raise UsageError(f"the queue trains at least one run at once, not {at_once}; hold runs to start none")
+    with changing_queue() as queue:
+        queue.set_meta(AT_ONCE, at_once)
+    wake()
+
+
+def set_default_limit(at_once: int | None) -> None:
+    """Note the limit of the settings, which holds unless :func:`set_limit` has set another."""
+    with open_queue() as queue:
+        if queue.meta(DEFAULT_AT_ONCE) != at_once:
+            queue.set_meta(DEFAULT_AT_ONCE, at_once)
+
+
+def check_priority(priority: int) -> None:
+    """Check a priority.
+
+    Raises:
+        UsageError: It is out of range.
+    """
+    if abs(priority) > MAX_PRIORITY:
+        raise UsageError(f"a priority is a whole number from {-MAX_PRIORITY:,} to {MAX_PRIORITY:,}, not {priority:,}")
+
+
+def _change(run: str, changed: Callable[[StoredEntry], StoredEntry]) -> None:
+    with changing_queue() as queue:
+        queue.put(changed(_waiting(queue, run)))
+
+
+def _waiting(queue: QueueDatabase, run: str) -> StoredEntry:
+    entry = queue.find(run)
+    if entry and entry.state == "started":
+        raise UsageError(f"run {run} does not wait in the queue: it was started")
+    if entry is None or not entry.is_waiting:
+        raise _not_queued(run)
+    return entry
+
+
+def _not_queued(run: str) -> UsageError:
+    return UsageError(f"run {run} is not in the queue; accel-tui queue lists it")
+
+
+def _entry(stored: StoredEntry, position: int) -> QueueEntry:
+    after = Waiting() if stored.held or not position else waits_for(stored.request.after)
+    return QueueEntry(
+        stored.run,
+        stored.directory,
+        stored.request,
+        position,
+        is_held=bool(stored.held) or after.is_hopeless,
+        is_started=stored.state == "started",
+        devices=stored.devices,
+        reason=stored.held or after.reason or stored.reason,
+        added=stored.added,
+    )
+
+
+def _last_place(queue: QueueDatabase) -> int:
+    return max((entry.place for entry in queue.entries()), default=0)
+
+
+def _check_is_queued(directory: Path) -> None:
+    status = _status(directory)
+    if status is not Status.QUEUED:
+        raise RunError(f"run {directory.name} is {status or 'deleted'}: only a new or a reopened run can be queued")
+
+
+def _is_live(directory: Path) -> bool:
+    status = _status(directory)
+    return status is not None and status.live
+
+
+def _status(directory: Path) -> Status | None:
+    """The status of a run; ``None`` if it cannot be read."""
+    try:
+        with reading(directory) as database:
+            return read_info(database).status
+    except RunError:
+        return None
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return ""

@@ -1,0 +1,166 @@
+"""Decides which runs start, on which devices, and why the others wait: a pure function."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from accel_engine.run_queue.needs import Need
+from accel_engine.run_queue.request import QueueRequest
+
+MAX_NAMED = 3
+"""Runs that a reason names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A run that waits.
+
+    Attributes:
+        run: Its id.
+        request: What it asks for.
+        need: What its plan needs.
+        blocked: Why it must not start now, whatever is free; empty if it may.
+    """
+
+    run: str
+    request: QueueRequest
+    need: Need = field(default_factory=Need)
+    blocked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun:
+    """A live run of this machine.
+
+    Attributes:
+        run: Its id.
+        devices: Ids of its accelerators; empty on the CPU, or if they are not known.
+        group: The group of its entry, if it was started from the queue.
+        is_starting: Whether it has not said yet which devices it uses.
+    """
+
+    run: str
+    devices: tuple[str, ...] = ()
+    group: str = ""
+    is_starting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What is free on the machine.
+
+    Attributes:
+        in_use: Who uses an accelerator besides runs of this program, by its id; empty for nobody.
+        memory: Bytes of the host's memory that are available.
+        at_once: Most runs at once; ``None`` for as many as there are accelerators, or one on the CPU.
+    """
+
+    in_use: Mapping[str, str] = field(default_factory=dict)
+    memory: int = 1 << 62
+    at_once: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What starts.
+
+    Attributes:
+        starts: The devices of the runs to start, by their ids, in order; none for a run on the CPU.
+        reasons: Why the others wait, by their ids.
+    """
+
+    starts: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, str]
+
+
+def decide(candidates: Sequence[Candidate], active: Iterable[ActiveRun], machine: Machine) -> Decision:
+    """Decide which runs start now.
+
+    A run whose devices are not free is overtaken by runs of its priority that fit. For those of lower priority, the
+    free devices that it could use are not free.
+
+    Args:
+        candidates: The runs that wait, in the order in which they shall start.
+        active: The live runs.
+        machine: What is free besides.
+    """
+    plan = _Plan(list(active), machine)
+    for candidate in candidates:
+        plan.place(candidate)
+    return Decision(plan.starts, plan.reasons)
+
+
+class _Plan:
+    """The runs that are placed so far."""
+
+    def __init__(self, active: list[ActiveRun], machine: Machine) -> None:
+        self.starts: dict[str, tuple[str, ...]] = {}
+        self.reasons: dict[str, str] = {}
+        self._active = active
+        self._machine = machine
+        self._memory = machine.memory
+        self._groups = Counter(run.group for run in active)
+        self._users = dict(machine.in_use)
+        for run in active:
+            devices = (
+                [device for device in machine.in_use if not self._users[device]] if run.is_starting else run.devices
+            )
+            self._users |= dict.fromkeys(devices, f"run {run.run}")
+        self._reserved: dict[str, int] = {}
+
+    def place(self, candidate: Candidate) -> None:
+        """Start a run, or note why it waits."""
+        reason = candidate.blocked or self._over_limit(candidate) or self._on_devices(candidate)
+        if reason:
+            self.reasons[candidate.run] = reason
+
+    def _over_limit(self, candidate: Candidate) -> str:
+        """Why no further run may train now; empty if it may."""
+        request, at_once = candidate.request, self._machine.at_once
+        if request.group and request.at_once and self._groups[request.group] >= request.at_once:
+            return f"{self._groups[request.group]} of {request.group} train already, the most at once"
+        if at_once is not None and len(self._active) >= at_once:
+            return f"{_trains(self._active)}; at most {at_once} run{'s' * (at_once != 1)} at once"
+        on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
+        if candidate.need.kind == "cpu" and at_once is None and on_cpu:
+            return f"{_trains(on_cpu)}; one run at once on the CPU"
+        return ""
+
+    def _on_devices(self, candidate: Candidate) -> str:
+        """Start a run if its devices and memory are free; returns why it waits."""
+        need, priority = candidate.need, candidate.request.priority
+        free = [
+            device
+            for device in need.devices
+            if not self._users.get(device) and self._reserved.get(device, priority) <= priority
+        ]
+        if len(free) < need.count:
+            self._reserved |= {device: max(priority, self._reserved.get(device, priority)) for device in free}
+            return self._waits_for_devices(need, free)
+        if need.memory > self._memory:
+            return f"needs {need.memory / 1e9:.1f} GB of memory, and {self._memory / 1e9:.1f} GB are available"
+        self._start(candidate, tuple(free[: need.count]))
+        return ""
+
+    def _start(self, candidate: Candidate, devices: tuple[str, ...]) -> None:
+        self.starts[candidate.run] = devices
+        self._users |= dict.fromkeys(devices, f"run {candidate.run}")
+        self._memory -= candidate.need.memory
+        self._groups[candidate.request.group] += 1
+        self._active.append(ActiveRun(candidate.run, devices, candidate.request.group))
+
+    def _waits_for_devices(self, need: Need, free: list[str]) -> str:
+        wanted = f"{need.count} free of {len(need.devices)}" if len(need.devices) > 1 else f"{need.devices[0]} free"
+        users = [
+            f"{device} {self._users.get(device) or 'is kept for a higher priority'}"
+            for device in need.devices
+            if device not in free
+        ]
+        return f"needs {wanted}: {', '.join(users)}"
+
+
+def _trains(active: Sequence[ActiveRun]) -> str:
+    """That runs train: of many, how many more."""
+    names = ", ".join(run.run for run in active[:MAX_NAMED])
+    more = len(active) - MAX_NAMED
+    return f"{names} and {more} more train" if more > 0 else f"{names} train{'s' * (len(active) == 1)}"

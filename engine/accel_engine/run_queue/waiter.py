@@ -1,0 +1,173 @@
+"""Starts the runs of the queue when their turn comes."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from accel_engine.errors import AccelError, RunError
+from accel_engine.launch import engine_process
+from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
+from accel_engine.run import lock
+from accel_engine.run.connection import DATABASE, reading
+from accel_engine.run.status import Status, read_info
+from accel_engine.run_queue.active_runs import active_runs, occupies_devices
+from accel_engine.run_queue.cancellation import end_cancelled
+from accel_engine.run_queue.dependencies import waits_for
+from accel_engine.run_queue.engine_environment import with_devices, working_directory
+from accel_engine.run_queue.machine import MachineReader
+from accel_engine.run_queue.needs import Need, find_need
+from accel_engine.run_queue.queue_database import QueueDatabase
+from accel_engine.run_queue.request import StoredEntry
+from accel_engine.run_queue.scheduler import Candidate, Decision, Machine, decide
+
+POLL_SECONDS = 0.1
+"""How often to see whether the queue has changed, or a run has ended."""
+
+LOOK_SECONDS = 1.0
+"""How often to measure devices while nothing changes."""
+
+CANCELLED = "cancelled in the queue"
+
+
+class Waiter:
+    """Starts runs until none waits for something that happens without the user. Only one may work at a time.
+
+    Args:
+        queue: The queue.
+        machine: Reads its accelerators.
+
+    Raises:
+        RunError: The queue cannot be read or written. All methods raise it, too.
+    """
+
+    def __init__(self, queue: QueueDatabase, machine: MachineReader) -> None:
+        self._queue = queue
+        self._machine = machine
+        self._needs: dict[str, tuple[tuple[object, ...], Need]] = {}
+        self._engines: dict[str, subprocess.Popen[str]] = {}
+
+    def look(self) -> None:
+        """Start what fits, and note why other runs wait."""
+        self._finish_what_was_begun()
+        stored = self._queue.entries()
+        candidates = [self._candidate(entry) for entry in stored if entry.is_waiting]
+        active = active_runs([entry for entry in stored if entry.state == "started"])
+        machine = Machine(self._machine.in_use(), available_memory(), self._queue.at_once)
+        decision = decide(candidates, active, machine)
+        self._note_reasons(stored, decision)
+        for run, devices in decision.starts.items():
+            self._start(run, devices)
+
+    def has_work(self) -> bool:
+        """Whether a run waits for something that happens without the user."""
+        return any(
+            entry.state == "cancelled"
+            or (entry.is_waiting and not entry.held and not waits_for(entry.request.after).is_hopeless)
+            for entry in self._queue.entries()
+        )
+
+    def wait_for_change(self) -> None:
+        """Wait until the queue has changed or a started run has ended, at most :data:`LOOK_SECONDS`."""
+        before, until = self._signature(), time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < until and self._signature() == before:
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        """Leave the engines to themselves."""
+        for engine in self._engines.values():
+            if engine.poll() is None:
+                engine.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+
+    def _signature(self) -> tuple[object, ...]:
+        """Changes with the queue, and as engines exit."""
+        exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
+        started = [entry.directory for entry in self._queue.entries() if entry.state == "started"]
+        return self._queue.data_version, exited, [lock.is_held(directory) for directory in started]
+
+    def _finish_what_was_begun(self) -> None:
+        """Remove entries of runs that have ended, and finish what a process was killed at."""
+        self._engines = {run: engine for run, engine in self._engines.items() if engine.poll() is None}
+        for entry in self._queue.entries():
+            with suppress(RunError):  # the run cannot be read now: its entry stays as it is
+                if entry.state == "cancelled":
+                    end_cancelled(entry.directory, CANCELLED)
+                    self._queue.remove(entry.run)
+                elif entry.is_waiting and _status(entry.directory) is not Status.QUEUED:
+                    self._queue.remove(entry.run)  # it was deleted
+                elif entry.state == "started" and not occupies_devices(entry.directory):
+                    self._remove_or_repeat(entry)
+
+    def _remove_or_repeat(self, entry: StoredEntry) -> None:
+        """Remove an entry that was started, or let it wait again: the process that started it was killed before."""
+        if _status(entry.directory) is Status.QUEUED:
+            self._queue.put(replace(entry, state="waiting", devices=()))
+        else:
+            self._queue.remove(entry.run)
+
+    def _candidate(self, entry: StoredEntry) -> Candidate:
+        if entry.held:
+            return Candidate(entry.run, entry.request, blocked=entry.held)
+        try:
+            return Candidate(entry.run, entry.request, self._need(entry), waits_for(entry.request.after).reason)
+        except AccelError as error:
+            self._hold(entry, str(error))
+            return Candidate(entry.run, entry.request, blocked=str(error))
+
+    def _need(self, entry: StoredEntry) -> Need:
+        """What a run needs, which is found again after it was added again."""
+        key = (entry.request.devices, entry.added)
+        if entry.run not in self._needs or self._needs[entry.run][0] != key:
+            plan = _plan(entry.directory)
+            self._needs[entry.run] = (
+                key,
+                find_need(plan, entry.request.devices, self._machine.devices, entry.environment),
+            )
+        return self._needs[entry.run][1]
+
+    def _note_reasons(self, stored: Sequence[StoredEntry], decision: Decision) -> None:
+        known = {entry.run: entry.reason for entry in stored}
+        if changed := {run: reason for run, reason in decision.reasons.items() if known.get(run) != reason}:
+            self._queue.set_reasons(changed)
+
+    def _start(self, run: str, devices: tuple[str, ...]) -> None:
+        """Start the engine of a run, unless a user has held or cancelled it in the meantime."""
+        with self._queue.transaction():
+            entry = self._queue.find(run)
+            if entry is None or not entry.is_waiting or entry.held:
+                return
+            self._queue.put(replace(entry, state="started", devices=devices, reason=""))
+        environment = with_devices(entry.environment, devices, self._machine.devices)
+        try:
+            with working_directory(entry.folder):
+                self._engines[run] = engine_process.start(entry.directory, environment)
+        except AccelError as error:
+            if not occupies_devices(entry.directory):  # else a process that was killed had started it
+                self._hold(entry, f"cannot be started: {error}")
+
+    def _hold(self, entry: StoredEntry, problem: str) -> None:
+        with self._queue.transaction():
+            found = self._queue.find(entry.run)
+            if found and found.state != "cancelled":
+                self._queue.put(replace(found, state="waiting", devices=(), held=problem))
+
+
+def _status(directory: Path) -> Status | None:
+    """The status of a run; ``None`` if it is deleted.
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    if not (directory / DATABASE).is_file():
+        return None
+    with reading(directory) as database:
+        return read_info(database).status
+
+
+def _plan(directory: Path) -> Plan:
+    with reading(directory) as database:
+        values = read_info(database).plan_values
+    return Plan.from_mapping(values)

@@ -1,0 +1,204 @@
+"""The screen of the queue, and the ways into it; nobody starts the runs."""
+
+import os
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine import run
+from accel_engine.launch import engine_process
+from accel_engine.launch.engine_process import Installation
+from accel_engine.plan import Plan
+from accel_engine.run import Status
+from accel_engine.run.creation import assign_process
+from accel_engine.run_queue import queue, wake
+from accel_engine.run_queue.queue import QueueRequest
+from accel_engine.run_queue.queue_database import changing_queue
+from accel_tui.screens import queue_screen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.queue_screen import QueueScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.queue.queue_table import QueueTable
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, begun, shows, text_of, until
+
+SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_screen, "INTERVAL", 0.1)
+    monkeypatch.setattr(wake, "start_waiter", lambda: None)
+    monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
+
+
+def add(name: str, **asks: object) -> str:
+    directory = run.create(Plan(model="mlp", name=name), queued=True)
+    queue.enqueue(directory, QueueRequest(**asks))  # type: ignore[arg-type]
+    return directory.name
+
+
+def waiting() -> list[str]:
+    return [entry.run for entry in queue.entries() if not entry.is_started]
+
+
+def start(run_id: str) -> FakeEngine:
+    """Start a run of the queue."""
+    with changing_queue() as database:
+        entry = database.find(run_id)
+        assert entry
+        database.put(replace(entry, state="started", devices=("gpu:1",)))
+        database.set_reasons(dict.fromkeys(waiting(), f"{run_id} trains; one run at once on the CPU"))
+    assign_process(entry.directory, os.getpid())
+    engine = FakeEngine(directory=entry.directory)
+    engine.begin().build()
+    return engine
+
+
+async def open_queue(pilot: Pilot[None]) -> QueueTable:
+    await begun(pilot)
+    await pilot.press("r", "Q")
+    await until(pilot, lambda: isinstance(pilot.app.screen, QueueScreen), "the queue")
+    return pilot.app.screen.query_one(QueueTable)
+
+
+async def test_an_empty_queue_says_how_to_fill_it() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_queue(pilot)
+        await shows(pilot, "The queue is empty.", "Press p for a new run, then Q")
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, LARGE])
+async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int, int]) -> None:
+    first = add("first")
+    add("second", priority=3, after=(first,))
+    queue.hold(add("third"))
+    async with StubApp().run_test(size=size) as pilot:
+        await open_queue(pilot)
+        await shows(pilot, "0 training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up")
+        lines = [line for line in text_of(pilot).splitlines() if line[1:2] in "○‖" and line[1:2].strip()]
+        assert [line.split()[1:3][0] for line in lines] == ["1", "2", "3"]
+        assert "second" in lines[0]
+
+
+async def test_a_started_run_shows_its_progress() -> None:
+    one, other = add("one"), add("other")
+    with closing(start(one)) as engine:
+        engine.train(200)
+        async with StubApp().run_test(size=WIDE) as pilot:
+            table = await open_queue(pilot)
+            await shows(pilot, "1 training, 1 waiting", "━━━━━━━━────────  50%  running", "gpu:1")
+            await shows(pilot, f"{one} trains; one run at once on the CPU")
+            await until(pilot, lambda: table.current, "a row")
+            assert table.current.entry.run == one
+            assert "h Hold" not in text_of(pilot)
+            await pilot.press("c")
+            await shows(pilot, f"Stop {one}?")
+    assert waiting() == [other]
+
+
+async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
+    runs = [add(name) for name in ("one", "two", "three")]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        table = await open_queue(pilot)
+        await until(pilot, lambda: len(table.rows) == 3, "the rows")
+        await pilot.press("j", "K")
+        await until(pilot, lambda: waiting() == [runs[1], runs[0], runs[2]], "the move")
+        await until(pilot, lambda: table.rows[0].entry.run == runs[1], "the new order")
+        assert table.current.entry.run == runs[1]
+        await pilot.press("minus")
+        await until(pilot, lambda: waiting() == [runs[0], runs[2], runs[1]], "the lower priority")
+        await until(pilot, lambda: table.current.entry.position == 3, "the new order")
+        await pilot.press("plus", "h")
+        await until(pilot, lambda: any(entry.is_held for entry in queue.entries()), "the hold")
+        await shows(pilot, "h Release")
+        await pilot.press("h")
+        await until(pilot, lambda: not any(entry.is_held for entry in queue.entries()), "the release")
+
+
+async def test_a_run_is_taken_out_after_a_question() -> None:
+    one = add("one")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        table = await open_queue(pilot)
+        await until(pilot, lambda: table.rows, "the rows")
+        await pilot.press("c")
+        await shows(pilot, f"Take {one} out of the queue?")
+        await pilot.press("escape", "c")
+        await shows(pilot, f"Take {one} out of the queue?")
+        await pilot.press("c")
+        await shows(pilot, "The queue is empty.")
+    assert run.list_runs()[0].status is Status.STOPPED
+
+
+async def test_the_limit_is_asked_for() -> None:
+    add("one")
+    async with StubApp().run_test(size=SMALL) as pilot:
+        table = await open_queue(pilot)
+        await until(pilot, lambda: table.rows, "the rows")
+        await pilot.press("L")
+        await shows(pilot, "Most runs at once")
+        await pilot.press("end", *["backspace"] * 4, "0")
+        await shows(pilot, "must be a number from 1 to 1,000, or auto")
+        await pilot.press("backspace", "2", "enter")
+        await shows(pilot, "at most 2 at once")
+    assert queue.limit() == 2
+
+
+async def test_a_queued_run_says_why_it_waits_and_goes_on_live() -> None:
+    one = add("one")
+    queue.hold(one)
+    async with StubApp().run_test(size=SMALL) as pilot:
+        table = await open_queue(pilot)
+        await until(pilot, lambda: table.rows, "the rows")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        await shows(pilot, "○ queued  held by", "s Stop")
+        assert "p Pause" not in text_of(pilot)
+        queue.release(one)
+        with closing(start(one)) as engine:
+            engine.train(10)
+            await shows(pilot, "training", "p Pause")
+
+
+async def test_a_queued_run_is_taken_out_from_its_screen() -> None:
+    one = add("one")
+    async with StubApp(run.runs_directory() / one).run_test(size=SMALL) as pilot:
+        await shows(pilot, "○ queued", "s Stop")
+        await pilot.press("s")
+        await shows(pilot, "Take the run out of the queue?")
+        await pilot.press("s")
+        await shows(pilot, "stopped", "Cancelled in the queue by")
+
+
+async def test_a_plan_is_queued_from_the_form() -> None:
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await begun(pilot)
+        await pilot.press("Q")
+        await until(pilot, waiting, "the queued run")
+        said = f"{waiting()[0]}, position 1"
+        await until(pilot, lambda: said in [each.message for each in pilot.app._notifications], "the toast")
+        assert isinstance(pilot.app.screen, NewRunScreen)
+        await pilot.press("Q")
+        await until(pilot, lambda: len(waiting()) == 2, "the second one")
+
+
+@pytest.mark.parametrize(("key", "queued", "handed"), [("q", 1, 0), ("s", 0, 1), ("escape", 0, 0)])
+async def test_starting_beside_another_run_is_asked(key: str, queued: int, handed: int) -> None:
+    with closing(FakeEngine(Plan(name="mine"))) as mine:
+        mine.begin().build()
+        app = StubApp()
+        async with app.run_test(size=SMALL) as pilot:
+            await begun(pilot)
+            await pilot.press("s")
+            await shows(pilot, "Start beside another run?", mine.directory.name)
+            assert isinstance(app.screen, QuestionScreen)
+            await pilot.press(key)
+            await until(pilot, lambda: not isinstance(app.screen, QuestionScreen), "the answer")
+            await until(pilot, lambda: not app.launch.is_starting, "the start")
+            await until(pilot, lambda: len(waiting()) == queued, "the queue")
+            await until(pilot, lambda: sum(len(engine.handed) for engine in app.engines) == handed, "the start")

@@ -1,0 +1,210 @@
+"""Queue screen: the runs that wait for free devices, their order, and why each waits."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import ScreenResume
+from textual.screen import Screen
+from textual.widgets import Static
+
+from accel_engine.errors import AccelError
+from accel_engine.run_queue import queue
+from accel_engine.text import printable
+from accel_tui.formatting.queued_runs import parse_limit
+from accel_tui.host import host_of
+from accel_tui.run_list.queue_rows import QueueList, QueueReader
+from accel_tui.screens.limit_screen import LimitScreen
+from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.queue.queue_detail import QueueDetail
+from accel_tui.widgets.queue.queue_table import QueueTable
+from accel_tui.widgets.top_bar import TopBar
+
+INTERVAL = 1.0
+"""Seconds between two readings of the queue."""
+
+STAY = Answer("stay", "Cancel", "escape")
+TAKE_OUT = Answer("take_out", "Take it out", "c", is_destructive=True)
+STOP = Answer("take_out", "Stop with checkpoint", "s")
+
+_WAITING = frozenset({"move_up", "move_down", "raise", "lower", "hold", "release"})
+"""Actions on a run that waits."""
+
+
+class QueueScreen(Screen[None]):
+    """Lists the queue, and changes it."""
+
+    CSS_PATH = "queue_screen.tcss"
+    AUTO_FOCUS = "QueueTable"
+    BINDING_GROUP_TITLE = "Queue"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("K,shift+up", "move_up", "Move up", id="queue.move-up", tooltip="Let the run start earlier"),
+        Binding("J,shift+down", "move_down", "Move down", id="queue.move-down", tooltip="Let the run start later"),
+        Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
+        Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
+        Binding("c,delete", "cancel", "Take out", id="queue.cancel", tooltip="Take the run out; asks first"),
+        Binding(
+            "plus,equals_sign",
+            "raise",
+            "Priority +",
+            id="queue.raise",
+            show=False,
+            tooltip="Raise the priority of the run",
+        ),
+        Binding("minus", "lower", "Priority -", id="queue.lower", show=False, tooltip="Lower the priority of the run"),
+        Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
+        Binding("escape,Q", "back", "Back", id="queue.back", tooltip="Go back"),
+        Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
+        Binding("r", "app.show_runs", "Runs", id="queue.runs", tooltip="List all runs"),
+    ]
+
+    _table = getters.query_one(QueueTable)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader = QueueReader()
+        self._queue = QueueList()
+
+    def compose(self) -> ComposeResult:
+        """Compose a summary, the list, the empty text and the details of the current run."""
+        yield TopBar("Queue")
+        yield Static("reading the queue…", id="about", markup=False)
+        yield QueueTable()
+        yield Static(
+            "The queue is empty.\n\nPress p for a new run, then Q to let it wait for free devices.",
+            id="empty",
+            markup=False,
+        )
+        yield QueueDetail()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Start reading."""
+        self.set_interval(INTERVAL, self._refresh)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what can be done with the current run."""
+        del parameters
+        row = self._table.current if self.is_mounted else None
+        if action not in (*_WAITING, "cancel"):
+            return True
+        if row is None or (action in _WAITING and row.entry.is_started):
+            return False
+        if action in ("hold", "release"):
+            return row.entry.is_held is (action == "release")
+        return True
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        if len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        else:
+            host_of(self).show_runs()
+
+    def action_move_up(self) -> None:
+        """Let the current run start before the one above it."""
+        self._move(-1)
+
+    def action_move_down(self) -> None:
+        """Let the current run start after the one below it."""
+        self._move(1)
+
+    def action_hold(self) -> None:
+        """Hold the current run."""
+        if row := self._table.current:
+            self._change(partial(queue.hold, row.entry.run))
+
+    def action_release(self) -> None:
+        """Release the current run."""
+        if row := self._table.current:
+            self._change(partial(queue.release, row.entry.run))
+
+    def action_raise(self) -> None:
+        """Raise the priority of the current run by 1."""
+        self._prioritize(1)
+
+    def action_lower(self) -> None:
+        """Lower the priority of the current run by 1."""
+        self._prioritize(-1)
+
+    def action_cancel(self) -> None:
+        """Ask, then take the current run out of the queue, or stop it."""
+        row = self._table.current
+        if row is None:
+            return
+        run = row.entry.run
+
+        def cancel(answer: str | None) -> None:
+            if answer == TAKE_OUT.id:
+                self._change(partial(queue.cancel, run))
+
+        question, detail = f"Take {run} out of the queue?", "It is stopped, and keeps its plan."
+        if row.entry.is_started:
+            question, detail = f"Stop {run}?", "It was started already. Continue it later from the checkpoint."
+        answers = (STAY, STOP if row.entry.is_started else TAKE_OUT)
+        self.app.push_screen(QuestionScreen(question, detail, answers), cancel)
+
+    def action_limit(self) -> None:
+        """Ask for the limit, then change it."""
+
+        def change(text: str | None) -> None:
+            if text is not None:
+                self._change(partial(queue.set_limit, parse_limit(text)))
+
+        self.app.push_screen(LimitScreen(self._queue.at_once), change)
+
+    def _move(self, by: int) -> None:
+        if row := self._table.current:
+            self._change(partial(queue.move, row.entry.run, max(row.entry.position + by, 1)))
+
+    def _prioritize(self, by: int) -> None:
+        if row := self._table.current:
+            self._change(partial(queue.set_priority, row.entry.run, row.entry.request.priority + by))
+
+    @on(ScreenResume)
+    def _refresh(self) -> None:
+        """Read the queue, unless another screen covers this one."""
+        if self.is_current:
+            self._read()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="read")
+    def _read(self) -> None:
+        try:
+            queue.wake()
+            self.call_later(self._show, self._reader.read())
+        except AccelError as error:
+            self.call_later(self._show_problem, str(error))
+
+    @work(thread=True, exit_on_error=False, group="change")
+    def _change(self, change: Callable[[], object]) -> None:
+        """Change the queue in a thread, and read it again."""
+        try:
+            change()
+        except AccelError as error:
+            self.app.notify(str(error), severity="error", markup=False)
+        self.call_later(self._refresh)
+
+    def _show(self, found: QueueList) -> None:
+        self._queue = found
+        started = sum(row.entry.is_started for row in found.rows)
+        most = f"at most {found.at_once} at once" if found.at_once else "one at once on each accelerator, or the CPU"
+        about = f"{started} training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
+        self.query_one("#about", Static).update(about)
+        self.set_class(not found.rows, "-empty")
+        self._table.rows = found.rows
+
+    def _show_problem(self, problem: str) -> None:
+        self.query_one("#about", Static).update(printable(problem))
+
+    @on(QueueTable.SelectionChanged)
+    def _describe(self) -> None:
+        self.query_one(QueueDetail).show_row(self._table.current)
+        self.refresh_bindings()
+
+    @on(QueueTable.Opened)
+    def _open(self, event: QueueTable.Opened) -> None:
+        host_of(self).show_run(event.row.entry.directory)
