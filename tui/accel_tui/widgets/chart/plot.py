@@ -88,7 +88,7 @@ def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
     view = _view(plot, columns, rows)
     area = layout_of(view).plot
     fraction = (cell - area.x + 0.5) / max(area.width, 1)
-    return view.x.low + fraction * (view.x.high - view.x.low) if 0 <= fraction <= 1 else None
+    return view.x.at(fraction) if 0 <= fraction <= 1 else None
 
 
 def _view(plot: Plot, columns: int, rows: int) -> ChartView:
