@@ -186,6 +186,8 @@ class _Search:
                 self._add(self._measure(size, self._options.seconds))
         confirmed = self._confirm()
         chosen = choose_sizes(self._measured, self._memory)
+        if chosen is not None and confirmed is not None:
+            chosen = replace(chosen, knee=confirmed)
         replicas = self._ready.replicas if self._ready else 1
         measured = tuple(sorted(self._measured, key=lambda each: each.batch_size))
         found = FoundSize(
@@ -295,20 +297,22 @@ class _Search:
         )
 
     def _confirm(self) -> MeasuredSize | None:
-        """Measure the answer again, longer; the next smaller one if it does not fit after all."""
+        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more."""
+        confirmed: dict[int, MeasuredSize] = {}
         for _ in range(CONFIRMATIONS):
             chosen = choose_sizes(self._measured, self._memory)
             if chosen is None:
                 return None
             size = chosen.knee.batch_size
+            if size in confirmed:
+                break
             again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, "confirming")
-            if again.fits and leaves_margin(again, self._memory):
-                self._add(again)
-                return again
-            self._add(
-                again if again.problem else replace(again, problem="it leaves too little memory", out_of_memory=True)
-            )
-        return None
+            if again.fits and not leaves_margin(again, self._memory):
+                again = replace(again, problem="it leaves too little memory", out_of_memory=True)
+            if again.fits:
+                confirmed[size] = again
+            self._add(again)
+        return next((each for each in self._measured[::-1] if each.batch_size in confirmed), None)
 
 
 def _replicas(plan: Plan) -> int:

@@ -74,7 +74,7 @@ class Suggestions:
         return next((each for each in self.found if each.rule is PREFERRED), None)
 
 
-PREFERRED = Rule.VALLEY
+PREFERRED = Rule.MINIMUM
 """The rule whose rate is the answer; see ``benchmarks/README.md``."""
 
 

@@ -88,7 +88,7 @@ class LogAxis(Axis):
 
     def at(self, fraction: float) -> float:
         """The number at a position, from 0 to 1."""
-        return self.low * (self.high / self.low) ** fraction
+        return float(self.low * (self.high / self.low) ** fraction)
 
     def ticks(self, max_count: int) -> list[float]:
         """Round numbers on the axis, at most ``max_count``: powers of ten, and digits in between if they fit."""
