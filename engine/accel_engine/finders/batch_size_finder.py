@@ -124,12 +124,17 @@ class FoundSize:
         )
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: Plan, total_steps: int = 0) -> None:
     """Check that batch sizes can be measured for a plan, before TensorFlow starts.
+
+    Args:
+        plan: The plan.
+        total_steps: Steps of all its epochs; any number will do.
 
     Raises:
         PlanError: They cannot, and why.
     """
+    del total_steps
     if strategies.find(plan.strategy).processes:
         reason = "trains in several processes: use a strategy of one to find a batch size"
         raise PlanError("strategy", plan.strategy, reason)

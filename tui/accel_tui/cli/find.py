@@ -1,6 +1,6 @@
 """``accel-tui find``: finds a batch size or a learning rate by measuring."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -85,12 +85,12 @@ def learning_rate(
     ramps begin at the run's last checkpoint. A live run is paused meanwhile, and trains on as if nothing
     had happened.
     """
-    from accel_engine.finders.learning_rate_finder import RampOptions
+    from accel_engine.finders.learning_rate_finder import RampOptions, check_plan
     from accel_tui.cli.find_rate import find_of_plan, find_of_run
 
     options = RampOptions(lowest, highest, ramp_steps, seeds)
     if run is None:
-        return find_of_plan(_checked(plan_file, given(flags)), options, as_json=as_json)
+        return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
     if plan_file is not None or given(flags):
         raise click.UsageError("--run uses the run's own plan: leave PLAN.toml and its options out")
     return find_of_run(find_run(run), options, as_json=as_json)
@@ -121,26 +121,32 @@ def batch_size(
     Sizes grow until one does not fit or gets slower. The answer is the smallest size whose throughput is
     within 10% of the fastest; it is measured again in a fresh process, with a validation.
     """
-    from accel_engine.finders.batch_size_finder import SizeOptions
+    from accel_engine.finders.batch_size_finder import SizeOptions, check_plan
     from accel_tui.cli.find_size import find_size
 
     options = SizeOptions(seconds, smallest, largest)
     if run is None:
-        return find_size(_checked(plan_file, given(flags)), options, None, as_json=as_json)
+        return find_size(_checked(plan_file, given(flags), check_plan), options, None, as_json=as_json)
     if plan_file is not None:
         raise click.UsageError("--run uses the run's own plan: leave PLAN.toml out")
     directory = find_run(run)
-    return find_size(_checked(None, {**_plan_of(directory), **given(flags)}), options, directory, as_json=as_json)
+    return find_size(
+        _checked(None, {**_plan_of(directory), **given(flags)}, check_plan), options, directory, as_json=as_json
+    )
 
 
-def _checked(plan_file: Path | None, flags: dict[str, Any]) -> Plan:
+def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], None]) -> Plan:
     """The plan that the user has chosen, checked on this machine.
+
+    Args:
+        plan_file: A TOML or JSON file.
+        flags: The given options.
+        check_for: Checks that what is asked for can be found for a plan with so many steps.
 
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.
     """
     from accel_engine.devices import detect
-    from accel_engine.finders import learning_rate_finder
     from accel_engine.launch.engine_process import require_installation
     from accel_engine.plan import resolved_plan
     from accel_tui.cli.chosen_plan import with_chosen_plan
@@ -148,7 +154,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any]) -> Plan:
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
         resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
-        learning_rate_finder.check_plan(plan)
+        check_for(plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
         require_installation()
         return resolved.with_chosen_model().plan
 

@@ -43,8 +43,10 @@ def rate_plot(
     curve = suggestions.curve if suggestions else None
     if curve is not None:
         series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", "smoothed mean"))
-    for each in suggestions.found if suggestions else ():
-        series.append(PlotSeries(np.array([each.rate]), _NOTHING, "rule", COLOURS[each.rule], str(each.rule)))
+    series += [
+        PlotSeries(np.array([each.rate]), _NOTHING, "rule", COLOURS[each.rule], str(each.rule))
+        for each in (suggestions.found if suggestions else ())
+    ]
     if cursor is not None:
         series.append(PlotSeries(np.array([cursor]), _NOTHING, "rule", "error"))
     return Plot("loss", tuple(series), x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
@@ -61,8 +63,10 @@ def _loss_axis(ramps: Sequence[Ramp], rows: int) -> Axis | None:
     return value_axis(low, high, rows=max(rows - 3, 0))
 
 
-def throughput_plot(measured: Sequence[MeasuredSize], chosen: ChosenSizes | None, cursor: float | None = None) -> Plot:
-    """Examples a second over the batch size, with the sizes that matter."""
+def throughput_plot(
+    measured: Sequence[MeasuredSize], chosen: ChosenSizes | None, rows: int, cursor: float | None = None
+) -> Plot:
+    """Examples a second over the batch size, with the sizes that matter, in a plot of some rows."""
     fitting = _fitting(measured)
     values = np.array([each.throughput for each in fitting])
     marks = [
