@@ -47,7 +47,7 @@ def rate_notes(found: FoundRate) -> Iterator[str]:
 
 def size_rows(found: FoundSize) -> list[tuple[str, ...]]:
     """A row for each size."""
-    return [_size_row(each, _names(found, each)) for each in found.measured]
+    return [size_row(each, _names(found, each)) for each in found.measured]
 
 
 def _names(found: FoundSize, size: MeasuredSize) -> str:
@@ -58,7 +58,8 @@ def _names(found: FoundSize, size: MeasuredSize) -> str:
     return ", ".join(name for each, name in pairs if each.batch_size == size.batch_size)
 
 
-def _size_row(size: MeasuredSize, names: str) -> tuple[str, ...]:
+def size_row(size: MeasuredSize, names: str = "") -> tuple[str, ...]:
+    """The row of a size, with what it is called."""
     lead = f"{size.batch_size:,}", f"{size.per_replica:,}"
     if size.problem:
         return (*lead, "", "", "", size.problem)

@@ -49,6 +49,8 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
             return state.paused and "resume" not in pending
         case "learning_rate":
             return _in_training(state) if state.live else False
+        case "find_rate":
+            return state.live and has_engine(state)
         case "stop" | "detach":
             return state.live
         case "checkpoint":

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +30,7 @@ def rate_plot(
     ends: tuple[float, float],
     rows: int,
     cursor: float | None = None,
+    note: str = "",
 ) -> Plot:
     """The loss over the learning rate, on a logarithmic axis: each seed, and their smoothed mean.
 
@@ -38,8 +40,9 @@ def rate_plot(
         ends: The lowest and the highest rate.
         rows: Height of the plot.
         cursor: A rate to mark.
+        note: What is at the cursor.
     """
-    series = [PlotSeries(np.array(each.rates), np.array(each.losses), "line", "axis") for each in ramps if each.rates]
+    series = [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
     curve = suggestions.curve if suggestions else None
     if curve is not None:
         series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", "smoothed mean"))
@@ -49,7 +52,13 @@ def rate_plot(
     ]
     if cursor is not None:
         series.append(PlotSeries(np.array([cursor]), _NOTHING, "rule", "error"))
-    return Plot("loss", tuple(series), x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
+    return Plot("loss", tuple(series), note, x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
+
+
+def _ramp_series(ramp: Ramp, *, is_last: bool) -> PlotSeries:
+    """The losses of a ramp, faint unless it is the one that is measured."""
+    style: Literal["primary", "axis"] = "primary" if is_last else "axis"
+    return PlotSeries(np.array(ramp.rates), np.array(ramp.losses), "line", style)
 
 
 def _loss_axis(ramps: Sequence[Ramp], rows: int) -> Axis | None:
