@@ -259,7 +259,7 @@ class _Search:
 
     def _add(self, size: MeasuredSize) -> None:
         self._measured = [each for each in self._measured if each.batch_size != size.batch_size] + [size]
-        self._on_progress(SizeProgress("", tuple(self._measured)))
+        self._on_progress(SizeProgress(f"batch size {size.batch_size:,} is measured", tuple(self._measured)))
 
     def _measure(self, size: int, seconds: float, what: str = "measuring") -> MeasuredSize:
         """Train with a size for some seconds, and validate, in a fresh process."""

@@ -217,6 +217,8 @@ def _find(
     notes = [note.after] if note.after else []
     if not ready.has_orders and options.seeds > 1:
         notes.append("one ramp only, as every seed gives the same order of the examples")
+    if live and not start.step:
+        notes.append("measured from the initial weights, as the run has no checkpoint yet")
     if steps < options.steps:
         notes.append(f"ramps of {steps} steps, as the plan takes no more")
     has_schedule = plan.schedule not in ("auto", "constant") or plan.warmup > 0

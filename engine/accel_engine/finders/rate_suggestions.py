@@ -28,9 +28,9 @@ class Rule(StrEnum):
 
 
 ABOUT = {
-    Rule.STEEPEST: "where the loss falls fastest",
-    Rule.VALLEY: "the middle of the longest fall of the loss",
-    Rule.MINIMUM: "a tenth of the rate with the lowest loss",
+    Rule.STEEPEST: "the loss falls fastest",
+    Rule.VALLEY: "middle of the longest fall",
+    Rule.MINIMUM: "lowest loss, a tenth of its rate",
 }
 """What each rule takes."""
 

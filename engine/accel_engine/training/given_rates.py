@@ -72,8 +72,6 @@ class GivenRates:
 def _check(assembly: Assembly) -> None:
     """Raise if a learning rate means nothing for an assembly."""
     optimizer, plan = assembly.optimizer, assembly.plan
-    if not assembly.model.trainable_variables:
-        raise RunError("no layer of the model is trained: all are frozen, so that no learning rate has an effect")
     if optimizer is None:
         raise RunError("the model's custom train_step has several optimizers, whose learning rates only it can set")
     inner = inner_optimizer(optimizer)

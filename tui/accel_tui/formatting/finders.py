@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from accel_engine.finders.batch_effects import BatchEffects
 from accel_engine.finders.batch_size_finder import FoundSize
 from accel_engine.finders.learning_rate_finder import FoundRate
-from accel_engine.finders.rate_suggestions import ABOUT, PREFERRED, Suggestion, spread_text
+from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
 from accel_tui.formatting import numbers
 
@@ -14,20 +14,16 @@ SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
 
 
 def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:
-    """A row for each suggestion."""
+    """A row for each suggestion, the answer first."""
     return [
-        (str(each.rule), numbers.learning_rate(found.planned(each.rate)), _spread(found, each), _about(each))
-        for each in found.suggestions.found
+        (str(each.rule), numbers.learning_rate(found.planned(each.rate)), _spread(found, each), ABOUT[each.rule])
+        for each in sorted(found.suggestions.found, key=lambda each: each is not found.suggestions.best)
     ]
 
 
 def _spread(found: FoundRate, each: Suggestion) -> str:
     planned = Suggestion(each.rule, each.rate, each.low / found.factor, each.high / found.factor)
     return spread_text(planned) or "the same"
-
-
-def _about(each: Suggestion) -> str:
-    return f"{ABOUT[each.rule]}{' (the answer)' if each.rule is PREFERRED else ''}"
 
 
 def rate_notes(found: FoundRate) -> Iterator[str]:

@@ -97,6 +97,8 @@ class FindSizeScreen(FinderScreen):
 
     def draw(self) -> None:
         """Show the sizes, and what the one at the cursor means."""
+        if not self._measured:
+            return
         cursor = None if self.at is None else self.values[self.at]
         found, measured = self._found, self._measured
         chosen, memory = (found.chosen, found.memory) if found else (None, None)

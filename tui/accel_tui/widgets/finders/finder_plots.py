@@ -20,6 +20,8 @@ COLOURS: dict[Rule, Colour] = {Rule.STEEPEST: "warning", Rule.VALLEY: "success",
 _ROOM = 0.35
 """Room above the loss at the start, as a share of how far it falls: what explodes is beyond the plot."""
 
+_LINE_WITH_POINTS: tuple[Literal["line", "mark"], ...] = ("line", "mark")
+
 _GIGABYTE = 1e9
 _NOTHING = np.empty(0)
 
@@ -42,16 +44,14 @@ def rate_plot(
         cursor: A rate to mark.
         note: What is at the cursor.
     """
-    series = [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
+    found = suggestions.found if suggestions else ()
+    rules = [(each.rate, COLOURS[each.rule], str(each.rule)) for each in found]
+    rules += [] if cursor is None else [(cursor, "error", "")]
+    series = [PlotSeries(np.array([rate]), _NOTHING, "rule", style, name) for rate, style, name in rules]
+    series += [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
     curve = suggestions.curve if suggestions else None
     if curve is not None:
-        series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", "smoothed mean"))
-    series += [
-        PlotSeries(np.array([each.rate]), _NOTHING, "rule", COLOURS[each.rule], str(each.rule))
-        for each in (suggestions.found if suggestions else ())
-    ]
-    if cursor is not None:
-        series.append(PlotSeries(np.array([cursor]), _NOTHING, "rule", "error"))
+        series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", "smoothed mean", covers=True))
     return Plot("loss", tuple(series), note, x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
 
 
@@ -79,14 +79,14 @@ def throughput_plot(
     fitting = _fitting(measured)
     values = np.array([each.throughput for each in fitting])
     marks = [
-        PlotSeries(np.array([size.batch_size], np.float64), np.array([size.throughput]), "mark", style, name)
+        PlotSeries(_sizes([size]), np.array([size.throughput]), "mark", style, name)
         for size, style, name in _marks(chosen)
     ]
-    line = PlotSeries(_sizes(fitting), values, "line", "primary")
+    lines = [PlotSeries(_sizes(fitting), values, kind, "primary") for kind in _LINE_WITH_POINTS]
     high = float(values.max()) * 1.1 if len(values) else 1.0
     return Plot(
         "examples/s",
-        (line, *marks, *_cursor(cursor)),
+        (*_cursor(cursor), *lines, *marks),
         x=size_axis(measured),
         y=value_axis(0.0, high, rows=max(rows - 3, 0)),
         x_name="batch size",
@@ -115,7 +115,8 @@ def memory_plot(measured: Sequence[MeasuredSize], memory: float | None, rows: in
     values = np.array([(each.memory or math.nan) / _GIGABYTE for each in fitting])
     failed = [each for each in measured if each.out_of_memory]
     high = float(values.max()) * 1.1 if len(values) else 1.0
-    series = [PlotSeries(_sizes(fitting), values, "line", "primary")]
+    series = [*_cursor(cursor)]
+    series += [PlotSeries(_sizes(fitting), values, kind, "primary") for kind in _LINE_WITH_POINTS]
     if memory is not None and len(values) and high > memory / _GIGABYTE / 3:
         limit, ends = memory / _GIGABYTE, size_axis(measured)
         high = max(high, 1.1 * limit)
@@ -125,7 +126,7 @@ def memory_plot(measured: Sequence[MeasuredSize], memory: float | None, rows: in
         series.append(PlotSeries(_sizes(failed), _NOTHING, "rule", "error", "out of memory"))
     return Plot(
         "memory GB",
-        (*series, *_cursor(cursor)),
+        tuple(series),
         x=size_axis(measured),
         y=value_axis(0.0, high, rows=max(rows - 3, 0)),
         x_name="batch size",
