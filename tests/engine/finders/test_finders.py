@@ -98,7 +98,7 @@ def test_sizes_double_up_to_the_data_and_the_answer_is_measured_again(monkeypatc
 
 def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     full = TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
-    use(monkeypatch, outcome=staticmethod(lambda size: full if size > 100 else (float(size), 1e6 * size)))
+    use(monkeypatch, outcome=staticmethod(lambda size: full if size > 100 else (100.0 * size, 1e6 * size)))
     found = find_batch_size(PLAN)
     assert found.batch_size == 96
     assert [each.batch_size for each in found.measured if each.out_of_memory] == [128]
@@ -106,7 +106,7 @@ def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = use(monkeypatch, outcome=staticmethod(lambda size: (float(size), 7e6 * size)))
+    made = use(monkeypatch, outcome=staticmethod(lambda size: (100.0 * size, 7e6 * size)))
     found = find_batch_size(PLAN)
     assert max(start.plan.batch_size for start in made.made) == 192
     skipped = found.measured[-1]
@@ -120,7 +120,7 @@ def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: p
     def outcome(size: int) -> Any:
         seen.append(size)
         full = TrialFailedError("out of memory", out_of_memory=True)
-        return full if size == 96 and seen.count(96) > 1 else (100.0 * size / (size + 20), 1e6 * size)
+        return full if size == 96 and seen.count(96) > 1 else (1e4 * size / (size + 20), 1e6 * size)
 
     use(monkeypatch, outcome=staticmethod(outcome))
     found = find_batch_size(PLAN, options=SizeOptions(largest=128))

@@ -92,7 +92,7 @@ def stand_in(**settings: Any) -> type[Trials]:
     defaults: dict[str, Any] = {
         "made": [],
         "ready": TrialReady(1.0, 1.0, 32, 100, ("CPU:0",), True, 1, 0.001, "Adam", 1000),
-        "outcome": staticmethod(lambda size: (100.0 * size / (size + 20), 1e6 * size)),
+        "outcome": staticmethod(lambda size: (1e4 * size / (size + 20), 1e6 * size)),
         "loss": staticmethod(lambda rate, seed: 0.3 + 2 / (1 + rate / 1e-3) + (rate / 0.5) ** 2 + 1e-4 * seed),
     }
     return type("StandIn", (Trials,), {**defaults, **settings})
