@@ -119,12 +119,13 @@ class CommandGroup(click.Group):
             return None
         command: Any = pkgutil.resolve_name(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
-        for each in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+        every = (command, *(command.commands.values() if isinstance(command, click.Group) else ()))
+        for each in every:
             each.epilog = _complete_epilog(each.epilog or "")
         if COMPLETE in os.environ:
             from accel_tui.cli.completion_sources import attach
 
-            for parameter in command.params:
+            for parameter in (parameter for each in every for parameter in each.params):
                 attach(parameter)
         return command
 
