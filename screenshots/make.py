@@ -115,6 +115,12 @@ SHOTS = {
     "diagnostics-samples": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "4", "<highest loss>"), (MEDIUM,)),
     "diagnostics-layers": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "5", "<FLOP>"), (SMALL,)),
     "diagnostics-logged": Shot(lambda runs: runs.logged, (*DIAGNOSTICS, "<Logged>"), (SMALL, MEDIUM), (MEDIUM,)),
+    "find-rate": Shot(
+        None, ("F", "<What to find?>", "l", "<minimum / 10:>"), (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True
+    ),
+    "find-size": Shot(
+        None, ("F", "<What to find?>", "b", "<knee: batch size>"), (SMALL, MEDIUM), (MEDIUM,), is_quiet=True
+    ),
     "evaluate": Shot(
         None,
         ("r", "<filter, e.g.>", "<failed>", "slash", *"first-try", "<1 of>", "enter", "v", "<confidence>"),

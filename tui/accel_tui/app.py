@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -307,6 +307,18 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(EvaluateScreen(directories)))
 
+    def show_rate_finder(self, source: Plan | Path, take: Callable[[float], object]) -> None:
+        """Find the learning rate of a plan or a run, and give the one that the user takes to a function."""
+        from accel_tui.screens.find_rate_screen import FindRateScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(FindRateScreen(source, take)))
+
+    def show_size_finder(self, plan: Plan, take: Callable[[int, float | None], object]) -> None:
+        """Find the batch size of a plan, and give the one that the user takes to a function."""
+        from accel_tui.screens.find_size_screen import FindSizeScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(FindSizeScreen(plan, take)))
+
     def show_bench(self, directories: Sequence[Path]) -> None:
         """Measure the inference of runs."""
         from accel_tui.screens.bench_screen import BenchScreen  # see get_default_screen
@@ -392,6 +404,8 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.evaluate_screen
         import accel_tui.screens.evaluated_screen
         import accel_tui.screens.export_screen
+        import accel_tui.screens.find_rate_screen
+        import accel_tui.screens.find_size_screen
         import accel_tui.screens.help_screen
         import accel_tui.screens.predict_screen
         import accel_tui.screens.queue_screen

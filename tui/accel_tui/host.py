@@ -1,6 +1,6 @@
 """What screens and widgets use of the app, which they do not import."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -45,6 +45,12 @@ class Host(Protocol):
 
     def show_evaluation(self, directories: Sequence[Path]) -> None:
         """Evaluate runs on the same examples."""
+
+    def show_rate_finder(self, source: Plan | Path, take: Callable[[float], object]) -> None:
+        """Find the learning rate of a plan or a run, and give the one that the user takes to a function."""
+
+    def show_size_finder(self, plan: Plan, take: Callable[[int, float | None], object]) -> None:
+        """Find the batch size of a plan, and give the one that the user takes to a function."""
 
     def show_bench(self, directories: Sequence[Path]) -> None:
         """Measure the inference of runs."""

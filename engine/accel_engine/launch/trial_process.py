@@ -3,12 +3,13 @@
 import contextlib
 import json
 import queue
+import re
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from accel_engine.plan import Plan
 
 POLL_SECONDS = 0.05
 """How often a waiting trial looks whether it should stop."""
+
+_MEMORY = re.compile(r"bad_alloc|cannot allocate memory|out of memory|MemoryError|failed to allocate", re.IGNORECASE)
+"""What a process writes that ends as the host's memory, or its limit, does not suffice."""
 
 EXIT_SECONDS = 5.0
 """How long a process may take to exit by itself."""
@@ -69,6 +73,11 @@ class TrialReady:
         steps_per_epoch: Steps of an epoch; 0 if they are unknown.
         devices: TensorFlow's names of the devices that train.
         has_orders: Whether a seed gives another order of the examples.
+        replicas: Number of replicas, which share the global batch.
+        learning_rate: The optimizer's constant rate; ``None`` if it follows a schedule, or is unknown.
+        optimizer: Its class; empty if the model has several.
+        examples: Number of training examples; ``None`` for a stream.
+        device_memory: Memory of each device in bytes; ``None`` for host memory.
     """
 
     build_seconds: float
@@ -77,6 +86,11 @@ class TrialReady:
     steps_per_epoch: int
     devices: tuple[str, ...]
     has_orders: bool
+    replicas: int = 1
+    learning_rate: float | None = None
+    optimizer: str = ""
+    examples: int | None = None
+    device_memory: int | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -173,6 +187,10 @@ class TrialProcess:
         """Take a number of steps; raises as :meth:`wait_ready` does."""
         return self._taken({"steps": steps})
 
+    def take_at(self, rates: Sequence[float]) -> Turn:
+        """Take a step at each of some learning rates, up to the first loss that is not finite; raises as above."""
+        return self._taken({"rates": list(rates)})
+
     def restore(self, seed: int | None = None) -> None:
         """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does."""
         self._ask({"restore": seed})
@@ -229,8 +247,9 @@ class TrialProcess:
             return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
-        why = lines[-1].strip() if lines else f"with status {status}"
-        return TrialFailedError(f"the engine exited: {why}", out_of_memory=False)
+        why = next((line for line in reversed(lines) if _MEMORY.search(line)), lines[-1] if lines else "").strip()
+        out_of_memory = _MEMORY.search(why) is not None
+        return TrialFailedError(f"the engine exited: {why or f'with status {status}'}", out_of_memory=out_of_memory)
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""

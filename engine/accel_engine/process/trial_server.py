@@ -57,6 +57,9 @@ def _start(request: dict[str, Any], progress: Callable[[int, int], None]) -> "Pl
 
 
 def _described(trial: "PlanTrial") -> dict[str, Any]:
+    from accel_engine.data.dataset import Split
+    from accel_engine.keras_support.optimizers import optimizer_name
+
     assembly = trial.assembly
     return {
         "build_seconds": trial.build_seconds,
@@ -65,6 +68,11 @@ def _described(trial: "PlanTrial") -> dict[str, Any]:
         "steps_per_epoch": assembly.step_counts.steps_per_epoch,
         "devices": list(assembly.devices),
         "has_orders": trial.has_orders,
+        "replicas": assembly.replicas,
+        "learning_rate": assembly.learning_rate if assembly.has_constant_rate else None,
+        "optimizer": optimizer_name(assembly.optimizer) if assembly.optimizer else "",
+        "examples": len(train) if isinstance(train := assembly.dataset.train, Split) else None,
+        "device_memory": trial.device_memory,
         "memory": trial.peak_memory,
     }
 
@@ -75,6 +83,8 @@ def _answer(trial: "PlanTrial", request: dict[str, Any]) -> dict[str, Any]:
             return {"taken": asdict(trial.take_for(seconds)), "memory": trial.peak_memory}
         case {"steps": steps}:
             return {"taken": asdict(trial.take(steps)), "memory": trial.peak_memory}
+        case {"rates": rates}:
+            return {"taken": asdict(trial.take_at(rates)), "memory": trial.peak_memory}
         case {"restore": seed}:
             trial.restore(seed)
             return {"restored": seed}

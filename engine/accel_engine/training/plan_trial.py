@@ -4,8 +4,9 @@ The plan is assembled, and its steps are compiled and taken, by the code that tr
 place: no autotuning, no validation or checkpoint that is not asked for.
 """
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from accel_engine.training.core.feed import PREFETCH, Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.given_rates import GivenRates
 from accel_engine.training.inference_bench.memory_meters import HostMemory
 
 
@@ -86,9 +88,10 @@ class PlanTrial:
         self._position = 0
         self._running: Iterator[ChunkResult] = iter(())
         self._validation: Validation | None = None
+        self._rates: GivenRates | None = None
         self.restore()
         began = time.perf_counter()
-        self._loop = Loop(self._assembly, plan_mode(self._assembly))
+        self._planned_loop = self._loop = Loop(self._assembly, plan_mode(self._assembly))
         segment = self._batches.first_segment()
         self._compile(segment)
         self.compile_seconds = time.perf_counter() - began
@@ -100,6 +103,11 @@ class PlanTrial:
     def assembly(self) -> Assembly:
         """Model, data and strategy."""
         return self._assembly
+
+    @property
+    def device_memory(self) -> int | None:
+        """Memory of each device in bytes; ``None`` for host memory."""
+        return self._device_memory
 
     @property
     def has_orders(self) -> bool:
@@ -117,6 +125,7 @@ class PlanTrial:
         Args:
             seed: Of the order of the examples from there on; by default the plan's.
         """
+        self._end_rates()
         self._running, self._segment = iter(()), None
         self._batches.close()
         self._checkpoints.restore(self._step)
@@ -163,6 +172,42 @@ class PlanTrial:
             left -= chunk.count
         self._running = iter(())
         return _taken(chunks, time.perf_counter() - began)
+
+    def take_at(self, rates: Sequence[float]) -> TakenSteps:
+        """Take a step at each of some learning rates, up to the first loss that is not finite.
+
+        The optimizer keeps the last one until :meth:`restore`.
+
+        Args:
+            rates: The optimizer's rates, whatever its schedule says.
+
+        Raises:
+            RunError: A learning rate means nothing for this model.
+        """
+        if self._rates is None:
+            self._begin_rates()
+        assert self._rates is not None  # noqa: S101 (it was just made)
+        began, chunks = time.perf_counter(), list[ChunkResult]()
+        self._running = iter(())
+        for rate in rates:
+            self._rates.set(rate)
+            chunks.append(chunk := self._next_chunk(1))
+            if "loss" not in chunk.series:
+                raise RunError("the model's custom train_step returns no loss")
+            if not math.isfinite(chunk.series["loss"][-1]):
+                break
+        self._running = iter(())
+        return _taken(chunks, time.perf_counter() - began)
+
+    def _begin_rates(self) -> None:
+        self._rates = GivenRates(self._assembly)
+        if self._rates.replaces_schedule:  # which is part of the graph
+            self._loop = Loop(self._assembly, plan_mode(self._assembly))
+
+    def _end_rates(self) -> None:
+        if self._rates is not None:
+            self._rates.end()
+            self._rates, self._loop = None, self._planned_loop
 
     def _next_chunk(self, most: int | None = None) -> ChunkResult:
         """The next chunk, of a run of the loop that ends after at most a number of steps."""

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,3 +108,74 @@ def load():
 def test_several_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="only plans of one process"):
         PlanTrial(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
+
+
+def variables_of(trial: PlanTrial) -> dict[str, np.ndarray]:
+    """Every variable of a trial: weights, statistics, random states, and those of the optimizer."""
+    assembly = trial.assembly
+    found = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states]
+    return {f"{index} {each.path}": np.asarray(each) for index, each in enumerate(found)}
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"optimizer": "sgd", "momentum": 0.9, "augmentation": ("flip",)},
+        {"schedule": "cosine", "warmup": 3, "ema_momentum": 0.9, "strategy": "mirrored", "virtual_cpus": 2},
+        {"precision": "mixed_float16", "force": "on"},
+    ],
+    ids=["momentum and augmentation", "schedule and averages on two replicas", "scaled loss"],
+)
+def test_a_ramp_of_the_learning_rate_leaves_no_trace(
+    gym: Gym, random_model: str, tmp_path: Path, recipe: dict[str, Any]
+) -> None:
+    """In the middle of a run, with dropout and batch normalization: every bit is as before."""
+    plan = PLAN.replace(model=random_model, checkpoint_every="1 epoch", keep_checkpoints=2, xla="off", **recipe)
+    whole = gym.train_once(plan)
+    trial = PlanTrial(plan, copied(whole.directory, tmp_path, 6), 6, whole.directory)
+    before, next_losses = variables_of(trial), trial.take(6).losses
+    assert before.keys() == variables_of(trial).keys()
+    trial.restore(1)
+    ramp = trial.take_at([1e-4, 1e-2, 1e2, 1e4])
+    rate = trial.assembly.learning_rate
+    assert rate == pytest.approx(1e4)
+    assert len(ramp.losses) >= 3
+    trial.restore()
+    after = variables_of(trial)
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        np.testing.assert_array_equal(value, after[name], err_msg=name, strict=True)
+    np.testing.assert_array_equal(trial.take(6).losses, next_losses)
+    np.testing.assert_array_equal(np.float32(next_losses), whole.series["loss"][6:])
+
+
+def test_the_optimizer_takes_each_given_rate_whatever_its_schedule(random_model: str, tmp_path: Path) -> None:
+    losses = []
+    for folder, recipe in (("0", {"learning_rate": 0.5}), ("1", {"schedule": "cosine", "learning_rate": 0.1})):
+        plan = PLAN.replace(model=random_model, optimizer="sgd", xla="off", **recipe)
+        trial = PlanTrial(plan, tmp_path / folder)
+        losses.append(trial.take_at([0.03, 0.3, 0.003]).losses)
+    assert losses[0] == losses[1]
+    assert len(set(losses[0])) == 3
+
+
+def test_a_ramp_ends_with_the_first_loss_that_is_not_finite(random_model: str, tmp_path: Path) -> None:
+    trial = PlanTrial(PLAN.replace(model=random_model, optimizer="sgd", xla="off"), tmp_path)
+    losses = trial.take_at([1e38, *[1e38] * 20]).losses
+    assert np.isfinite(losses[:-1]).all()
+    assert not np.isfinite(losses[-1])
+
+
+def test_a_schedule_of_the_models_own_ignores_the_plans_rate(tmp_path: Path) -> None:
+    path = tmp_path / "scheduled.py"
+    path.write_text(
+        "import keras\n\ndef build(input_shape, classes):\n"
+        "    dense = keras.layers.Dense(classes, activation='softmax')\n"
+        "    model = keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), dense])\n"
+        "    rate = keras.optimizers.schedules.CosineDecay(0.1, 100)\n"
+        "    model.compile(keras.optimizers.SGD(rate), 'sparse_categorical_crossentropy')\n"
+        "    return model\n"
+    )
+    trial = PlanTrial(PLAN.replace(model=f"{path}:build", xla="off"), tmp_path / "0")
+    with pytest.raises(RunError, match="has the schedule CosineDecay, which ignores --learning-rate"):
+        trial.take_at([0.1])

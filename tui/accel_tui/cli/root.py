@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
+    "find": ("accel_tui.cli.find:find", "Find a batch size or a learning rate by measuring."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "queue": ("accel_tui.cli.queue:queue", "List the runs that wait for free devices, and change their order."),
@@ -55,7 +56,7 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "train", "run", "continue", "queue", "cluster", "demo"),
+    "Train": ("data", "estimate", "find", "train", "run", "continue", "queue", "cluster", "demo"),
     "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
@@ -119,12 +120,13 @@ class CommandGroup(click.Group):
             return None
         command: Any = pkgutil.resolve_name(COMMANDS[cmd_name][0])
         assert isinstance(command, click.Command)  # noqa: S101 (the table above is ours)
-        for each in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+        every = (command, *(command.commands.values() if isinstance(command, click.Group) else ()))
+        for each in every:
             each.epilog = _complete_epilog(each.epilog or "")
         if COMPLETE in os.environ:
             from accel_tui.cli.completion_sources import attach
 
-            for parameter in command.params:
+            for parameter in (parameter for each in every for parameter in each.params):
                 attach(parameter)
         return command
 

@@ -64,6 +64,8 @@ STATUS_LINES = 2
 KEEP = Answer("keep", "Cancel", "escape")
 START = Answer("start", "Start now", "s")
 QUEUE = Answer("queue", "Queue", "q")
+RATE = Answer("rate", "Learning rate", "l")
+SIZE = Answer("size", "Batch size", "b")
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
 
 
@@ -96,6 +98,13 @@ class NewRunScreen(DirtyRegionScreen):
             id="new-run.defaults",
             show=False,
             tooltip="Reset all fields to their defaults, after a question",
+        ),
+        Binding(
+            "F",
+            "measure",
+            "Finders",
+            id="new-run.measure",
+            tooltip="Find a batch size or a learning rate for this plan by measuring",
         ),
         # With priority, as keys that are typed at once after these would else be for what has the focus before.
         Binding(
@@ -202,10 +211,10 @@ class NewRunScreen(DirtyRegionScreen):
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Copying needs a valid plan; leaving needs the focus on a field or a run; scrolling needs an overflow."""
+        """What uses the plan needs a valid one; leaving needs the focus on a field or a run; scrolling an overflow."""
         if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
-        if action == "copy":
+        if action in ("copy", "measure"):
             return None if self._filled is None or self._filled.errors else True
         if action == "find":
             is_letter = isinstance(self.focused, Input) and parameters == ("/",)
@@ -260,6 +269,29 @@ class NewRunScreen(DirtyRegionScreen):
         """Copy the command to the clipboard."""
         self.app.copy_to_clipboard(settings_of(self).command(self.form.filled.plan))
         self.notify("Command copied", timeout=2)
+
+    def action_measure(self) -> None:
+        """Ask what to find for the plan, and find it."""
+        plan, form = self.form.filled.plan, self.form
+
+        def take_rate(rate: float) -> None:
+            form.set("learning_rate", f"{rate:g}")
+            self.notify(f"Learning rate {rate:g}", timeout=2)
+
+        def take_size(size: int, rate: float | None) -> None:
+            form.set("batch_size", str(size))
+            if rate is not None:
+                form.set("learning_rate", f"{rate:g}")
+            self.notify(f"Batch size {size:,}", timeout=2)
+
+        def find(answer: str | None) -> None:
+            if answer == RATE.id:
+                host_of(self).show_rate_finder(plan, take_rate)
+            elif answer == SIZE.id:
+                host_of(self).show_size_finder(plan, take_size)
+
+        detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
+        self.app.push_screen(QuestionScreen("What to find?", detail, (RATE, SIZE, KEEP)), find)
 
     def action_defaults(self) -> None:
         """Reset the form to the defaults; asks first if something differs from them."""

@@ -53,6 +53,8 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
             return state.paused and "resume" not in pending
         case "learning_rate":
             return _in_training(state) if state.live and not state.is_queued else False
+        case "find_rate":
+            return state.live and not state.is_queued and has_engine(state)
         case "stop" | "detach":
             return state.live
         case "checkpoint":

@@ -88,6 +88,13 @@ class RunScreen(DirtyRegionScreen):
             id="run.learning-rate",
             tooltip="Change the learning rate. In a script, that of the current fit",
         ),
+        Binding(
+            "F",
+            "find_rate",
+            "Find rate",
+            id="run.find-rate",
+            tooltip="Find a learning rate from the last checkpoint, while the run is paused",
+        ),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
         Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
         Binding("R", "train_longer", "Train longer", id="run.continue", tooltip="Continue for more epochs"),
@@ -319,6 +326,10 @@ class RunScreen(DirtyRegionScreen):
     def action_learning_rate(self) -> None:
         """Ask for a learning rate, then set it."""
         self._control.change_learning_rate(self.state)
+
+    def action_find_rate(self) -> None:
+        """Find a learning rate from the last checkpoint."""
+        host_of(self).show_rate_finder(self.directory, partial(self._control.send, "learning_rate"))
 
     def action_continue(self) -> None:
         """Continue from the last checkpoint."""

@@ -36,6 +36,10 @@ class Axis:
         """Positions of numbers: 0 at the beginning, 1 at the end; NaN for NaN."""
         return (values - self.low) / (self.high - self.low)
 
+    def at(self, fraction: float) -> float:
+        """The number at a position, from 0 to 1."""
+        return self.low + fraction * (self.high - self.low)
+
     def ticks(self, max_count: int) -> list[float]:
         """Round, evenly spaced numbers on the axis, at most ``max_count``."""
         if max_count < 1:
@@ -82,6 +86,10 @@ class LogAxis(Axis):
         logs: Floats = np.log(values, out=np.full(np.shape(values), np.nan), where=np.asarray(values) > 0)
         return (logs - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
 
+    def at(self, fraction: float) -> float:
+        """The number at a position, from 0 to 1."""
+        return float(self.low * (self.high / self.low) ** fraction)
+
     def ticks(self, max_count: int) -> list[float]:
         """Round numbers on the axis, at most ``max_count``: powers of ten, and digits in between if they fit."""
         if max_count < 1:
@@ -121,6 +129,21 @@ class LogAxis(Axis):
         """Each number as short as possible."""
         evenly = len(ticks) > 1 and ticks[-1] < NARROW * ticks[0]
         return labels(ticks) if evenly else [text for tick in ticks for text in labels([tick])]
+
+
+@dataclass(frozen=True, slots=True)
+class DoublingAxis(LogAxis):
+    """A logarithmic range of positive numbers whose ticks are powers of two, such as batch sizes."""
+
+    def ticks(self, max_count: int) -> list[float]:
+        """Powers of two on the axis, at most ``max_count``."""
+        first, last = math.ceil(math.log2(self.low) - 1e-9), math.floor(math.log2(self.high) + 1e-9)
+        found = [2.0**power for power in range(first, last + 1)]
+        return found[:: math.ceil(len(found) / max_count)] if found and max_count > 0 else []
+
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """The numbers, in full."""
+        return [f"{tick:,.0f}" for tick in ticks]
 
 
 def step_axis(count: int, end: int | None = None) -> Axis:

@@ -35,6 +35,7 @@ class PlotSeries:
             ``rule`` is a vertical line at each position, without values.
         style: Its colour.
         name: Shown in the header; empty for none.
+        covers: Whether a line replaces the dots below it, instead of adding to them.
     """
 
     x: Floats
@@ -42,6 +43,7 @@ class PlotSeries:
     kind: Literal["line", "dots", "mark", "bars", "rule"] = "line"
     style: Colour | Literal["axis"] = "primary"
     name: str = ""
+    covers: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,7 @@ def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
     view = _view(plot, columns, rows)
     area = layout_of(view).plot
     fraction = (cell - area.x + 0.5) / max(area.width, 1)
-    return view.x.low + fraction * (view.x.high - view.x.low) if 0 <= fraction <= 1 else None
+    return view.x.at(fraction) if 0 <= fraction <= 1 else None
 
 
 def _view(plot: Plot, columns: int, rows: int) -> ChartView:
@@ -129,7 +131,10 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
         _bars(area, series, x, y, filled=False)
         return
     draw = dots.polyline if series.kind == "line" else dots.scatter
-    _paint(area, draw(across, up, columns, rows), style)
+    patterns = draw(across, up, columns, rows)
+    if series.covers:
+        area.characters[patterns > 0] = raster.BLANK
+    _paint(area, patterns, style)
 
 
 def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) -> None:

@@ -1,0 +1,340 @@
+"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in a process of its own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from accel_engine import strategies
+from accel_engine.devices import detect
+from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.finders.batch_effects import BatchEffects, batch_effects
+from accel_engine.finders.throughput import (
+    ChosenSizes,
+    MeasuredSize,
+    choose_sizes,
+    got_slower,
+    leaves_margin,
+    predicted_memory,
+    sizes_between,
+)
+from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
+from accel_engine.launch.trial_process import TrialFailedError, TrialReady, TrialStart
+from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.plan.scaled_rate import scaling_factor
+
+SMALLEST = 8
+"""Examples of a replica that the first size has, unless the user says otherwise."""
+
+CONFIRM_FACTOR = 2.0
+"""How much longer than a size the answer is measured again."""
+
+CONFIRMATIONS = 3
+"""Answers that are tried, should one not fit when it is measured again."""
+
+STEP_SECONDS = 2.0
+"""A step that takes longer than this is the last one: larger ones would take minutes to measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """Which sizes are measured.
+
+    Attributes:
+        seconds: How long each takes steps, about.
+        smallest: The first global batch; ``None`` for :data:`SMALLEST` examples of each replica.
+        largest: The largest global batch; ``None`` for all that fit.
+
+    Raises:
+        UsageError: The range is empty or reversed.
+    """
+
+    seconds: float = 2.0
+    smallest: int | None = None
+    largest: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.smallest is not None and self.largest is not None and self.smallest > self.largest:
+            raise UsageError(f"the smallest batch size, {self.smallest}, must not be above the largest, {self.largest}")
+
+
+@dataclass(frozen=True, slots=True)
+class SizeProgress:
+    """How far the search is.
+
+    Attributes:
+        detail: What happens now, in words.
+        measured: What has been measured.
+    """
+
+    detail: str
+    measured: tuple[MeasuredSize, ...] = ()
+
+
+OnSize = Callable[[SizeProgress], object]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSize:
+    """What was found.
+
+    Attributes:
+        measured: All sizes that were tried, rising.
+        chosen: The ones that matter; ``None`` if none trains.
+        confirmed: The answer as measured again in a fresh process; ``None`` if none trains.
+        effects: What the answer means for learning rate and steps; ``None`` if none trains.
+        replicas: Number of replicas.
+        memory: Bytes that a training may take, of the host for CPUs, else of each device; ``None`` if unknown.
+        stopped: Why no larger size was tried, in words.
+        plan: The plan.
+        ready: What is known of its training.
+    """
+
+    measured: tuple[MeasuredSize, ...]
+    chosen: ChosenSizes | None
+    confirmed: MeasuredSize | None
+    effects: BatchEffects | None
+    replicas: int
+    memory: float | None
+    stopped: str
+    plan: Plan
+    ready: TrialReady | None = field(default=None, repr=False)
+    noise_scale: float | None = None
+
+    @property
+    def batch_size(self) -> int | None:
+        """The global batch to take; ``None`` if none trains."""
+        return self.confirmed.batch_size if self.confirmed else None
+
+    def effects_of(self, size: int) -> BatchEffects | None:
+        """What a size means for learning rate and steps; ``None`` if none trains."""
+        if self.ready is None:
+            return None
+        ready, plan = self.ready, self.plan
+        factor = scaling_factor(plan, self.replicas) * plan.learning_rate_factor
+        rate = plan.learning_rate or (None if ready.learning_rate is None else ready.learning_rate / factor)
+        return batch_effects(
+            plan,
+            size,
+            self.replicas,
+            optimizer=ready.optimizer,
+            rate=rate,
+            examples=ready.examples,
+            noise_scale=self.noise_scale,
+        )
+
+
+def check_plan(plan: Plan, total_steps: int = 0) -> None:
+    """Check that batch sizes can be measured for a plan, before TensorFlow starts.
+
+    Args:
+        plan: The plan.
+        total_steps: Steps of all its epochs; any number will do.
+
+    Raises:
+        PlanError: They cannot, and why.
+    """
+    del total_steps
+    if strategies.find(plan.strategy).processes:
+        reason = "trains in several processes: use a strategy of one to find a batch size"
+        raise PlanError("strategy", plan.strategy, reason)
+
+
+def find_batch_size(
+    plan: Plan,
+    on_progress: OnSize = lambda _: None,
+    *,
+    options: SizeOptions | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    noise_scale: float | None = None,
+) -> FoundSize:
+    """Find the batch size of a plan. Blocks; nothing is written.
+
+    Args:
+        plan: The plan, checked.
+        on_progress: Called now and then.
+        options: Which sizes are measured.
+        should_stop: Whether to give up; asked all the time.
+        noise_scale: What a run of this plan has recorded of its gradients, in examples.
+
+    Raises:
+        AccelError: None can be found, and why; or it was cancelled.
+    """
+    check_plan(plan)
+    return _Search(plan, on_progress, options or SizeOptions(), should_stop, noise_scale).run()
+
+
+class _Search:
+    """The sizes of one plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        on_progress: OnSize,
+        options: SizeOptions,
+        should_stop: Callable[[], bool],
+        noise_scale: float | None,
+    ) -> None:
+        self._plan, self._options, self._should_stop = plan, options, should_stop
+        self._on_progress, self._noise_scale = on_progress, noise_scale
+        self._measured: list[MeasuredSize] = []
+        self._ready: TrialReady | None = None
+        self._memory: float | None = float(available_memory())
+        self._expected_replicas = _replicas(plan)
+
+    def run(self) -> FoundSize:
+        """Measure the sizes, and confirm the answer."""
+        stopped = self._grow()
+        chosen = choose_sizes(self._measured, self._memory)
+        if chosen is not None:
+            for size in sizes_between(self._measured, chosen.knee.batch_size, self._multiple):
+                self._add(self._measure(size, self._options.seconds))
+        confirmed = self._confirm()
+        chosen = choose_sizes(self._measured, self._memory)
+        if chosen is not None and confirmed is not None:
+            chosen = replace(chosen, knee=confirmed)
+        replicas = self._ready.replicas if self._ready else 1
+        measured = tuple(sorted(self._measured, key=lambda each: each.batch_size))
+        found = FoundSize(
+            measured,
+            chosen,
+            confirmed,
+            None,
+            replicas,
+            self._memory,
+            stopped,
+            self._plan,
+            self._ready,
+            self._noise_scale,
+        )
+        return replace(found, effects=found.effects_of(confirmed.batch_size)) if confirmed else found
+
+    @property
+    def _multiple(self) -> int:
+        """What every size is a multiple of."""
+        return (self._ready.replicas if self._ready else 1) * (self._plan.micro_batches or 1)
+
+    def _grow(self) -> str:
+        """Measure rising sizes; returns why there is no larger one."""
+        for size in self._sizes():
+            if problem := self._too_large(size):
+                return problem
+            found = self._measure(size, self._options.seconds)
+            self._add(found)
+            if found.problem:
+                return f"{found.batch_size:,} cannot be trained: {found.problem}"
+            if got_slower(self._measured):
+                return "larger ones are slower"
+            if found.steps_per_second * STEP_SECONDS < 1:
+                return f"a step of {size:,} takes {1 / found.steps_per_second:.1f} s"
+        return "the largest one to be tried"
+
+    def _sizes(self) -> Iterator[int]:
+        """Sizes that double; the number of replicas is known after the first one."""
+        micro_batches = self._plan.micro_batches or 1
+        share = micro_batches
+        while share < SMALLEST:
+            share *= 2
+        size = self._options.smallest or share * self._expected_replicas
+        while True:
+            yield size
+            size *= 2
+
+    def _too_large(self, size: int) -> str:
+        """Why a size is not tried; empty if it is."""
+        options, ready = self._options, self._ready
+        if options.largest is not None and size > options.largest:
+            return f"{options.largest:,} is the largest one to be tried"
+        if ready is None:
+            return ""
+        if ready.examples is not None and size > ready.examples:
+            return f"there are {ready.examples:,} training examples"
+        needed = predicted_memory(self._measured, size)
+        if ready.on_cpu and needed is not None and self._memory is not None and needed > self._memory:
+            problem = f"would take about {needed / 1e9:,.1f} GB of memory; {self._memory / 1e9:,.1f} GB are available"
+            share = size // ready.replicas
+            self._add(MeasuredSize(size, share, problem=problem, memory=needed, out_of_memory=True, was_skipped=True))
+            return f"{size:,} {problem}"
+        return ""
+
+    def _add(self, size: MeasuredSize) -> None:
+        self._measured = [each for each in self._measured if each.batch_size != size.batch_size] + [size]
+        self._on_progress(SizeProgress(f"batch size {size.batch_size:,} is measured", tuple(self._measured)))
+
+    def _measure(self, size: int, seconds: float, what: str = "measuring") -> MeasuredSize:
+        """Train with a size for some seconds, and validate, in a fresh process."""
+
+        def show(detail: str) -> None:
+            self._on_progress(SizeProgress(f"{what} batch size {size:,}: {detail}", tuple(self._measured)))
+
+        show("starting an engine process")
+        start = TrialStart(self._plan.replace(batch_size=size))
+        with PlanTrials((start,), self._should_stop) as trials:
+            trials.wait_ready(lambda detail: show("compiling" if "compiled" in detail else detail))
+            trial = trials.trials[0]
+            if trial.problem is None:
+                self._take_note(trial.ready, size)
+                trials.take_turns(seconds, lambda done, of: show(f"{done:.0f} of {of:.0f} s"))
+            validated = _validated(trial) if trial.problem is None else 0.0
+            return self._result(trial, size, validated)
+
+    def _take_note(self, ready: TrialReady, size: int) -> None:
+        if ready.examples is None and ready.global_batch // ready.replicas != size // ready.replicas:
+            raise RunError(
+                f"the data is a stream with batches of {ready.global_batch:,} examples: only its own code can change "
+                "them"
+            )
+        self._ready = ready
+        if not ready.on_cpu:
+            self._memory = ready.device_memory
+
+    def _result(self, trial: PlanTrial, size: int, validated: float) -> MeasuredSize:
+        replicas = self._ready.replicas if self._ready else self._expected_replicas
+        share = size // replicas
+        if trial.problem is not None:
+            problem, out_of_memory = str(trial.problem), trial.problem.out_of_memory
+            if not self._measured and not out_of_memory:
+                raise trial.problem  # it is not about the size
+            return MeasuredSize(size, share, problem=problem, out_of_memory=out_of_memory)
+        low, high = trial.examples_per_second_between
+        return MeasuredSize(
+            size, share, trial.examples_per_second, low, high, trial.memory, validation_seconds=validated
+        )
+
+    def _confirm(self) -> MeasuredSize | None:
+        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more."""
+        confirmed: dict[int, MeasuredSize] = {}
+        for _ in range(CONFIRMATIONS):
+            chosen = choose_sizes(self._measured, self._memory)
+            if chosen is None:
+                return None
+            size = chosen.knee.batch_size
+            if size in confirmed:
+                break
+            again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, "confirming")
+            if again.fits and not leaves_margin(again, self._memory):
+                again = replace(again, problem="it leaves too little memory", out_of_memory=True)
+            if again.fits:
+                confirmed[size] = again
+            self._add(again)
+        return next((each for each in self._measured[::-1] if each.batch_size in confirmed), None)
+
+
+def _replicas(plan: Plan) -> int:
+    """Replicas of a plan, as far as they are known before its devices are connected."""
+    placement = resolve(plan, detect().devices).placement
+    return (placement.replicas if placement else None) or 1
+
+
+def _validated(trial: PlanTrial) -> float:
+    """How long a validation takes, whose memory counts as that of a checkpoint does; 0 if the trial fails."""
+    process = trial.process
+    try:
+        seconds = process.validate()[1]
+        process.restore()  # weights that are not finite cannot be saved
+        process.save()
+        process.take(1)  # tells the memory since the steps
+    except TrialFailedError as error:
+        trial.problem = error
+        return 0.0
+    return seconds

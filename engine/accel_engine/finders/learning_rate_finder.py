@@ -1,0 +1,251 @@
+"""Finds a learning rate: a ramp through the real loop for each of several seeds, in a process of its own."""
+
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accel_engine import strategies
+from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
+from accel_engine.finders.rate_suggestions import Suggestions, suggest
+from accel_engine.launch.paused_run import PauseNote, paused, read_run
+from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
+from accel_engine.launch.run_change import send, steps_taken
+from accel_engine.launch.settled_plan import settled_plan
+from accel_engine.launch.trial_process import TrialStart
+from accel_engine.launch.trial_room import check_room
+from accel_engine.plan import Plan
+from accel_engine.plan.scaled_rate import scaling_factor
+from accel_engine.run import RunInfo, RunReader
+from accel_engine.run.reader import drop_discarded
+from accel_engine.run.run_paths import latest_checkpoint
+
+PORTION = 5
+"""Steps between two looks at the losses."""
+
+LEAST_STEPS = 20
+"""Steps of a ramp at least: fewer say nothing."""
+
+LONGEST_PAUSE = 600.0
+"""Seconds after which a paused run resumes by itself, should this program be killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RampOptions:
+    """How learning rates are tried.
+
+    Attributes:
+        lowest: The first rate of the optimizer.
+        highest: The last one.
+        steps: Steps of each ramp.
+        seeds: Number of ramps, each with another order of the examples.
+
+    Raises:
+        UsageError: The range is empty or reversed, or there are too few steps.
+    """
+
+    lowest: float = 1e-6
+    highest: float = 10.0
+    steps: int = 120
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lowest < self.highest:
+            raise UsageError(
+                f"the lowest learning rate, {self.lowest:g}, must be above 0 and below the highest, {self.highest:g}"
+            )
+        if self.steps < LEAST_STEPS:
+            raise UsageError(f"a ramp needs at least {LEAST_STEPS} steps")
+
+
+@dataclass(frozen=True, slots=True)
+class RampProgress:
+    """How far the ramps are.
+
+    Attributes:
+        detail: What happens now, in words.
+        ramps: The ramps so far, the last one perhaps unfinished.
+        seed: Number of the present ramp, from 1; 0 before the first one.
+        seeds: Number of all ramps.
+        share: How much of them is done, 0 to 1.
+    """
+
+    detail: str
+    ramps: tuple[Ramp, ...] = ()
+    seed: int = 0
+    seeds: int = 0
+    share: float = 0.0
+
+
+OnRamp = Callable[[RampProgress], object]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRate:
+    """What was found.
+
+    Attributes:
+        suggestions: The learning rates of the optimizer, or why there are none.
+        ramps: One for each seed.
+        factor: By how much the plan multiplies its learning rate to get that of the optimizer.
+        step: The step that all ramps began at; 0 for the initial weights.
+        rate: The optimizer's constant rate before; ``None`` if it follows a schedule.
+        has_schedule: Whether the plan has a schedule, whose highest rate the suggestions are.
+        notes: What to know, in words.
+    """
+
+    suggestions: Suggestions
+    ramps: tuple[Ramp, ...]
+    factor: float
+    step: int = 0
+    rate: float | None = None
+    has_schedule: bool = False
+    notes: tuple[str, ...] = field(default=())
+
+    def planned(self, rate: float) -> float:
+        """The plan's learning rate for one of the optimizer, rounded to three digits."""
+        return float(f"{rate / self.factor:.3g}")
+
+    @property
+    def learning_rate(self) -> float | None:
+        """The plan's learning rate to take; ``None`` if there is none."""
+        best = self.suggestions.best
+        return None if best is None else self.planned(best.rate)
+
+
+def check_plan(plan: Plan, total_steps: int = 0) -> None:
+    """Check that a learning rate can be found for a plan, before TensorFlow starts.
+
+    Args:
+        plan: The plan.
+        total_steps: Steps of all its epochs; 0 if they are unknown.
+
+    Raises:
+        PlanError: It cannot, and why.
+    """
+    if strategies.find(plan.strategy).processes:
+        raise PlanError("strategy", plan.strategy, "trains in several processes: use a strategy of one to find a rate")
+    if 0 < total_steps < LEAST_STEPS:
+        reason = f"the plan takes {total_steps} steps in all: a ramp needs at least {LEAST_STEPS}"
+        raise PlanError("epochs", plan.epochs, reason)
+
+
+def find_learning_rate(
+    plan: Plan,
+    on_progress: OnRamp = lambda _: None,
+    *,
+    options: RampOptions | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> FoundRate:
+    """Find the learning rate of a plan from its initial weights. Blocks; nothing is written.
+
+    Args:
+        plan: The plan, checked.
+        on_progress: Called now and then.
+        options: How rates are tried.
+        should_stop: Whether to give up; asked all the time.
+
+    Raises:
+        AccelError: No learning rate can be found, and why; or it was cancelled.
+    """
+    check_plan(plan)
+    return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
+
+
+def find_rate_of_run(
+    directory: Path,
+    on_progress: OnRamp = lambda _: None,
+    *,
+    options: RampOptions | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> FoundRate:
+    """Find a learning rate to continue a run with, from its last checkpoint. Blocks; the run is left as it is.
+
+    A live run writes a checkpoint first if it has none, and is paused during the ramps, not while they are compiled.
+
+    Args:
+        directory: The run's directory.
+        on_progress: Called now and then.
+        options: How rates are tried.
+        should_stop: Whether to give up; asked all the time.
+
+    Raises:
+        AccelError: No learning rate can be found, and why; or it was cancelled.
+    """
+    info, plan = _recorded(directory)
+    check_plan(plan)
+    step = latest_checkpoint(directory)
+    if not step and info.status.live and steps_taken(directory):
+        send(directory, "checkpoint")
+        step = latest_checkpoint(directory)
+    start = TrialStart(plan, step, directory if step else None)
+    return _find(start, options or RampOptions(), on_progress, should_stop, directory)
+
+
+def _recorded(directory: Path) -> tuple[RunInfo, Plan]:
+    """A run, and its plan with what it chose by itself; checks that a trial fits beside it."""
+    info = read_run(directory)
+    if not info.has_engine:
+        raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
+    if info.plan is None:
+        raise RunError(f"the plan of run {info.id} cannot be read on this machine")
+    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
+        update = reader.poll()
+    events = drop_discarded(update.events)
+    if info.status.live:
+        check_room(events, tuple(update.samples), 1, info.id)
+    return info, settled_plan(info.plan, events)
+
+
+def _find(
+    start: TrialStart,
+    options: RampOptions,
+    on_progress: OnRamp,
+    should_stop: Callable[[], bool],
+    live: Path | None,
+) -> FoundRate:
+    on_progress(RampProgress("starting an engine process, which compiles the steps"))
+    with PlanTrials((start,), should_stop) as trials:
+        trials.wait_ready(lambda detail: on_progress(RampProgress(detail)))
+        trial = trials.trials[0]
+        steps = _ramp_steps(trial, options)
+        ready, plan = trial.ready, start.plan
+        with paused(live, LONGEST_PAUSE, should_stop) if live else nullcontext(PauseNote()) as note:
+            ramps = _ramps(trial, options, steps, on_progress, note.now)
+    factor = scaling_factor(plan, ready.replicas) * plan.learning_rate_factor
+    notes = [note.after] if note.after else []
+    if not ready.has_orders and options.seeds > 1:
+        notes.append("one ramp only, as every seed gives the same order of the examples")
+    if live and not start.step:
+        notes.append("measured from the initial weights, as the run has no checkpoint yet")
+    if steps < options.steps:
+        notes.append(f"ramps of {steps} steps, as the plan takes no more")
+    has_schedule = plan.schedule not in ("auto", "constant") or plan.warmup > 0
+    return FoundRate(suggest(ramps), ramps, factor, start.step, ready.learning_rate, has_schedule, tuple(notes))
+
+
+def _ramp_steps(trial: PlanTrial, options: RampOptions) -> int:
+    """Steps of a ramp: at most those of the whole plan."""
+    total = trial.start.plan.epochs * trial.ready.steps_per_epoch
+    check_plan(trial.start.plan, total)
+    return min(options.steps, total) if total else options.steps
+
+
+def _ramps(trial: PlanTrial, options: RampOptions, steps: int, on_progress: OnRamp, detail: str) -> tuple[Ramp, ...]:
+    rates = ramp_rates(options.lowest, options.highest, steps)
+    count = options.seeds if trial.ready.has_orders else 1
+    done: list[Ramp] = []
+    for number in range(count):
+        seed = trial.start.plan.seed + number
+        trial.process.restore(seed)
+        losses: list[float] = []
+        ramp = Ramp.of(seed, rates, losses)
+        while len(losses) < steps and not has_exploded(losses):
+            first = len(losses)
+            losses += trial.process.take_at(rates[first : first + PORTION]).losses
+            ramp = Ramp.of(seed, rates, losses)
+            share = (number + len(losses) / steps) / count
+            on_progress(RampProgress(detail, (*done, ramp), number + 1, count, share))
+        done.append(ramp)
+    return tuple(done)

@@ -1,0 +1,162 @@
+"""Suggests learning rates from the loss over a ramp, or says why none can be suggested."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from accel_engine.finders.rate_curve import Floats, Ramp, RateCurve, smoothed_curve
+
+LEAST_POINTS = 10
+"""Points of a curve below which nothing can be suggested."""
+
+SURE = 4.0
+"""How far the loss has to fall, in standard errors."""
+
+RELEVANT = 0.02
+"""How far it has to fall, as a share of its size."""
+
+
+class Rule(StrEnum):
+    """How a rate follows from a curve."""
+
+    STEEPEST = "steepest"
+    VALLEY = "valley"
+    MINIMUM = "minimum / 10"
+
+
+ABOUT = {
+    Rule.STEEPEST: "the loss falls fastest",
+    Rule.VALLEY: "middle of the longest fall",
+    Rule.MINIMUM: "lowest loss, a tenth of its rate",
+}
+"""What each rule takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A learning rate, of the optimizer.
+
+    Attributes:
+        rule: How it was found.
+        rate: The rate, from the mean of all ramps.
+        low: The lowest one of single ramps.
+        high: The highest one of single ramps.
+    """
+
+    rule: Rule
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """What some ramps suggest.
+
+    Attributes:
+        curve: The smoothed mean; ``None`` without any loss.
+        found: The suggestions; empty if there are none.
+        problem: Why there are none; empty if there are some.
+        remark: What to know about them; empty for nothing.
+    """
+
+    curve: RateCurve | None
+    found: tuple[Suggestion, ...] = ()
+    problem: str = ""
+    remark: str = ""
+
+    @property
+    def best(self) -> Suggestion | None:
+        """The one to take: that of :data:`PREFERRED`."""
+        return next((each for each in self.found if each.rule is PREFERRED), None)
+
+
+PREFERRED = Rule.MINIMUM
+"""The rule whose rate is the answer; see ``benchmarks/README.md``."""
+
+
+def suggest(ramps: Sequence[Ramp]) -> Suggestions:
+    """Suggest learning rates from ramps over the same rates.
+
+    Args:
+        ramps: One for each seed.
+    """
+    if not ramps or not min(len(ramp.rates) for ramp in ramps):
+        return Suggestions(None, problem="the loss is not finite at the lowest learning rate: it needs lower ones")
+    curve = smoothed_curve(ramps)
+    if problem := _problem(curve):
+        return Suggestions(curve, problem=problem)
+    single = [each for ramp in ramps if not _problem(each := smoothed_curve([ramp]))]
+    found = tuple(_suggestion(rule, curve, single) for rule in Rule)
+    return Suggestions(curve, found, remark=_remark(curve, len(ramps), len(single)))
+
+
+def _suggestion(rule: Rule, curve: RateCurve, single: Sequence[RateCurve]) -> Suggestion:
+    rate, others = rate_by(rule, curve), [rate_by(rule, each) for each in single]
+    return Suggestion(rule, rate, min([rate, *others]), max([rate, *others]))
+
+
+def rate_by(rule: Rule, curve: RateCurve) -> float:
+    """The rate that a rule takes from a curve that falls."""
+    lowest = int(np.argmin(curve.losses))
+    match rule:
+        case Rule.STEEPEST:
+            slopes = np.gradient(curve.losses[: max(2, lowest + 1)])
+            return float(curve.rates[int(np.argmin(slopes))])
+        case Rule.MINIMUM:
+            return float(curve.rates[lowest]) / 10
+    first, last = longest_fall(curve.losses)
+    return float(curve.rates[(first + last) // 2])
+
+
+def longest_fall(losses: Floats) -> tuple[int, int]:
+    """The first and the last index of the longest series of points, each lower than the one before; as in fastai.
+
+    Points between may be higher. Of series of the same length, the lowest one at the end counts.
+    """
+    lengths, starts = np.ones(len(losses), int), np.arange(len(losses))
+    for index in range(1, len(losses)):
+        higher = np.flatnonzero(losses[:index] > losses[index])
+        if len(higher):
+            best = higher[int(np.argmax(lengths[higher]))]
+            lengths[index], starts[index] = lengths[best] + 1, starts[best]
+    ends = np.flatnonzero(lengths == lengths.max())
+    end = int(ends[int(np.argmin(losses[ends]))])
+    return int(starts[end]), end
+
+
+def _problem(curve: RateCurve) -> str:
+    """Why nothing can be suggested from a curve; empty if something can."""
+    if len(curve.rates) < LEAST_POINTS:
+        if curve.has_exploded:
+            return "the loss explodes at once: the ramp needs lower learning rates, or the model is not stable"
+        return f"there are only {len(curve.rates)} steps, which are too few"
+    lowest = int(np.argmin(curve.losses))
+    fall, size = curve.level - float(curve.losses[lowest]), max(abs(curve.level), 1e-12)
+    if fall < SURE * curve.noise and curve.noise > RELEVANT / SURE * size:
+        return "the losses of single steps differ too much: use more seeds, more steps or a larger batch"
+    if fall < max(RELEVANT * size, SURE * curve.noise):
+        if curve.has_exploded and lowest < len(curve.rates) // 2:
+            return "the loss only rises: the model has learned what it can, or needs another optimizer"
+        return "the loss is flat: it falls at no learning rate"
+    return ""
+
+
+def _remark(curve: RateCurve, ramps: int, usable: int) -> str:
+    remarks = []
+    if int(np.argmin(curve.losses)) >= len(curve.rates) - 2 and not curve.has_exploded:
+        remarks.append("the loss still falls at the highest learning rate: a higher one may be better")
+    if int(np.argmin(curve.losses)) < LEAST_POINTS:
+        remarks.append("the loss falls at the lowest learning rates already: lower ones may be better")
+    if usable < ramps:
+        remarks.append(f"{ramps - usable} of {ramps} seeds suggest nothing by themselves")
+    return "; ".join(remarks)
+
+
+def spread_text(suggestion: Suggestion) -> str:
+    """By which factor the seeds differ, in words; empty if they do not."""
+    factor = suggestion.high / suggestion.low
+    return "" if math.isclose(factor, 1) else f"{suggestion.low:.2g} to {suggestion.high:.2g}"

@@ -1,0 +1,131 @@
+"""What batch sizes whose throughput was measured are good for; without TensorFlow.
+
+Throughput grows with the batch until the devices are busy, and then hardly. The knee is the smallest batch whose
+throughput is at least :data:`KNEE_SHARE` of the fastest one's. A share is used, not the point of the largest curvature:
+that moves with the scale of the axes and with every noisy point, and does not say what is given up.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KNEE_SHARE = 0.9
+"""Share of the fastest throughput that the knee reaches. If overhead and work add up, ``b / (b + c)``, it is reached at
+nine times the batch whose overhead equals its work; 0.95 would need nineteen times that, for 5 percent."""
+
+SLOWER = 0.9
+"""A size slower than this share of the fastest so far does not count as noise."""
+
+MARGIN = 0.1
+"""Share of the memory that the largest size leaves free, for what differs from step to step and beside the training."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSize:
+    """A batch size that was tried.
+
+    Attributes:
+        batch_size: The global batch.
+        per_replica: Examples of each replica.
+        throughput: Examples a second; NaN if it could not be trained.
+        low: Lower end of the interval of the throughput.
+        high: Its upper end.
+        memory: Bytes that a device had allocated at most, or by which the process grew; ``None`` if unknown.
+        problem: Why it could not be trained; empty if it could.
+        out_of_memory: Whether memory was the reason.
+        validation_seconds: How long a validation took; 0 without one.
+        was_skipped: Whether it was not tried, as it would not have fit.
+    """
+
+    batch_size: int
+    per_replica: int
+    throughput: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    memory: float | None = None
+    problem: str = ""
+    out_of_memory: bool = False
+    validation_seconds: float = 0.0
+    was_skipped: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether it trains."""
+        return not self.problem
+
+    @property
+    def steps_per_second(self) -> float:
+        """Steps a second."""
+        return self.throughput / self.batch_size
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSizes:
+    """The sizes that matter.
+
+    Attributes:
+        knee: The smallest one that is nearly as fast as the fastest.
+        fastest: The fastest one.
+        largest: The largest one that was measured and leaves some memory free.
+    """
+
+    knee: MeasuredSize
+    fastest: MeasuredSize
+    largest: MeasuredSize
+
+
+def choose_sizes(measured: Sequence[MeasuredSize], memory: float | None) -> ChosenSizes | None:
+    """The sizes that matter; ``None`` if none trains.
+
+    Args:
+        measured: What was tried, in any order.
+        memory: Bytes that a training may take; ``None`` if unknown.
+    """
+    fitting = [each for each in sorted(measured, key=lambda each: each.batch_size) if each.fits]
+    with_margin = [each for each in fitting if leaves_margin(each, memory)] or fitting[:1]
+    if not with_margin:
+        return None
+    fastest = max(with_margin, key=lambda each: each.throughput)
+    knee = next(each for each in with_margin if each.throughput >= KNEE_SHARE * fastest.throughput)
+    return ChosenSizes(knee, fastest, with_margin[-1])
+
+
+def leaves_margin(size: MeasuredSize, memory: float | None) -> bool:
+    """Whether a size leaves some memory free, as far as is known."""
+    return size.memory is None or memory is None or size.memory <= (1 - MARGIN) * memory
+
+
+def got_slower(measured: Sequence[MeasuredSize]) -> bool:
+    """Whether the last two of rising sizes are both clearly slower than the fastest one."""
+    fitting = [each for each in measured if each.fits]
+    if len(fitting) < 3:
+        return False
+    fastest = max(each.throughput for each in fitting)
+    return all(each.high < fastest and each.throughput < SLOWER * fastest for each in fitting[-2:])
+
+
+def sizes_between(measured: Sequence[MeasuredSize], knee: int, multiple: int) -> list[int]:
+    """Sizes around the knee, and above the largest one that fits, which powers of two leave out.
+
+    Args:
+        measured: The powers of two that were tried.
+        knee: The knee among them.
+        multiple: What sizes must be a multiple of: the number of replicas.
+    """
+    known = {each.batch_size for each in measured}
+    wanted = [3 * knee // 4]
+    fitting = [each.batch_size for each in measured if each.fits]
+    if fitting and any(each.out_of_memory for each in measured):
+        wanted.append(3 * max(fitting) // 2)
+    rounded = [size // multiple * multiple for size in wanted]
+    return [size for size in dict.fromkeys(rounded) if size >= multiple and size not in known]
+
+
+def predicted_memory(measured: Sequence[MeasuredSize], batch_size: int) -> float | None:
+    """Bytes that a larger batch would take, from a line through the last two sizes; ``None`` if that is unknown."""
+    known = [(each.batch_size, each.memory) for each in measured if each.fits and each.memory is not None]
+    if len(known) < 2:
+        return None
+    (size, memory), (larger, more) = sorted(known)[-2:]
+    slope = max(0.0, (more - memory) / (larger - size))
+    return more + slope * (batch_size - larger)

@@ -1,0 +1,154 @@
+"""What the finders ask of trial processes, which stand-ins answer."""
+
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.finders import batch_size_finder, learning_rate_finder
+from accel_engine.finders.batch_size_finder import SizeOptions, SizeProgress, find_batch_size
+from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate
+from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady
+from accel_engine.plan import Plan
+
+from .trials import Trials, stand_in
+
+PLAN = Plan(epochs=10, batch_size=32, seed=7)
+READY = TrialReady(1.0, 1.0, 32, 100, ("CPU:0",), True, 1, 0.001, "Adam", 1000)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> type[Trials]:
+    made = stand_in(**settings)
+    for module in (learning_rate_finder, batch_size_finder):
+        monkeypatch.setattr(module, "PlanTrials", made)
+    monkeypatch.setattr(batch_size_finder, "available_memory", lambda: 1e9)
+    return made
+
+
+def test_each_seed_begins_anew_and_ends_with_an_explosion(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch)
+    progress: list[RampProgress] = []
+    found = find_learning_rate(PLAN, progress.append)
+    assert [ramp.seed for ramp in found.ramps] == [7, 8, 9]
+    assert all(ramp.has_exploded and len(ramp.rates) < 119 for ramp in found.ramps)
+    assert found.learning_rate == pytest.approx(0.005, rel=0.4)
+    assert (found.rate, found.factor, found.step) == (0.001, 1.0, 0)
+    shares = [each.share for each in progress]
+    assert shares == sorted(shares)
+
+
+def test_the_answer_is_the_rate_of_the_plan_not_of_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 100, ("CPU:0", "CPU:1"), True, 2))
+    plan = PLAN.replace(strategy="mirrored", virtual_cpus=2, rate_scaling="linear")
+    found = find_learning_rate(plan)
+    best = found.suggestions.best
+    assert best is not None
+    assert found.factor == 2
+    assert found.learning_rate == pytest.approx(best.rate / 2, rel=0.01)
+
+
+def test_ramps_are_no_longer_than_the_plan_and_one_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 5, ("CPU:0",), False))
+    found = find_learning_rate(PLAN)
+    assert len(found.ramps) == 1
+    assert len(found.ramps[0].rates) <= 50
+    assert any("50 steps" in note for note in found.notes)
+    assert any("one ramp only" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("plan", "steps", "words"),
+    [
+        (PLAN, 10, "the plan takes 10 steps"),
+        (PLAN.replace(strategy="multi-worker", local_workers=2), 0, "several processes"),
+    ],
+)
+def test_plans_for_which_a_rate_means_nothing_are_refused(plan: Plan, steps: int, words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        learning_rate_finder.check_plan(plan, steps)
+
+
+@pytest.mark.parametrize("options", [{"lowest": 1.0, "highest": 0.1}, {"lowest": 0.0}, {"steps": 19}])
+def test_an_empty_or_reversed_range_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        RampOptions(**options)
+    with pytest.raises(UsageError):
+        SizeOptions(smallest=9, largest=8)
+
+
+@pytest.mark.parametrize("find", [find_learning_rate, find_batch_size])
+def test_it_stops_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch, find: Any) -> None:
+    use(monkeypatch)
+    with pytest.raises(TrialCancelledError):
+        find(PLAN, should_stop=lambda: True)
+
+
+def test_sizes_double_up_to_the_data_and_the_answer_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = use(monkeypatch)
+    progress: list[SizeProgress] = []
+    found = find_batch_size(PLAN, progress.append)
+    assert [start.plan.batch_size for start in made.made] == [8, 16, 32, 64, 128, 256, 512, 192, 192]
+    assert found.chosen is not None
+    assert (found.batch_size, found.chosen.largest.batch_size) == (192, 512)
+    assert "1,000 training examples" in found.stopped
+    assert found.effects is not None
+    assert found.effects.learning_rate == pytest.approx(0.00245)
+    assert all(each.validation_seconds == 0.5 for each in found.measured)
+
+
+def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
+    use(monkeypatch, outcome=staticmethod(lambda size: full if size > 100 else (100.0 * size, 1e6 * size)))
+    found = find_batch_size(PLAN)
+    assert found.batch_size == 96
+    assert [each.batch_size for each in found.measured if each.out_of_memory] == [128]
+    assert "128 cannot be trained: out of memory" in found.stopped
+
+
+def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = use(monkeypatch, outcome=staticmethod(lambda size: (100.0 * size, 7e6 * size)))
+    found = find_batch_size(PLAN)
+    assert max(start.plan.batch_size for start in made.made) == 192
+    skipped = found.measured[-1]
+    assert (skipped.batch_size, skipped.was_skipped) == (256, True)
+    assert "would take about 1.8 GB" in found.stopped
+
+
+def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def outcome(size: int) -> Any:
+        seen.append(size)
+        full = TrialFailedError("out of memory", out_of_memory=True)
+        return full if size == 96 and seen.count(96) > 1 else (1e4 * size / (size + 20), 1e6 * size)
+
+    use(monkeypatch, outcome=staticmethod(outcome))
+    found = find_batch_size(PLAN, options=SizeOptions(largest=128))
+    assert seen[-3:] == [96, 96, 128]
+    assert found.batch_size == 128
+    assert [each.batch_size for each in found.measured if each.problem] == [96]
+
+
+def test_what_is_not_about_the_size_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = TrialFailedError("the model cannot be built", out_of_memory=False)
+    use(monkeypatch, outcome=staticmethod(lambda _: broken))
+    with pytest.raises(TrialFailedError, match="cannot be built"):
+        find_batch_size(PLAN)
+
+
+def test_a_stream_with_batches_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ready=TrialReady(1.0, 1.0, 50, 0, ("CPU:0",), False))
+    with pytest.raises(RunError, match="batches of 50 examples"):
+        find_batch_size(PLAN)
+
+
+def test_sizes_are_multiples_of_replicas_and_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = TrialReady(1.0, 1.0, 24, 10, ("CPU:0", "CPU:1"), True, 2, None, "SGD", 200)
+    made = use(monkeypatch, ready=ready)
+    plan = PLAN.replace(strategy="mirrored", virtual_cpus=2, micro_batches=3, batch_size=30)
+    found = find_batch_size(plan)
+    sizes = [start.plan.batch_size for start in made.made]
+    assert sizes[:4] == [24, 48, 96, 192]
+    assert all(size % 6 == 0 for size in sizes)
+    assert found.confirmed is not None
+    assert found.confirmed.per_replica * 2 == found.confirmed.batch_size

@@ -1,0 +1,167 @@
+"""``accel-tui find``: what it asks for, and what it prints of what is found."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import FieldValue
+from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
+from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
+from accel_engine.launch.trial_process import TrialCancelledError
+from accel_engine.plan import SPECS, Plan
+from accel_tui.cli import find_rate, find_size
+from tui.finder_results import found_rate, found_size, nothing_found
+
+
+class Asked:
+    """Stands in for both finders.
+
+    Attributes:
+        rate: What is found of a learning rate.
+        size: What is found of a batch size.
+        plans: The plans and runs that were asked about.
+        options: The options.
+        interrupts: Whether Ctrl-C comes meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.rate: FoundRate = found_rate()
+        self.size: FoundSize = found_size()
+        self.plans: list[Any] = []
+        self.options: list[Any] = []
+        self.interrupts = False
+
+    def find_rate(
+        self,
+        source: Any,
+        on_progress: Callable[[RampProgress], object],
+        *,
+        options: RampOptions,
+        should_stop: Callable[[], bool],
+    ) -> FoundRate:
+        self._ask(source, options, should_stop)
+        for number in range(1, len(self.rate.ramps) + 1):
+            on_progress(RampProgress("", self.rate.ramps[:number], number, 3, 0.5))
+        return self.rate
+
+    def find_size(
+        self,
+        plan: Plan,
+        on_progress: Callable[[SizeProgress], object],
+        *,
+        options: SizeOptions,
+        should_stop: Callable[[], bool],
+        noise_scale: float | None,
+    ) -> FoundSize:
+        del noise_scale
+        self._ask(plan, options, should_stop)
+        for number in range(1, len(self.size.measured) + 1):
+            on_progress(SizeProgress("measuring", self.size.measured[:number]))
+        return self.size
+
+    def _ask(self, source: Any, options: Any, should_stop: Callable[[], bool]) -> None:
+        self.plans.append(source)
+        self.options.append(options)
+        if self.interrupts:
+            os.kill(os.getpid(), signal.SIGINT)
+            while not should_stop():
+                pass
+            raise TrialCancelledError
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    made = Asked()
+    monkeypatch.setattr(find_rate, "find_learning_rate", made.find_rate)
+    monkeypatch.setattr(find_rate, "find_rate_of_run", made.find_rate)
+    monkeypatch.setattr(find_size, "find_batch_size", made.find_size)
+    return made
+
+
+@pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
+def test_every_field_of_the_plan_has_a_flag(run_command, what):
+    told = "".join(run_command(f"find {what} --help").out.split())
+    assert all(str(FieldValue(name)) in told for name in SPECS)
+
+
+def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(run_command, asked):
+    result = run_command("find learning-rate --optimizer sgd --momentum 0.9 --seeds 2 --lowest 1e-5")
+    assert result.status == 0
+    assert asked.plans[0].momentum == 0.9
+    assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
+    assert result.lines[0].startswith("loss")
+    assert "minimum / 10" in result.out
+    command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
+    assert result.lines[-1] == command
+
+
+def test_the_last_line_of_json_has_the_result(run_command, asked):
+    result = run_command("find learning-rate --json")
+    lines = [json.loads(line) for line in result.lines]
+    assert {line["event"] for line in lines[:-1]} == {"ramp_steps"}
+    assert sum(len(line["rates"]) for line in lines[:-1]) == sum(len(ramp.rates) for ramp in asked.rate.ramps)
+    assert lines[-1]["event"] == "learning_rate_found"
+    assert lines[-1]["learning_rate"] == asked.rate.learning_rate
+    assert [each["rule"] for each in lines[-1]["suggestions"]] == ["steepest", "valley", "minimum / 10"]
+
+
+def test_without_a_suggestion_the_reason_is_the_last_line_and_the_status_is_1(run_command, asked):
+    asked.rate = nothing_found()
+    result = run_command("find learning-rate")
+    assert result.status == 1
+    assert "the loss is flat" in result.err
+    last = json.loads(run_command("find learning-rate --json").lines[-1])
+    assert last["learning_rate"] is None
+    assert "flat" in last["problem"]
+
+
+def test_the_batch_size_is_printed_with_what_it_means(run_command, asked):
+    result = run_command("find batch-size --largest 4096")
+    assert result.status == 0
+    assert asked.options[0].largest == 4096
+    text = " ".join(result.out.split())
+    assert "knee" in text
+    assert "larger ones are slower" in text
+    assert "square root rule" in text
+    assert "--batch-size 128" in result.lines[-1]
+
+
+def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
+    lines = [json.loads(line) for line in run_command("find batch-size --json").lines]
+    assert [line["event"] for line in lines] == ["batch_size_measured"] * 5 + ["batch_size_found"]
+    assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
+
+
+@pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
+def test_ctrl_c_ends_it_with_status_130(run_command, asked, what):
+    asked.interrupts = True
+    result = run_command(f"find {what}")
+    assert result.status == 130
+    assert not result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("learning-rate --lowest 1 --highest 0.1", "must be above 0 and below the highest"),
+        ("learning-rate --ramp-steps 5", "at least 20 steps"),
+        ("learning-rate --epochs 1 --steps-per-epoch 3", "the plan takes 3 steps in all"),
+        ("learning-rate --strategy multi-worker --local-workers 2", "several processes"),
+        ("learning-rate plan.toml --run last", "leave PLAN.toml"),
+        ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),
+        ("batch-size --smallest 64 --largest 8", "must not be above the largest"),
+        ("batch-size --strategy multi-worker --local-workers 2", "several processes"),
+        ("batch-size --batch-size 0", "batch-size"),
+        ("bs", "no such command"),
+    ],
+)
+def test_wrong_usage_ends_before_an_engine_starts(run_command, asked, arguments, words, home: Path):
+    result = run_command(f"find {arguments}")
+    assert result.status == 2
+    assert words in result.err
+    assert not asked.plans

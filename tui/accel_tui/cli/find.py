@@ -1,0 +1,176 @@
+"""``accel-tui find``: finds a batch size or a learning rate by measuring."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import UsageError
+from accel_engine.plan import DEFAULTS, SPECS, Plan
+from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.run import RunReader
+from accel_engine.run import find as find_run
+from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.output import json_option
+from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+
+RATE_EPILOG = """\b
+Examples:
+  accel-tui find learning-rate --model resnet20 --data cifar10
+  accel-tui find learning-rate plan.toml --optimizer sgd --momentum 0.9
+  accel-tui find learning-rate --run last
+  accel-tui find learning-rate plan.toml --json | tail -1 | jq .learning_rate
+
+\b
+Exit status:
+  0    a learning rate was found
+  1    none can be suggested; the last line gives the reason
+  2    wrong usage, or a plan for which a learning rate means nothing
+  130  interrupted by Ctrl-C
+"""
+
+SIZE_EPILOG = """\b
+Examples:
+  accel-tui find batch-size --model resnet20 --data cifar10
+  accel-tui find batch-size plan.toml --strategy mirrored
+  accel-tui find batch-size plan.toml --json | tail -1 | jq .batch_size
+
+\b
+Exit status:
+  0    a batch size was found
+  1    none trains; the last line gives the reason
+  2    wrong usage, or a plan for which none can be measured
+  130  interrupted by Ctrl-C
+"""
+
+
+@click.group()
+def find() -> None:
+    """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
+
+    Nothing is written to disk that stays.
+    """
+
+
+@find.command("learning-rate", cls=PlanCommand, epilog=RATE_EPILOG)
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--run", metavar="RUN", help="Find the rate to continue RUN with, from its last checkpoint.")
+@click.option("--seeds", metavar="N", type=click.IntRange(1, 20), default=3, help="Number of ramps.  [default: 3]")
+@click.option(
+    "--ramp-steps", metavar="N", type=click.IntRange(1), default=120, help="Steps of each ramp.  [default: 120]"
+)
+@click.option(
+    "--lowest", metavar="X", type=FiniteNumber(min=0), default=1e-6, help="Rate to begin at.  [default: 1e-6]"
+)
+@click.option("--highest", metavar="X", type=FiniteNumber(min=0), default=10.0, help="Rate to end at.  [default: 10]")
+@json_option
+def learning_rate(
+    plan_file: Path | None,
+    run: str | None,
+    seeds: int,
+    ramp_steps: int,
+    lowest: float,
+    highest: float,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """Find a learning rate: the loss while the rate rises at each step, for several seeds.
+
+    The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
+
+    The loss is smoothed, and three rates are suggested with their spread over the seeds. With --run, the
+    ramps begin at the run's last checkpoint. A live run is paused meanwhile, and trains on as if nothing
+    had happened.
+    """
+    from accel_engine.finders.learning_rate_finder import RampOptions, check_plan
+    from accel_tui.cli.find_rate import find_of_plan, find_of_run
+
+    options = RampOptions(lowest, highest, ramp_steps, seeds)
+    if run is None:
+        return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
+    if plan_file is not None or given(flags):
+        raise click.UsageError("--run uses the run's own plan: leave PLAN.toml and its options out")
+    return find_of_run(find_run(run), options, as_json=as_json)
+
+
+@find.command("batch-size", cls=PlanCommand, epilog=SIZE_EPILOG)
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--run", metavar="RUN", help="Use the plan of RUN, and what it recorded of its gradients.")
+@click.option(
+    "--seconds", metavar="S", type=FiniteNumber(min=0.1), default=2.0, help="Steps of each size.  [default: 2]"
+)
+@click.option("--smallest", metavar="N", type=click.IntRange(1), help="Global batch to begin at.")
+@click.option("--largest", metavar="N", type=click.IntRange(1), help="Largest global batch to try.")
+@json_option
+def batch_size(
+    plan_file: Path | None,
+    run: str | None,
+    seconds: float,
+    smallest: int | None,
+    largest: int | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
+    """Find a batch size: throughput and memory of sizes that double, each in a process of its own.
+
+    The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
+
+    Sizes grow until one does not fit or gets slower. The answer is the smallest size whose throughput is
+    within 10% of the fastest; it is measured again in a fresh process, with a validation.
+    """
+    from accel_engine.finders.batch_size_finder import SizeOptions, check_plan
+    from accel_tui.cli.find_size import find_size
+
+    options = SizeOptions(seconds, smallest, largest)
+    if run is None:
+        return find_size(_checked(plan_file, given(flags), check_plan), options, None, as_json=as_json)
+    if plan_file is not None:
+        raise click.UsageError("--run uses the run's own plan: leave PLAN.toml out")
+    directory = find_run(run)
+    return find_size(
+        _checked(None, {**_plan_of(directory), **given(flags)}, check_plan), options, directory, as_json=as_json
+    )
+
+
+def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], None]) -> Plan:
+    """The plan that the user has chosen, checked on this machine.
+
+    Args:
+        plan_file: A TOML or JSON file.
+        flags: The given options.
+        check_for: Checks that what is asked for can be found for a plan with so many steps.
+
+    Raises:
+        AccelError: It does not fit, or TensorFlow is missing.
+    """
+    from accel_engine.devices import detect
+    from accel_engine.launch.engine_process import require_installation
+    from accel_engine.plan import resolved_plan
+    from accel_tui.cli.chosen_plan import with_chosen_plan
+    from accel_tui.settings.user_settings import load
+
+    def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
+        resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+        check_for(plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
+        require_installation()
+        return resolved.with_chosen_model().plan
+
+    return with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
+
+
+def _plan_of(directory: Path) -> dict[str, Any]:
+    """The plan of a run, as options."""
+    from accel_engine.launch.start_run import for_a_new_run
+
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    if not info.has_engine or info.plan is None:
+        raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
+    return dict(for_a_new_run(info.plan).to_mapping())
+
+
+for _command in (learning_rate, batch_size):
+    _command.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

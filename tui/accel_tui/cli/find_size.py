@@ -1,0 +1,156 @@
+"""``accel-tui find batch-size``: measures, and prints what was found."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
+from accel_engine.finders.recorded_noise import recorded_noise_scale
+from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.launch.trial_process import TrialCancelledError
+from accel_engine.plan import Plan
+from accel_tui.cli.finding import INTERRUPTED, Status, interruptible, number, plot_width, readable
+from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.table import table
+from accel_tui.formatting import numbers
+from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_rows
+from accel_tui.settings.user_settings import load
+
+PLOT_ROWS = 10
+
+
+def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bool) -> int:
+    """Find the batch size of a plan, and print it with the command that trains with it.
+
+    Args:
+        plan: The plan, checked.
+        options: Which sizes are measured.
+        run: A run of this plan, whose gradients may tell which batch pays; ``None`` for none.
+        as_json: Whether to print JSON lines.
+
+    Returns:
+        The exit status.
+    """
+    shown = _JsonSizes() if as_json else _Sizes(Status(sys.stderr))
+    scale = recorded_noise_scale(run) if run else None
+    with interruptible() as interrupted:
+        try:
+            found = find_batch_size(
+                plan, shown.show, options=options, should_stop=interrupted.is_set, noise_scale=scale
+            )
+        except TrialCancelledError:
+            return INTERRUPTED
+        finally:
+            shown.clear()
+    if as_json:
+        write_json(_result(found))
+    else:
+        for line in _page(found):
+            write(line)
+    if found.batch_size is None:
+        print_to_stderr(f"no batch size trains: {found.measured[-1].problem if found.measured else found.stopped}")
+    return 0 if found.batch_size is not None else 1
+
+
+class _Sizes:
+    """Prints each size once it is measured, and what happens meanwhile in a line."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._printed = 0
+
+    def show(self, progress: SizeProgress) -> None:
+        """Show how far the search is."""
+        if len(progress.measured) > self._printed:
+            self._printed = len(progress.measured)
+            self._status.clear()
+            write(_line(progress.measured[-1]))
+        if progress.detail:
+            self._status.show(progress.detail)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self._status.clear()
+
+
+class _JsonSizes:
+    """Prints each size as a JSON line."""
+
+    def __init__(self) -> None:
+        self._printed = 0
+
+    def show(self, progress: SizeProgress) -> None:
+        """Print a size that is new."""
+        if len(progress.measured) > self._printed:
+            self._printed = len(progress.measured)
+            line = {"event": "batch_size_measured", **_object(progress.measured[-1])}
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+
+def _line(size: MeasuredSize) -> str:
+    if size.problem:
+        return f"{size.batch_size:>7,}  {size.problem}"
+    memory = "" if size.memory is None else f"  {numbers.long_size(size.memory)}"
+    return f"{size.batch_size:>7,}  {numbers.compact(size.throughput):>6} examples/s{memory}"
+
+
+def _object(size: MeasuredSize) -> dict[str, Any]:
+    return {name: number(value) if isinstance(value, float) else value for name, value in asdict(size).items()}
+
+
+def _result(found: FoundSize) -> dict[str, Any]:
+    chosen, effects, size = found.chosen, found.effects, found.batch_size
+    return {
+        "event": "batch_size_found",
+        "batch_size": size,
+        "per_replica": found.confirmed.per_replica if found.confirmed else None,
+        "replicas": found.replicas,
+        "examples_per_second": number(found.confirmed.throughput) if found.confirmed else None,
+        "knee": chosen.knee.batch_size if chosen else None,
+        "fastest": chosen.fastest.batch_size if chosen else None,
+        "largest": chosen.largest.batch_size if chosen else None,
+        "memory": number(found.memory),
+        "stopped": found.stopped,
+        "measured": [_object(each) for each in found.measured],
+        "effects": {
+            name: number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()
+        }
+        if effects
+        else None,
+        "command": _command(found),
+    }
+
+
+def _page(found: FoundSize) -> Iterator[str]:
+    from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
+    from accel_tui.widgets.finders.finder_plots import throughput_plot
+
+    if found.chosen is not None:
+        frame = draw_plot(throughput_plot(found.measured, found.chosen, PLOT_ROWS), plot_width(), PLOT_ROWS)
+        yield ""
+        for row in range(PLOT_ROWS):
+            yield readable(frame.text(row).rstrip())
+        yield ""
+    yield table(SIZE_HEADER, size_rows(found))
+    yield ""
+    for note in size_notes(found):
+        yield f"{note[:1].upper()}{note[1:]}."
+    if command := _command(found):
+        yield f"\n{command}"
+
+
+def _command(found: FoundSize) -> str | None:
+    """The command that trains with the batch size, and with the learning rate that goes with it if it is known."""
+    if found.batch_size is None:
+        return None
+    plan, effects = found.plan.replace(batch_size=found.batch_size), found.effects
+    if effects is not None and effects.learning_rate is not None and effects.factor != 1:
+        plan = plan.replace(learning_rate=effects.learning_rate)
+    return load().command(plan)

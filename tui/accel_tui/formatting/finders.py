@@ -1,0 +1,93 @@
+"""What the finders found, in words, for the command line and the screen."""
+
+from collections.abc import Iterator
+
+from accel_engine.finders.batch_effects import BatchEffects
+from accel_engine.finders.batch_size_finder import FoundSize
+from accel_engine.finders.learning_rate_finder import FoundRate
+from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
+from accel_engine.finders.throughput import MARGIN, MeasuredSize
+from accel_tui.formatting import numbers
+
+RATE_HEADER = ("SUGGESTION", "RATE", "SEEDS", "TAKES")
+SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
+
+
+def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:
+    """A row for each suggestion, the answer first."""
+    return [
+        (str(each.rule), numbers.learning_rate(found.planned(each.rate)), _spread(found, each), ABOUT[each.rule])
+        for each in sorted(found.suggestions.found, key=lambda each: each is not found.suggestions.best)
+    ]
+
+
+def _spread(found: FoundRate, each: Suggestion) -> str:
+    planned = Suggestion(each.rule, each.rate, each.low / found.factor, each.high / found.factor)
+    return spread_text(planned) or "the same"
+
+
+def rate_notes(found: FoundRate) -> Iterator[str]:
+    """What to know about learning rates, in sentences without a stop."""
+    if found.factor != 1:
+        yield f"these are rates of the plan, which the optimizer gets times {found.factor:.3g}"
+    if found.has_schedule:
+        yield "the plan has a schedule, whose highest rate this is"
+    if found.rate is not None:
+        yield f"the learning rate was {numbers.learning_rate(found.planned(found.rate))}"
+    if found.step:
+        yield f"measured from the checkpoint of step {found.step:,}"
+    yield from found.notes
+    if found.suggestions.remark:
+        yield found.suggestions.remark
+
+
+def size_rows(found: FoundSize) -> list[tuple[str, ...]]:
+    """A row for each size."""
+    return [size_row(each, _names(found, each)) for each in found.measured]
+
+
+def _names(found: FoundSize, size: MeasuredSize) -> str:
+    if found.chosen is None:
+        return ""
+    chosen = found.chosen
+    pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest that fits"))
+    return ", ".join(name for each, name in pairs if each.batch_size == size.batch_size)
+
+
+def size_row(size: MeasuredSize, names: str = "") -> tuple[str, ...]:
+    """The row of a size, with what it is called."""
+    lead = f"{size.batch_size:,}", f"{size.per_replica:,}"
+    if size.problem:
+        return (*lead, "", "", "", size.problem)
+    memory = "" if size.memory is None else numbers.long_size(size.memory)
+    return (*lead, numbers.compact(size.throughput), numbers.compact(size.steps_per_second), memory, names)
+
+
+def size_notes(found: FoundSize) -> Iterator[str]:
+    """What to know about batch sizes, in sentences without a stop."""
+    yield f"no larger size was tried: {found.stopped}"
+    if found.confirmed is None:
+        return
+    again = f"{numbers.compact(found.confirmed.throughput)} examples/s"
+    yield f"{found.confirmed.batch_size:,} was measured again in a fresh process, with a validation: {again}"
+    if found.memory is not None:
+        yield f"the largest leaves {MARGIN:.0%} of {numbers.long_size(found.memory)} free"
+    if found.effects is not None:
+        yield from effect_notes(found.effects)
+
+
+def effect_notes(effects: BatchEffects) -> Iterator[str]:
+    """What a batch size means for steps, learning rate and quality, in sentences without a stop."""
+    if effects.factor == 1:
+        yield "the plan has this batch size already"
+        return
+    if effects.total_steps:
+        in_all = f"{effects.total_steps:,} in all, not {effects.steps_before:,}"
+        yield f"{effects.steps_per_epoch:,} steps an epoch; {in_all}"
+    rate = "" if effects.learning_rate is None else f": --learning-rate {effects.learning_rate:g}"
+    yield (
+        f"by the {effects.rule} rule, the learning rate goes with it times {effects.rate_factor:.3g}{rate}; "
+        "accel-tui find learning-rate measures it"
+    )
+    if effects.quality:
+        yield effects.quality

@@ -1,0 +1,119 @@
+"""Find screen for the learning rate: the loss while the rate rises, live, with suggestions to take."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from accel_engine.finders.learning_rate_finder import (
+    FoundRate,
+    RampOptions,
+    RampProgress,
+    find_learning_rate,
+    find_rate_of_run,
+)
+from accel_engine.finders.rate_curve import Ramp
+from accel_engine.plan import Plan
+from accel_tui.formatting import numbers
+from accel_tui.formatting.finders import RATE_HEADER, rate_notes, rate_rows
+from accel_tui.screens.finder_screen import FinderScreen
+from accel_tui.widgets.finders.finder_plot import FinderPlot
+from accel_tui.widgets.finders.finder_plots import rate_plot
+from accel_tui.widgets.text_table import table_content
+
+
+class FindRateScreen(FinderScreen):
+    """Finds the learning rate of a plan, or of a run that trains.
+
+    Args:
+        source: The plan, or the directory of the run.
+        take_rate: Called with the plan's learning rate, or the optimizer's of a run.
+    """
+
+    TITLE = "Find learning rate"
+
+    def __init__(self, source: Plan | Path, take_rate: Callable[[float], object]) -> None:
+        super().__init__()
+        self._source, self._take_rate = source, take_rate
+        self._options = RampOptions()
+        self._ramps: tuple[Ramp, ...] = ()
+        self._found: FoundRate | None = None
+
+    def make_plots(self) -> Sequence[FinderPlot]:
+        """One plot."""
+        return (FinderPlot(),)
+
+    def find(self, on_progress: Callable[[RampProgress], object], should_stop: Callable[[], bool]) -> FoundRate:
+        """Let the rate rise, for several seeds."""
+        self._found = None
+        if isinstance(self._source, Plan):
+            return find_learning_rate(self._source, on_progress, options=self._options, should_stop=should_stop)
+        return find_rate_of_run(self._source, on_progress, options=self._options, should_stop=should_stop)
+
+    def take_progress(self, progress: RampProgress) -> str:
+        """Take the ramps so far."""
+        self._ramps = progress.ramps
+        if not progress.ramps:
+            return progress.detail
+        ramp, parts = progress.ramps[-1], [f"{progress.share:.0%}", f"ramp {progress.seed} of {progress.seeds}"]
+        if ramp.rates:
+            parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
+        return "  ".join(filter(None, (*parts, progress.detail)))
+
+    def take_result(self, result: FoundRate) -> str:
+        """Take what was found."""
+        self._ramps, self._found = result.ramps, result
+        return result.suggestions.problem
+
+    @property
+    def found_text(self) -> str:
+        """The rate at the cursor or the best one."""
+        best = self._found and self._found.suggestions.best
+        return f"{best.rule}: {self._written(best.rate)}" if best else "nothing was found"
+
+    @property
+    def values(self) -> Sequence[float]:
+        """The rates of the longest ramp."""
+        return max((ramp.rates for ramp in self._ramps), key=len, default=())
+
+    @property
+    def suggested(self) -> Sequence[float]:
+        """The suggested rates, the best first."""
+        if self._found is None:
+            return ()
+        found, best = self._found.suggestions.found, self._found.suggestions.best
+        return [each.rate for each in sorted(found, key=lambda each: each is not best)]
+
+    def take(self, value: float) -> None:
+        """Give the rate to whom it was found for, and go back."""
+        self.app.pop_screen()
+        self._take_rate(self._own(value))
+
+    def _own(self, rate: float) -> float:
+        """The rate of the plan, or of the optimizer of a run."""
+        if self._found is not None and isinstance(self._source, Plan):
+            return self._found.planned(rate)
+        return float(f"{rate:.3g}")
+
+    def _written(self, rate: float) -> str:
+        return numbers.learning_rate(self._own(rate))
+
+    def draw(self) -> None:
+        """Show the ramps, what they suggest, and the value at the cursor."""
+        cursor = None if self.at is None else self.chosen(self.values[self.at])
+        suggestions = self._found.suggestions if self._found else None
+        ends, note, ramps = (self._options.lowest, self._options.highest), self._note(cursor), self._ramps
+        self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
+        if self._found is not None:
+            table = table_content(RATE_HEADER, rate_rows(self._found), {})
+            self.show_found(table, list(rate_notes(self._found)))
+
+    def _note(self, cursor: float | None) -> str:
+        """The rate at the cursor and its loss."""
+        if cursor is None:
+            return ""
+        curve = self._found.suggestions.curve if self._found else None
+        if curve is None or not len(curve.rates) or cursor > curve.rates[-1]:
+            return self._written(cursor)
+        loss = float(np.interp(np.log(cursor), np.log(curve.rates), curve.losses))
+        return f"{loss:.4g} at {self._written(cursor)}"

@@ -1,0 +1,117 @@
+"""Find screen for the batch size: throughput and memory of rising sizes, live, with suggestions to take."""
+
+from collections.abc import Callable, Sequence
+
+from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
+from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.plan import Plan
+from accel_tui.formatting import numbers
+from accel_tui.formatting.finders import SIZE_HEADER, effect_notes, size_notes, size_row, size_rows
+from accel_tui.screens.finder_screen import FinderScreen
+from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.widgets.finders.finder_plot import FinderPlot
+from accel_tui.widgets.finders.finder_plots import memory_plot, throughput_plot
+from accel_tui.widgets.text_table import table_content
+
+CANCEL = Answer("cancel", "Cancel", "escape")
+ALONE = Answer("alone", "Batch size only", "b")
+
+
+class FindSizeScreen(FinderScreen):
+    """Finds the batch size of a plan.
+
+    Args:
+        plan: The plan.
+        take_size: Called with the batch size, and the learning rate that goes with it if the user wants it.
+    """
+
+    TITLE = "Find batch size"
+
+    def __init__(self, plan: Plan, take_size: Callable[[int, float | None], object]) -> None:
+        super().__init__()
+        self._plan, self._take_size = plan, take_size
+        self._measured: tuple[MeasuredSize, ...] = ()
+        self._found: FoundSize | None = None
+
+    def make_plots(self) -> Sequence[FinderPlot]:
+        """Throughput and memory."""
+        return FinderPlot(id="throughput"), FinderPlot(id="memory")
+
+    def find(self, on_progress: Callable[[SizeProgress], object], should_stop: Callable[[], bool]) -> FoundSize:
+        """Measure rising sizes."""
+        self._found = None
+        return find_batch_size(self._plan, on_progress, options=SizeOptions(), should_stop=should_stop)
+
+    def take_progress(self, progress: SizeProgress) -> str:
+        """Take the sizes so far."""
+        self._measured = tuple(sorted(progress.measured, key=lambda each: each.batch_size))
+        return progress.detail
+
+    def take_result(self, result: FoundSize) -> str:
+        """Take what was found."""
+        self._measured, self._found = result.measured, result
+        return "" if result.batch_size else f"no batch size trains: {result.stopped}"
+
+    @property
+    def found_text(self) -> str:
+        """The answer."""
+        confirmed = self._found.confirmed if self._found else None
+        if confirmed is None:
+            return "nothing was found"
+        return f"knee: batch size {confirmed.batch_size:,}, {numbers.compact(confirmed.throughput)} examples/s"
+
+    @property
+    def values(self) -> Sequence[float]:
+        """The sizes that train."""
+        return [float(each.batch_size) for each in self._measured if each.fits]
+
+    @property
+    def suggested(self) -> Sequence[float]:
+        """The sizes that matter, the answer first."""
+        chosen = self._found.chosen if self._found else None
+        if chosen is None:
+            return ()
+        sizes = (chosen.knee, chosen.fastest, chosen.largest)
+        return list(dict.fromkeys(float(each.batch_size) for each in sizes))
+
+    def take(self, value: float) -> None:
+        """Ask about the learning rate that goes with the size, and give both to whom they were found for."""
+        size = round(value)
+        effects = self._found.effects_of(size) if self._found else None
+        if effects is None or effects.learning_rate is None or effects.factor == 1:
+            self._give(size, None)
+            return
+        rate = effects.learning_rate
+        both = Answer("both", f"With learning rate {rate:g}", "l")
+        detail = f"The plan's learning rate times {effects.rate_factor:.3g}, by the {effects.rule} rule."
+
+        def answer(chosen: str | None) -> None:
+            if chosen in (both.id, ALONE.id):
+                self._give(size, rate if chosen == both.id else None)
+
+        self.app.push_screen(QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)), answer)
+
+    def _give(self, size: int, rate: float | None) -> None:
+        self.app.pop_screen()
+        self._take_size(size, rate)
+
+    def draw(self) -> None:
+        """Show the sizes, and what the one at the cursor means."""
+        if not self._measured:
+            return
+        cursor = None if self.at is None else self.values[self.at]
+        found, measured = self._found, self._measured
+        chosen, memory = (found.chosen, found.memory) if found else (None, None)
+        self.query_one("#throughput", FinderPlot).show(lambda rows: throughput_plot(measured, chosen, rows, cursor))
+        self.query_one("#memory", FinderPlot).show(lambda rows: memory_plot(measured, memory, rows, cursor))
+        rows = size_rows(found) if found else [size_row(each) for each in measured]
+        self.show_found(table_content(SIZE_HEADER, rows, {}), self._notes(cursor))
+
+    def _notes(self, cursor: float | None) -> list[str]:
+        found = self._found
+        if found is None:
+            return []
+        if cursor is None or found.batch_size == cursor:
+            return list(size_notes(found))
+        effects = found.effects_of(round(cursor))
+        return [f"batch size {cursor:,.0f}: {note}" for note in effect_notes(effects)] if effects else []

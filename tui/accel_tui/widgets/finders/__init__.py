@@ -1,0 +1,1 @@
+"""Widgets of the Find screen, and their plots, which commands print too."""
