@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from accel_engine.launch.plan_trials import TURN_SECONDS
+from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
 from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Turn
 from accel_engine.race.energy import Meters
 from accel_engine.race.loss_check import LossCheck, check_losses
@@ -82,6 +82,7 @@ class MeasuredWay:
         self.is_out_of_memory = False
         self._trial, self._meters, self._on_result = trial, meters, on_result
         self._joules, self._joule_examples = 0.0, 0
+        self._is_warm = False
 
     @property
     def resident_bytes(self) -> float:
@@ -132,11 +133,12 @@ class MeasuredWay:
             losses += found
         return tuple(losses)
 
-    def warm_up(self, seconds: float) -> None:
-        """Take steps that do not count; raises as :meth:`prepare`."""
-        if self.is_live:
+    def warm_up(self) -> None:
+        """Take steps that do not count, before the first turn; raises as :meth:`prepare`."""
+        if self.is_live and not self._is_warm:
+            self._is_warm = True
             try:
-                self._trial.process.take_for(seconds)
+                self._trial.process.take_for(WARM_UP_SECONDS)
             except TrialFailedError as error:
                 self._fail(error)
 

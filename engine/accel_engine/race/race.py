@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from accel_engine.devices.device_types import Device
-from accel_engine.launch.plan_trials import LEAST_ROUNDS, WARM_UP_SECONDS, PlanTrials
+from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -25,6 +25,9 @@ SECONDS = 5.0
 
 PATIENCE = 4.0
 """How much longer than that a way may take until there are enough rounds, as a factor."""
+
+FIRST_SECONDS = 1.2
+"""How long a way is measured with the reference at first: many that are dominated end then, and free their memory."""
 
 OnResult = Callable[[WayResult], object]
 """Takes the result of a way, whenever it changes."""
@@ -125,13 +128,13 @@ class Race:
         if reference.is_live:
             self._reference = reference
         if self._room.is_exclusive:
-            self._measure([reference])
+            self._measure([reference], self._options.seconds)
             reference.close()
         self._race_heats(trials, self._found.others)
         if self._options.combines and (way := self._combined()):
             self._race_heats(trials, (way,))
         elif reference.is_live and not reference.result.rates:  # nothing raced against it
-            self._measure([reference])
+            self._measure([reference], self._options.seconds)
         if reference.is_live:
             self._update(replace(reference.result, state=WayState.FINISHED))
             reference.close()
@@ -147,11 +150,12 @@ class Race:
             while waiting and (not heat or self._has_room(len(heat), waiting[0])):
                 entered = self._enter(trials, waiting.popleft())
                 if entered.is_live:
-                    heat.append(entered)
+                    self._measure([entered], min(FIRST_SECONDS, self._options.seconds))
+                    heat += [entered] if entered.is_live else []
                 elif entered.is_out_of_memory and heat and entered.way.title not in self._retried:
                     self._retried.add(entered.way.title)  # the others have taken the memory: once more, alone
                     waiting.append(entered.way)
-            self._measure(heat)
+            self._measure(heat, self._options.seconds)
             for each in heat:
                 if each.is_live:
                     self._update(replace(each.result, state=WayState.FINISHED))
@@ -173,23 +177,24 @@ class Race:
         entered.prepare(None if self._reference is None else self._reference.first_losses)
         return entered
 
-    def _measure(self, heat: Sequence[MeasuredWay]) -> None:
-        """Let a heat and the reference take turns until each way is measured, dominated or has failed."""
+    def _measure(self, heat: Sequence[MeasuredWay], seconds: float) -> None:
+        """Let a heat and the reference take turns until each way is measured, dominated or has failed.
+
+        Args:
+            heat: The ways.
+            seconds: How long each is measured in all, with earlier turns.
+        """
         with_reference = self._reference is not None and self._reference.is_live and self._reference not in heat
         racing = [*([self._reference] if with_reference and self._reference else []), *heat]
-        before = {id(each): each.measured_seconds for each in racing}
         for each in racing:
-            each.warm_up(WARM_UP_SECONDS)
+            each.warm_up()
         number = 0
-        while any(each.is_live for each in heat):
+        while any(each.is_live and not _is_enough(each, seconds) for each in heat):
             taking = [each for each in racing if each.is_live]
             taken = {id(taking[index]): taking[index].take_turn() for index in turn_order(len(taking), number)}
             number += 1
             self._count(taking, taken)
             self._end_dominated(heat)
-            measured = [each.measured_seconds - before[id(each)] for each in heat if each.is_live]
-            if _is_enough(min(measured, default=0.0), number, self._options.seconds):
-                return
 
     def _count(self, taking: Sequence[MeasuredWay], taken: dict[int, float | None]) -> None:
         """Add the rates of a round to the results, the reference's first."""
@@ -217,8 +222,9 @@ class Race:
         self._on_result(result)
 
 
-def _is_enough(measured: float, rounds: int, seconds: float) -> bool:
-    return measured >= seconds and (rounds >= LEAST_ROUNDS or measured >= PATIENCE * seconds)
+def _is_enough(way: MeasuredWay, seconds: float) -> bool:
+    done = way.measured_seconds
+    return done >= seconds and (len(way.result.rates) >= LEAST_ROUNDS or done >= PATIENCE * seconds)
 
 
 def _room(resolved: ResolvedPlan) -> Room:

@@ -46,6 +46,16 @@ class Ways:
     refused: tuple[RefusedWay, ...] = ()
 
 
+def check_raceable(resolved: ResolvedPlan) -> None:
+    """Raise for a plan that a race cannot measure.
+
+    Raises:
+        PlanError: It trains in several processes.
+    """
+    if resolved.strategy.processes:
+        raise PlanError("strategy", resolved.plan.strategy, _SEVERAL_PROCESSES)
+
+
 def find_ways(resolved: ResolvedPlan, devices: Sequence[Device], kinds: Collection[WayKind] = tuple(WayKind)) -> Ways:
     """Find the ways to run a plan, each with one change, without those that come to the same as another one.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
+    "race": ("accel_tui.cli.race:race", "Measure the ways to run a plan on this machine, side by side."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
@@ -54,7 +55,7 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "train", "run", "continue", "cluster", "demo"),
+    "Train": ("data", "estimate", "race", "train", "run", "continue", "cluster", "demo"),
     "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
