@@ -42,7 +42,14 @@ class Behaviour:
 class StandInProcess:
     """Stands in for a process that tries a plan: each turn takes as long as it is asked for, without waiting."""
 
-    def __init__(self, plan: Plan, behaviour: Behaviour, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        behaviour: Behaviour,
+        should_stop: Callable[[], bool],
+        on_turn: Callable[[Plan], object] = lambda _: None,
+    ) -> None:
+        self._on_turn = on_turn
         self.pid = os.getpid()
         self.plan, self._behaviour, self._should_stop = plan, behaviour, should_stop
         self._losses, self._turns = list(behaviour.losses), 0
@@ -60,6 +67,7 @@ class StandInProcess:
 
     def take_for(self, seconds: float) -> Turn:
         self._turns += 1
+        self._on_turn(self.plan)
         self._check()
         return Turn(10, round(self._behaviour.rate * seconds), seconds, ())
 
@@ -88,12 +96,13 @@ class StandInTrials:
 
     Attributes:
         behaviours: By the changes of the plan, as ``xla=on``; others behave as the reference, ``""``.
+        on_turn: Called with the plan of each turn.
         processes: Those that were started.
         most_open: The largest number that were open at the same time.
     """
 
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
-    base: Plan = field(default_factory=Plan)
+    on_turn: Callable[[Plan], object] = lambda _: None
     processes: list[StandInProcess] = field(default_factory=list)
     most_open: int = 0
     should_stop: Callable[[], bool] = lambda: False
@@ -109,11 +118,11 @@ class StandInTrials:
                 process.close()
 
     def add(self, start: TrialStart) -> StandInTrial:
-        before = self.base.to_mapping()
+        before = (self.processes[0].plan if self.processes else start.plan).to_mapping()
         changes = {name: value for name, value in start.plan.to_mapping().items() if value != before[name]}
         name = ",".join(f"{key}={value}" for key, value in changes.items())
         behaviour = self.behaviours.get(name, self.behaviours.get("", Behaviour()))
-        self.processes.append(StandInProcess(start.plan, behaviour, self.should_stop))
+        self.processes.append(StandInProcess(start.plan, behaviour, self.should_stop, self.on_turn))
         self.most_open = max(self.most_open, sum(process.is_open for process in self.processes))
         return StandInTrial(self.processes[-1], behaviour.memory)
 

@@ -23,7 +23,7 @@ def _home(tmp_path, monkeypatch):
 
 def race(behaviours, *, kinds=KINDS, room=PLENTY, should_stop=lambda: False, plan=None, on_result=lambda _: None):
     resolved = check(plan or Plan(model="cnn"), CPU)
-    trials = StandInTrials(behaviours, resolved.plan)
+    trials = StandInTrials(behaviours)
     raced = Race(
         resolved,
         CPU,

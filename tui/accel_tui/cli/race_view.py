@@ -11,6 +11,7 @@ from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode, to_ascii
 from accel_tui.cli.output import print_to_stderr, write_json
 from accel_tui.formatting import numbers, race
+from accel_tui.formatting.race_bars import Span, bars
 
 REDRAW_SECONDS = 0.1
 """Seconds between two pictures of the bars, at least."""
@@ -56,13 +57,14 @@ class LiveBars:
         """Draw all bars."""
         self._due = self._clock() + REDRAW_SECONDS
         columns, rows = self._size()
-        lines = race.bars(list(self._results.values()), min(columns - 1, 120))[: max(rows - 1, 1)]
+        shown = [each for each in self._results.values() if each.state is not WayState.REFUSED]
+        lines = bars(shown, min(columns - 1, 150))[: max(rows - 1, 1)]
         text = "".join(f"\x1b[K{self._painted(line)}\n" for line in lines)
         self._stream.write((f"\r\x1b[K\x1b[{self._drawn}A" if self._drawn else "") + text)  # over an echoed ^C, too
         self._stream.flush()
         self._drawn = len(lines)
 
-    def _painted(self, line: Sequence[race.Span]) -> str:
+    def _painted(self, line: Sequence[Span]) -> str:
         plain = [(text if self._has_unicode else to_ascii(text), style) for text, style in line]
         if not self._has_colour:
             return "".join(text for text, _ in plain)

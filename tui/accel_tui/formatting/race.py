@@ -1,4 +1,4 @@
-"""The results of a race as bars, a table and conclusions: for the command and the screen."""
+"""The results of a race as texts, a table and conclusions: for the command and the screen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,41 +6,10 @@ from rich.cells import cell_len, set_cell_size
 
 from accel_engine.race.judgement import find_marks
 from accel_engine.race.way_result import Mark, WayResult, WayState
-from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
-
-Span = tuple[str, str]
-"""A text and its style: ``best``, ``bar``, ``faint``, ``error`` or empty."""
-
-TITLE_WIDTH = 26
-"""The most columns of a title beside a bar."""
 
 TABLE_TITLE = 32
 """The most columns of a title in the table."""
-
-_FIGURES = 25
-"""Columns of the rate, its ratio and the memory after a bar."""
-
-_MARKS = 14
-"""Columns of the marks."""
-
-_LEAST_BAR = 4
-
-_ENDED = (WayState.ENDED_EARLY, WayState.FAILED, WayState.REFUSED)
-
-
-def bars(results: Sequence[WayResult], width: int) -> list[list[Span]]:
-    """A line for each way that is not refused: its bar, whose shaded end is the spread, or how far it is.
-
-    Args:
-        results: The results.
-        width: Columns of a line.
-    """
-    shown = [each for each in results if each.state is not WayState.REFUSED]
-    marks = marks_of(results)
-    longest = max((each.between[1] for each in shown if each.between and each.is_measured), default=0.0)
-    titles = min(max((cell_len(each.title) for each in shown), default=0), TITLE_WIDTH, max(width // 3, 8))
-    return [_line(each, longest, titles, width, marks.get(each.title, ())) for each in shown]
 
 
 def marks_of(results: Sequence[WayResult]) -> dict[str, tuple[str, ...]]:
@@ -53,40 +22,11 @@ def marks_of(results: Sequence[WayResult]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _line(result: WayResult, longest: float, titles: int, width: int, marks: tuple[str, ...]) -> list[Span]:
-    style = "faint" if result.state in _ENDED else "best" if Mark.FASTEST in marks else ""
-    spans = [(f"{_cut(printable_line(result.title), titles)}  ", style)]
-    room = width - titles - 2
-    if not result.is_measured or result.between is None or result.examples_per_second is None:
-        how = "error" if result.state is WayState.FAILED else "faint"
-        return [*spans, (_cut(printable_line(state_text(result)), room), how)]
-    marks_width = _MARKS if room - _FIGURES - _MARKS >= _LEAST_BAR else 0
-    size = max(room - _FIGURES - marks_width, _LEAST_BAR)
-    low, value, high = (
-        round(size * each / longest) for each in (result.between[0], result.examples_per_second, result.between[1])
-    )
-    low, value = max(low, 1), max(value, 1)
-    bar = style or "bar"
-    spans += [("█" * low, bar), ("▓" * (value - low), bar), ("░" * (high - value), "faint")]
-    spans.append((" " * (size - max(high, value, low)), ""))
-    spans.append((f"{f'{numbers.compact(result.examples_per_second)}/s':>9}{ratio_text(result):>8}", style))
-    spans.append((f"{memory_text(result):>8}", "faint" if style == "faint" else ""))
-    if marks_width:
-        spans.append(
-            (_cut(f"  {marks[0] if marks else _short_state(result)}", marks_width), "best" if marks else "faint")
-        )
-    return spans
-
-
-def _short_state(result: WayResult) -> str:
-    if result.state is WayState.ENDED_EARLY:
-        return "ended early"
-    return "other batches" if result.way.changes_training else ""
-
-
-def _cut(text: str, width: int) -> str:
-    """The text in exactly so many columns."""
-    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)) + "…"
+def cut(text: str, width: int, *, right: bool = False) -> str:
+    """The text in exactly so many columns, or aligned to the right in at most so many."""
+    if cell_len(text) > width:
+        return set_cell_size(text, max(width - 1, 0)) + "…"
+    return text if right else set_cell_size(text, width)
 
 
 def state_text(result: WayResult) -> str:
@@ -157,7 +97,7 @@ def _row(result: WayResult, marks: Mapping[str, tuple[str, ...]], *, has_energy:
         notes.append("ended early")
     energy = ("" if result.joules is None else numbers.compact(result.joules),) if has_energy else ()
     return (
-        _cut(result.title, min(cell_len(result.title), TABLE_TITLE)),
+        cut(result.title, min(cell_len(result.title), TABLE_TITLE)),
         numbers.compact(result.examples_per_second or 0.0),
         spread_text(result),
         ratio_text(result),

@@ -77,6 +77,13 @@ class NewRunScreen(DirtyRegionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
+        Binding(
+            "R,f8",
+            "race",
+            "Race",
+            id="new-run.race",
+            tooltip="Measure the ways to run this plan on this machine, side by side",
+        ),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
             "d,f6",
@@ -191,10 +198,10 @@ class NewRunScreen(DirtyRegionScreen):
         self._show_status()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Copying needs a valid plan; leaving needs the focus on a field or a run; scrolling needs an overflow."""
+        """Copying and racing need a valid plan, leaving the focus on a field or a run, scrolling an overflow."""
         if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
-        if action == "copy":
+        if action in ("copy", "race"):
             return None if self._filled is None or self._filled.errors else True
         if action == "find":
             is_letter = isinstance(self.focused, Input) and parameters == ("/",)
@@ -210,6 +217,10 @@ class NewRunScreen(DirtyRegionScreen):
             for picker in self.query(Picker):
                 picker.is_open = False  # an open list could still restore the old value
             host_of(self).launcher.start_run(filled.plan, self.inventory.devices if self.inventory else None)
+
+    def action_race(self) -> None:
+        """Race the ways to run the plan."""
+        host_of(self).show_race(self.form.filled.plan)
 
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""
