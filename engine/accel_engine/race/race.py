@@ -111,6 +111,10 @@ class Race:
         """The results so far."""
         return tuple(sorted(self._results.values(), key=lambda each: each.state is WayState.REFUSED))
 
+    def set_seconds(self, seconds: float) -> None:
+        """Set how long each way is measured, once their number is known."""
+        self._options = replace(self._options, seconds=seconds)
+
     def run(self) -> tuple[WayResult, ...]:
         """Race all ways, and return their results. Blocks; processes have ended when it returns or raises."""
         for result in self.results:

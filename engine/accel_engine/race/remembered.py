@@ -84,7 +84,6 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay |
     """
     if resolved.errors or resolved.placement is None:
         return None
-    resolved = resolved.with_chosen_model()
     found = [_parsed(load(_FILE, _key(resolved, devices)))]
     if resolved.plan.xla == "auto":
         compiled = replace(resolved, plan=resolved.plan.replace(xla="on"))
@@ -94,6 +93,7 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay |
 
 
 def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
+    resolved = resolved.with_chosen_model()
     plan, paths = effective(resolved, devices), resolved.plan.absolute().to_mapping()
     for name in ("model", "data", "validation_data", "custom_objects"):
         plan[name] = paths[name]

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from accel_engine.errors import FieldValue
 from accel_engine.plan import Plan
-from accel_engine.plan.plan import option_words
+from accel_engine.plan.changed_plan import options_text
 
 
 class WayKind(StrEnum):
@@ -52,7 +51,7 @@ class Way:
     @property
     def options(self) -> str:
         """The changes as options of the command line."""
-        return " ".join(str(FieldValue(name, option_words(name, value)[1])) for name, value in self.changes.items())
+        return options_text(self.changes)
 
 
 @dataclass(frozen=True, slots=True)

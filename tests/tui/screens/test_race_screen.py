@@ -68,10 +68,11 @@ def line_of(pilot: Pilot[None], title: str) -> str:
 async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_race(pilot)
-        await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.60 times as fast as this plan: --xla on")
-        assert "█" in line_of(pilot, "XLA")
+        await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.60 times as fast as this plan")
+        await shows(pilot, "--xla on --threads 1", "between 2.60k and 2.60k")  # the fastest is selected
+        assert "━" in line_of(pilot, "XLA")
         assert "2.20x" in line_of(pilot, "XLA")
-        assert line_of(pilot, "XLA").count("█") < line_of(pilot, "combined").count("█")
+        assert line_of(pilot, "XLA").count("━") < line_of(pilot, "combined").count("━")
         assert "fastest" in line_of(pilot, "combined")
         assert "least memory" in line_of(pilot, "rematerialization")
         assert "ended early" in line_of(pilot, "mixed_bfloat16")
@@ -86,21 +87,18 @@ async def test_the_selected_way_is_explained_and_taken_into_the_form(machine: Ma
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_race(pilot)
         await shows(pilot, "The fastest is")
-        await pilot.press("down", "down")
+        await pilot.press("home", "down", "down")
         await shows(pilot, "--xla on", "memory 286M of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
         await pilot.press("end")
         await shows(pilot, "is far slower than float32")  # all of the reason
-        assert await is_disabled(pilot, "take")
+        assert not pilot.app.screen.check_action("take", ())
         await pilot.press("home", "down", "down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
-        await shows(pilot, "--xla on", "changed: --xla on")
+        await shows(pilot, "--xla on")
+        assert "changed: --xla on" in [each.message for each in pilot.app._notifications]
         screen = pilot.app.screen
         assert isinstance(screen, NewRunScreen)
         assert screen.form.filled.plan.xla == "on"
-
-
-async def is_disabled(pilot: Pilot[None], action: str) -> bool:
-    return not pilot.app.screen.check_action(action, ())
 
 
 async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> None:

@@ -122,11 +122,11 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
     found = detect().devices if devices is None else devices
     resolved = resolved_plan.check(plan, found)
     check_raceable(resolved)
-    return resolved.with_chosen_model(), found
+    return resolved, found
 
 
-def page(results: Sequence[WayResult]) -> list[str]:
-    """The table, what it means, and the command that trains the fastest way."""
+def page(results: Sequence[WayResult], *, with_command: bool = True) -> list[str]:
+    """The table, what it means, the verdict, and the command that trains the fastest way."""
     notes = [
         textwrap.fill(each, min(shutil.get_terminal_size((80, 24)).columns, 120))
         for each in race_text.notes_on(results)
@@ -135,7 +135,7 @@ def page(results: Sequence[WayResult]) -> list[str]:
         return ["", "Nothing was measured.", *notes]
     best = race_text.best_of(results)
     lines = ["", table(*race_text.table_of(results)), "", *notes, "", race_text.verdict(results)]
-    return [*lines, f"Train it: {best.way.plan.command()}"] if best else lines
+    return [*lines, f"Train it: {best.way.plan.command()}"] if best and with_command else lines
 
 
 def _ended(results: Sequence[WayResult], *, is_stopped: bool) -> dict[str, Any]:

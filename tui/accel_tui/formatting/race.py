@@ -8,7 +8,7 @@ from accel_engine.race.judgement import find_marks
 from accel_engine.race.way_result import Mark, WayResult, WayState
 from accel_tui.formatting import numbers
 
-TABLE_TITLE = 32
+TABLE_TITLE = 22
 """The most columns of a title in the table."""
 
 

@@ -89,7 +89,7 @@ def heading(results: Sequence[WayResult], width: int) -> str:
 
 
 def bars(results: Sequence[WayResult], width: int) -> list[list[Span]]:
-    """A line for each way: its bar, whose shaded end is the spread, and its figures; or how far it is.
+    """A line for each way: its bar, whose dashed end is the spread, and its figures; or how far it is.
 
     Args:
         results: The results.
@@ -116,7 +116,7 @@ def _line(result: WayResult, layout: Layout, width: int, marks: tuple[str, ...])
 
 
 def _bar(result: WayResult, layout: Layout, style: str) -> list[Span]:
-    """A bar that is solid up to the lower end of the spread, and shaded up to its upper end."""
+    """A bar that is solid up to the lower end of the spread, and dashed up to its upper end."""
     low, high = result.between or (0.0, 0.0)
     ends = [
         max(round(layout.bar * each / layout.longest), 1) for each in (low, result.examples_per_second or 0.0, high)
@@ -124,8 +124,8 @@ def _bar(result: WayResult, layout: Layout, style: str) -> list[Span]:
     solid, value, last = ends[0], max(ends[:2]), max(ends)
     shown = style or "bar"
     return [
-        ("█" * solid + "▓" * (value - solid), shown),
-        ("░" * (last - value) + " " * (layout.bar - last), "faint"),
+        ("━" * solid + "╍" * (value - solid), shown),
+        ("┄" * (last - value) + " " * (layout.bar - last), "faint"),
     ]
 
 

@@ -275,6 +275,7 @@ class NewRunScreen(DirtyRegionScreen):
         if self._was_suspended:
             self._was_suspended = False
             self.action_leave()  # so that letters are keys
+            self.query_one(SummaryPanel).refresh_measured()
         # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True

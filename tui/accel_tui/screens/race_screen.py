@@ -136,7 +136,7 @@ class RaceScreen(Screen[None]):
             resolved = check(self._plan, devices)
             check_raceable(resolved)
             raced = Race(
-                resolved.with_chosen_model(),
+                resolved,
                 devices,
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
@@ -176,6 +176,8 @@ class RaceScreen(Screen[None]):
         stopped = "Stopped. " if self._should_stop.is_set() else ""
         self._is_running, self._is_dirty = False, True
         self._draw()
+        if not self._ways.highlighted and (best := race.best_of(self._sorted)):  # nobody has moved
+            self._ways.select(best.title)
         text = problem or race.verdict(self._sorted) or "Nothing was measured."
         style = "$text-error" if problem else "$text-success"
         self._about.update(Content.styled(printable(f"{stopped}{text}"), style))

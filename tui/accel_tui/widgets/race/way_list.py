@@ -81,9 +81,16 @@ class WayList(OptionList, inherit_bindings=False):
                 self.highlighted = titles.index(kept) if kept in titles else 0 if titles else None
         self._tell()
 
+    def select(self, title: str) -> None:
+        """Select a way by its title, if it is there."""
+        titles = [each.title for each in self._results]
+        if title in titles:
+            self.highlighted = titles.index(title)
+
     def on_resize(self) -> None:
-        """Draw the bars for another width."""
+        """Draw the bars for another width, and keep the selected one in view."""
         self.show(self._results)
+        self.call_after_refresh(self.scroll_to_highlight)
 
     def on_option_list_option_highlighted(self) -> None:
         """Tell that another way is selected."""
