@@ -38,7 +38,7 @@ Examples:
   accel-tui race
   accel-tui race --model resnet20 --data cifar10 --seconds 10
   accel-tui race plan.toml --ways xla,precision,batch-size
-  accel-tui race plan.toml --json | jq -c 'select(.event == "race_ended").best'
+  accel-tui race plan.toml --json | tail -n 1 | jq .best
 
 \b
 Exit status:

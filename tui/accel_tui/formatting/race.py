@@ -87,7 +87,7 @@ def table_of(results: Sequence[WayResult]) -> tuple[tuple[str, ...], list[tuple[
         (each for each in results if each.is_measured), key=lambda each: each.examples_per_second or 0.0, reverse=True
     )
     energy = ("J/EXAMPLE",) if has_energy else ()
-    header = ("WAY", "EXAMPLES/S", "SPREAD", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES; BEST AT")
+    header = ("WAY", "EXAMPLES/S", "SPREAD", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
     return header, [_row(each, marks, has_energy=has_energy) for each in measured]
 
 
