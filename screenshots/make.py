@@ -109,6 +109,7 @@ SHOTS = {
         (MEDIUM,),
     ),
     "bench": Shot(lambda runs: runs.finished, BENCH, (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
+    "race": Shot(None, ("<layers>", "R", "<Again>"), (SMALL, MEDIUM, LARGE), (MEDIUM,), is_quiet=True),
     "diagnostics-confusion": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "<recall>"), (SMALL, MEDIUM), (MEDIUM,)),
     "diagnostics-classes": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "2", "<lowest first>"), (MEDIUM,)),
     "diagnostics-scores": Shot(lambda runs: runs.finished, (*DIAGNOSTICS, "3", "<threshold>"), (SMALL, MEDIUM)),
@@ -177,7 +178,7 @@ TERMINALS = {
     ),
     "run-live-16colours": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'colours = "16"'),
     "run-live-contrast": TerminalShot(("watch",), "validation", lambda runs: runs.live, 'theme = "accel-contrast"'),
-    "demo": TerminalShot(("demo", "--seconds", "110"), "The runs are tagged", size=(100, 28)),
+    "demo": TerminalShot(("demo", "--seconds", "110"), "Losses are those of", size=(100, 28)),
 }
 """Screenshots of the installed program in a terminal."""
 

@@ -21,7 +21,7 @@ from accel_engine.run.annotations import set_tags
 from accel_engine.run.run_paths import LOG
 from clusters import cluster
 
-TIMEOUT = 180.0
+TIMEOUT = 300.0
 """Timeout of every wait, in seconds."""
 
 MODELS = """

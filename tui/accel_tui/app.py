@@ -325,6 +325,12 @@ class AccelApp(EarlyInputApp):
 
         self.push_screen(self._with_size_classes(BenchScreen(directories)))
 
+    def show_race(self, plan: Plan) -> None:
+        """Race the ways to run a plan."""
+        from accel_tui.screens.race_screen import RaceScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(RaceScreen(plan)))
+
     def show_export(self, directory: Path) -> None:
         """Export the trained model of a run."""
         from accel_tui.screens.export_screen import ExportScreen  # see get_default_screen
@@ -409,6 +415,7 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.help_screen
         import accel_tui.screens.predict_screen
         import accel_tui.screens.queue_screen
+        import accel_tui.screens.race_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401

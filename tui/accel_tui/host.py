@@ -55,6 +55,9 @@ class Host(Protocol):
     def show_bench(self, directories: Sequence[Path]) -> None:
         """Measure the inference of runs."""
 
+    def show_race(self, plan: Plan) -> None:
+        """Race the ways to run a plan."""
+
     def show_export(self, directory: Path) -> None:
         """Export the trained model of a run."""
 

@@ -88,6 +88,38 @@ class PlanTrial:
         rounds = min(len(self.turns), len(other.turns))
         return compare_rates(other.rates[:rounds], self.rates[:rounds])
 
+    def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
+        """Wait until its steps are compiled, or cannot be, which is its ``problem``.
+
+        Args:
+            on_progress: Called with what happens, in words.
+
+        Raises:
+            TrialCancelledError: It should stop.
+        """
+        try:
+            self.process.wait_ready(lambda done, of: on_progress(_reading(done, of)))
+        except TrialFailedError as error:
+            self.problem = error
+
+    def take_turn(self, seconds: float = TURN_SECONDS, *, counts: bool = True) -> Turn | None:
+        """Take steps for some seconds; ``None`` if that fails, which is its ``problem``.
+
+        Args:
+            seconds: How long.
+            counts: Whether it is one of its turns.
+
+        Raises:
+            TrialCancelledError: It should stop.
+        """
+        try:
+            turn = self.process.take_for(seconds)
+        except TrialFailedError as error:
+            self.problem = error
+            return None
+        self.turns += [turn] if counts else []
+        return turn
+
 
 class PlanTrials:
     """Plans that are tried side by side, until the end of the ``with`` block.
@@ -114,10 +146,8 @@ class PlanTrials:
         except OSError as error:
             raise RunError(f"cannot write to {runs}: {error.strerror}") from error
         try:
-            for number, start in enumerate(self._starts):
-                folder = Path(self._folder.name, str(number))
-                copy_checkpoint(start, folder)
-                self.trials.append(PlanTrial(start, TrialProcess(start, folder, self._should_stop)))
+            for start in self._starts:
+                self.add(start)
         except BaseException:
             self._end(0.0)
             raise
@@ -127,6 +157,19 @@ class PlanTrials:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end(0.0)  # nothing that it has is needed
+
+    def add(self, start: TrialStart) -> PlanTrial:
+        """Start the process of another plan, within the ``with`` block.
+
+        Raises:
+            EngineMissingError: No usable TensorFlow is installed.
+            RunError: The directory of runs cannot be written.
+        """
+        assert self._folder is not None  # noqa: S101 (the block has begun)
+        folder = Path(self._folder.name, str(len(self.trials)))
+        copy_checkpoint(start, folder)
+        self.trials.append(PlanTrial(start, TrialProcess(start, folder, self._should_stop)))
+        return self.trials[-1]
 
     def _end(self, seconds: float) -> None:
         for trial in self.trials:
@@ -149,10 +192,7 @@ class PlanTrials:
             TrialCancelledError: They should stop.
         """
         for number, trial in enumerate(self.trials, 1):
-            try:
-                trial.process.wait_ready(lambda done, of: on_progress(_reading(done, of)))
-            except TrialFailedError as error:
-                trial.problem = error
+            trial.wait_ready(on_progress)
             on_progress(f"{number} of {len(self.trials)} are compiled")
 
     def take_turns(self, seconds: float, on_progress: OnProgress = lambda *_: None) -> None:
@@ -164,28 +204,19 @@ class PlanTrials:
             TrialCancelledError: They should stop.
         """
         for trial in self.usable:
-            _take_turn(trial, WARM_UP_SECONDS, counts=False)
+            trial.take_turn(WARM_UP_SECONDS, counts=False)
         began, number = time.monotonic(), 0
         while self.usable and ((passed := time.monotonic() - began) < seconds or number < LEAST_ROUNDS):
             on_progress(min(passed, seconds), seconds)
             usable = self.usable
             for index in turn_order(len(usable), number):
-                _take_turn(usable[index], TURN_SECONDS)
+                usable[index].take_turn(TURN_SECONDS)
             number += 1
         on_progress(seconds, seconds)
 
 
 def _reading(done: int, of: int) -> str:
     return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
-
-
-def _take_turn(trial: PlanTrial, seconds: float, *, counts: bool = True) -> None:
-    try:
-        turn = trial.process.take_for(seconds)
-    except TrialFailedError as error:
-        trial.problem = error
-    else:
-        trial.turns += [turn] if counts else []
 
 
 def copy_checkpoint(start: TrialStart, folder: Path) -> None:

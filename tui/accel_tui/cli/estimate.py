@@ -20,12 +20,13 @@ from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.race.remembered import recall
 from accel_engine.run import RunReader, find
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.table import table
-from accel_tui.plan import memory_text, plan_preview
+from accel_tui.plan import measured_text, memory_text, plan_preview
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -97,6 +98,7 @@ def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPla
 
 def _page(resolved: ResolvedPlan, description: Description, training: Training | None) -> Iterator[str]:
     rows = [row for row in plan_preview.rows(resolved, description, "unknown") if row.name != "memory"]
+    rows += measured_text.measured_rows(resolved, detect().devices)
     width = max(len(row.name) for row in rows)
     yield f"{resolved.plan.title}"
     yield ""
@@ -136,6 +138,22 @@ def _object(resolved: ResolvedPlan, description: Description, training: Training
         "steps_per_epoch": (counts.steps_per_epoch or None) if counts else None,
         "total_steps": (counts.total_steps or None) if counts else None,
         "memory": _memory(training) if training else None,
+        "measured": _measured(resolved),
+    }
+
+
+def _measured(resolved: ResolvedPlan) -> dict[str, Any] | None:
+    """What a race has measured of the plan on this machine; ``None`` without one."""
+    found = recall(resolved, detect().devices)
+    if found is None:
+        return None
+    return {
+        "examples_per_second": found.examples_per_second,
+        "memory": found.memory,
+        "memory_of": found.memory_of,
+        "measured_at": found.measured_at,
+        "epoch_seconds": found.epoch_seconds(resolved),
+        "faster": {"plan": dict(found.faster_changes), "speed": found.factor} if found.faster_changes else None,
     }
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
     "find": ("accel_tui.cli.find:find", "Find a batch size or a learning rate by measuring."),
+    "race": ("accel_tui.cli.race:race", "Measure the ways to run a plan on this machine, side by side."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "queue": ("accel_tui.cli.queue:queue", "List the runs that wait for free devices, and change their order."),
@@ -56,7 +57,7 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "find", "train", "run", "continue", "queue", "cluster", "demo"),
+    "Train": ("data", "estimate", "race", "find", "train", "run", "continue", "queue", "cluster", "demo"),
     "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),

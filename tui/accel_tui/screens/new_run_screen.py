@@ -90,6 +90,13 @@ class NewRunScreen(DirtyRegionScreen):
             tooltip="Let the run wait in the queue until what it needs is free",
         ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
+        Binding(
+            "R,f8",
+            "race",
+            "Race",
+            id="new-run.race",
+            tooltip="Measure the ways to run this plan on this machine, side by side",
+        ),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
             "d,f6",
@@ -214,7 +221,7 @@ class NewRunScreen(DirtyRegionScreen):
         """What uses the plan needs a valid one; leaving needs the focus on a field or a run; scrolling an overflow."""
         if action == "scroll":
             return self.query_one("#body").max_scroll_y > 0
-        if action in ("copy", "measure"):
+        if action in ("copy", "measure", "race"):
             return None if self._filled is None or self._filled.errors else True
         if action == "find":
             is_letter = isinstance(self.focused, Input) and parameters == ("/",)
@@ -264,6 +271,10 @@ class NewRunScreen(DirtyRegionScreen):
         self.app.push_screen(
             QuestionScreen("Start beside another run?", printable(detail), (QUEUE, START, KEEP)), answer
         )
+
+    def action_race(self) -> None:
+        """Race the ways to run the plan."""
+        host_of(self).show_race(self.form.filled.plan)
 
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""
@@ -341,6 +352,7 @@ class NewRunScreen(DirtyRegionScreen):
         if self._was_suspended:
             self._was_suspended = False
             self.action_leave()  # so that letters are keys
+            self.query_one(SummaryPanel).refresh_measured()
         # A new screen has its styles already; computing them again is slow.
         event.refresh_styles = event.refresh_styles and self._was_shown
         self._was_shown = True

@@ -14,52 +14,13 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.models import UserModel
+from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
-from accel_engine.training.tuning_cache import is_recent, load, save
+from accel_engine.tuning_cache import is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "threads.json"
-
-_WITHOUT_EFFECT = frozenset(
-    {
-        "name",
-        "threads",
-        "seed",
-        "epochs",
-        "steps_per_epoch",
-        "shuffle",
-        "learning_rate",
-        "learning_rate_factor",
-        "rate_scaling",
-        "weight_decay",
-        "momentum",
-        "warmup",
-        "final_rate",
-        "rate_drops",
-        "rate_drop_factor",
-        "monitor",
-        "monitor_mode",
-        "validation",
-        "validation_every",
-        "validation_steps",
-        "patience",
-        "min_delta",
-        "restore_best",
-        "time_limit",
-        "checkpoint_every",
-        "keep_checkpoints",
-        "on_oom",
-        "on_nan",
-        "skip_steps",
-        "keep_alive",
-        "tensorboard",
-        "initial_weights",
-        "unsafe_load",
-        "force",
-    }
-)
-"""Fields of a plan on which the rate of its training steps hardly depends."""
 
 _VARIABLES = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "TF_XLA_FLAGS", "XLA_FLAGS")
 """Variables of the environment on which it depends."""
@@ -103,7 +64,7 @@ def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
     plan, model = resolved.plan.changed(), resolved.model
     key = [
-        {name: value for name, value in plan.items() if name not in _WITHOUT_EFFECT},
+        {name: value for name, value in plan.items() if name not in WITHOUT_EFFECT_ON_RATE | {"threads"}},
         model.modified if isinstance(model, UserModel) else None,
         [device.name for device in inventory.of_kind("cpu")],
         processors(),

@@ -15,7 +15,7 @@ from accel_engine.training.autotuning.trial import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.core.operation_threads import threads_in_use
-from accel_engine.training.tuning_cache import is_recent, load, save
+from accel_engine.tuning_cache import is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "autotune.json"

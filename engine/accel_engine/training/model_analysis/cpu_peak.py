@@ -10,7 +10,7 @@ import time
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
-from accel_engine.training.tuning_cache import load, save
+from accel_engine.tuning_cache import load, save
 
 SECONDS = 0.3
 """How long a measurement takes, about."""

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import clock
+from accel_engine import clock, tuning_cache
 from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training import tuning_cache
 from accel_engine.training.autotuning import autotuner, remembered_trials
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine import clock
+from accel_engine import clock, tuning_cache
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training import tuning_cache
 from accel_engine.training.autotuning import remembered_rates
 from accel_engine.training.autotuning.remembered_rates import forget_rate, load_rates, rates_key, save_rate
 

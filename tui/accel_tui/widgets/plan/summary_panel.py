@@ -16,6 +16,7 @@ from accel_engine.launch.warm_engine import Description, WarmEngine
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.text import printable_fields
+from accel_tui.host import host_of
 from accel_tui.plan import plan_preview
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.data_survey import DATA_FIELDS, SurveyError, SurveySubject, survey, survey_subject
@@ -77,6 +78,7 @@ class SummaryPanel(Widget):
         self._pause: Timer | None = None
         self._surveyed: SurveySubject | None = None
         self._port_warning = ""
+        self._measured: tuple[ResolvedPlan, tuple[PreviewRow, ...]] | None = None
 
     def preview(self, filled: ResolvedPlan) -> None:
         """Show a form's plan; request missing details once the user stops typing."""
@@ -85,6 +87,11 @@ class SummaryPanel(Widget):
         if self._pause:
             self._pause.stop()
         self._pause = self.set_timer(IDLE_SECONDS, self._request_details)
+
+    def refresh_measured(self) -> None:
+        """Ask again what races have measured: one may have ended."""
+        self._measured = None
+        self._request_details()
 
     def watch_launch(self, before: LaunchState, launch: LaunchState) -> None:
         """Request a description of the model from another engine."""
@@ -96,7 +103,8 @@ class SummaryPanel(Widget):
         description = known[1] if known and known[0] == _subject(filled.plan) else None
         pending = "counting…" if self.launch.ready_engine else "waiting for TensorFlow"
         self.choices = printable_fields(plan_preview.choice_rows(filled))
-        self.facts = printable_fields(plan_preview.rows(filled, description, pending))
+        measured = self._measured[1] if self._measured and self._measured[0] is filled else ()
+        self.facts = printable_fields((*plan_preview.rows(filled, description, pending), *measured))
         ports = filter(None, [self._port_warning])
         self.warnings = printable_fields((*plan_preview.warnings(filled, description), *ports))
 
@@ -107,6 +115,8 @@ class SummaryPanel(Widget):
             return
         if filled.strategy.processes or self._port_warning:
             self._check_ports(filled)
+        if self._measured is None or self._measured[0] is not filled:
+            self._recall(filled)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
             self._surveyed = subject
@@ -122,6 +132,20 @@ class SummaryPanel(Widget):
     @work(thread=True, exclusive=True, exit_on_error=False, group="survey")
     def _survey(self, filled: ResolvedPlan) -> None:
         self.post_message(self.DataSurveyed(survey(filled)))
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="recall")
+    def _recall(self, filled: ResolvedPlan) -> None:
+        from accel_tui.plan.measured_text import measured_rows  # the first frame does not need it
+
+        if (inventory := host_of(self).inventory) is not None:
+            self.call_later(self._take_measured, filled, measured_rows(filled, inventory.devices))
+
+    def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:
+        if filled is self._filled:
+            had_rows = self._measured is not None and bool(self._measured[1])
+            self._measured = (filled, rows)
+            if rows or had_rows:
+                self._update(filled)
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="ports")
     def _check_ports(self, filled: ResolvedPlan) -> None:

@@ -1,6 +1,7 @@
 """Caches this machine's measurements for later runs, in JSON files in the program's directory."""
 
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -28,10 +29,22 @@ def load(name: str, key: str) -> Any:
 
 def save(name: str, key: str, value: Any) -> None:
     """Save a value for later runs; write errors are ignored, as the value can be measured again."""
+    save_all(name, {key: value})
+
+
+def save_all(name: str, values: Mapping[str, Any], keep: Callable[[Any], bool] = lambda _: True) -> None:
+    """Save values by key, as :func:`save` does.
+
+    Args:
+        name: Name of the file.
+        values: The values.
+        keep: Whether a value that the file has is still needed.
+    """
     with suppress(OSError, RunError):
         make_private(home())
         with replacing(home() / name) as temporary:
-            temporary.write_text(json.dumps(_read(name) | {key: value}, indent=1))
+            kept = {key: value for key, value in _read(name).items() if keep(value)}
+            temporary.write_text(json.dumps({**kept, **values}, indent=1))
 
 
 def is_recent(measured_at: float) -> bool:

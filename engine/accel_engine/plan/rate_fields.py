@@ -1,0 +1,40 @@
+"""The fields of a plan that do not change how fast it trains."""
+
+WITHOUT_EFFECT_ON_RATE = frozenset(
+    {
+        "name",
+        "seed",
+        "epochs",
+        "steps_per_epoch",
+        "shuffle",
+        "learning_rate",
+        "learning_rate_factor",
+        "rate_scaling",
+        "weight_decay",
+        "momentum",
+        "warmup",
+        "final_rate",
+        "rate_drops",
+        "rate_drop_factor",
+        "monitor",
+        "monitor_mode",
+        "validation",
+        "validation_every",
+        "validation_steps",
+        "patience",
+        "min_delta",
+        "restore_best",
+        "time_limit",
+        "checkpoint_every",
+        "keep_checkpoints",
+        "on_oom",
+        "on_nan",
+        "skip_steps",
+        "keep_alive",
+        "tensorboard",
+        "initial_weights",
+        "unsafe_load",
+        "force",
+    }
+)
+"""Fields of a plan on which the rate of its training steps hardly depends."""

@@ -1,0 +1,136 @@
+"""Judges the results of a race: the rates of heats together, which ways are dominated, and which are the best."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from accel_engine.launch.plan_trials import LEAST_ROUNDS
+from accel_engine.launch.trial_statistics import compare_rates, spread
+from accel_engine.race.way_result import Mark, WayResult, WayState
+
+RELEVANT_SHARE = 0.95
+"""The share of another way's memory or energy below which a way takes less."""
+
+_USABLE = (WayState.FINISHED, WayState.MEASURING, WayState.ENDED_EARLY)
+
+
+def with_rates(result: WayResult, reference_rates: Sequence[float]) -> WayResult:
+    """A result with its median and interval, as if it had been measured beside all rounds of the reference.
+
+    Other programs slow some heats down. A way is therefore compared with the reference in the rounds of both, and its
+    rate is that ratio of the reference's median over all heats.
+
+    Args:
+        result: Has rates.
+        reference_rates: Those of the reference in all its rounds.
+    """
+    if not result.rates:
+        return result
+    if result.way.is_reference or not result.ratios:
+        return replace(result, examples_per_second=statistics.median(result.rates), between=spread(result.rates))
+    median = statistics.median(reference_rates)
+    found = compare_rates([1.0] * len(result.ratios), result.ratios)
+    low, high = spread(result.ratios)
+    return replace(
+        result,
+        examples_per_second=found.value * median,
+        between=(low * median, high * median),
+        against_reference=found,
+    )
+
+
+def dominating(result: WayResult, others: Iterable[WayResult]) -> WayResult | None:
+    """The fastest of the ways that are clearly faster than a way, and take no more memory or energy; or ``None``.
+
+    A way that changes training does not dominate one that does not.
+
+    Args:
+        result: The way.
+        others: All ways.
+    """
+    found = [other for other in others if other.way != result.way and _dominates(other, result)]
+    return max(found, key=_rate, default=None)
+
+
+def _dominates(other: WayResult, result: WayResult) -> bool:
+    if not other.is_measured or _is_broken(other):
+        return False
+    if other.way.changes_training and not result.way.changes_training:
+        return False
+    return _is_clearly_faster(other, result) and not (
+        _takes_less_memory(result, other) or _takes_less_energy(result, other)
+    )
+
+
+def _is_clearly_faster(other: WayResult, result: WayResult) -> bool:
+    """Whether the intervals of the two do not overlap."""
+    (low, _), (_, high) = _interval(other), _interval(result)
+    return low > high
+
+
+def _interval(result: WayResult) -> tuple[float, float]:
+    """The interval of the rate, without limits after too few rounds; the reference is what others are compared with."""
+    if result.way.is_reference and result.examples_per_second is not None:
+        return result.examples_per_second, result.examples_per_second
+    if len(result.rates) < LEAST_ROUNDS or result.between is None:
+        return -math.inf, math.inf
+    return result.between
+
+
+def _takes_less_memory(result: WayResult, other: WayResult) -> bool:
+    """Whether it takes less memory, of the same kind."""
+    if result.memory is None or other.memory is None or result.memory_of != other.memory_of:
+        return False
+    return result.memory < RELEVANT_SHARE * other.memory
+
+
+def _takes_less_energy(result: WayResult, other: WayResult) -> bool:
+    if result.joules is None or other.joules is None:
+        return False
+    return result.joules < RELEVANT_SHARE * other.joules
+
+
+def find_marks(results: Iterable[WayResult]) -> dict[Mark, WayResult]:
+    """The best ways, of those that train as the reference does.
+
+    Where none is clearly better than the reference, that is the best one.
+
+    Args:
+        results: All ways.
+    """
+    usable = [each for each in results if _is_candidate(each)]
+    reference = next((each for each in usable if each.way.is_reference), None)
+    marks: dict[Mark, WayResult] = {}
+    if usable:
+        faster = [each for each in usable if each.is_faster or reference is None]
+        marks[Mark.FASTEST] = max(faster, key=_rate, default=reference or usable[0])
+    kind = reference.memory_of if reference else (usable[0].memory_of if usable else "")
+    known = [each for each in usable if each.memory is not None and each.memory_of == kind]
+    if known:
+        least = min(known, key=lambda each: each.memory or 0.0)
+        keeps = reference is not None and reference in known and not _takes_less_memory(least, reference)
+        marks[Mark.LEAST_MEMORY] = reference if keeps and reference else least
+    if known := [each for each in usable if each.joules is not None]:
+        least = min(known, key=lambda each: each.joules or 0.0)
+        keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
+        marks[Mark.LEAST_ENERGY] = reference if keeps and reference else least
+    return marks
+
+
+def _is_candidate(result: WayResult) -> bool:
+    usable = result.state in _USABLE and result.is_measured
+    return usable and not result.way.changes_training and not _is_broken(result)
+
+
+def _is_broken(result: WayResult) -> bool:
+    return result.losses is not None and result.losses.is_broken
+
+
+def winners(results: Iterable[WayResult]) -> list[WayResult]:
+    """The ways that are clearly faster than the reference and train as it does, the fastest first."""
+    return sorted((each for each in results if _is_candidate(each) and each.is_faster), key=_rate, reverse=True)
+
+
+def _rate(result: WayResult) -> float:
+    return result.examples_per_second or 0.0

@@ -1,0 +1,60 @@
+"""Compares the first losses of two ways to run a plan, which begin with the same weights and the same batches."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CLOSE = 1e-5
+"""The largest difference of losses, as a share of those above 1, that comes from another order of rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCheck:
+    """How the first losses of a way compare with the reference's.
+
+    Attributes:
+        difference: The largest difference, as a share of losses above 1; ``None`` if they cannot be compared.
+        steps: Number of compared steps.
+        is_equal: Whether they are equal to the bit.
+        problem: Why they cannot be compared; empty if they can.
+    """
+
+    difference: float | None = None
+    steps: int = 0
+    is_equal: bool = False
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """The result in words."""
+        if self.difference is None:
+            return self.problem
+        if self.is_equal:
+            return "equal to the bit"
+        return "within 1e-5" if self.difference <= CLOSE else f"differs by {self.difference:.2g}"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether one of them has losses that are not finite, and the other one has not."""
+        return self.difference is not None and not math.isfinite(self.difference)
+
+
+def check_losses(reference: Sequence[float], losses: Sequence[float]) -> LossCheck:
+    """Compare losses of the same steps.
+
+    Args:
+        reference: Those of the reference.
+        losses: Those of the way; of more or fewer steps, only the common ones count.
+    """
+    pairs = list(zip(reference, losses, strict=False))
+    if not pairs:
+        return LossCheck(problem="no losses to compare")
+    is_equal = all(first == second or (math.isnan(first) and math.isnan(second)) for first, second in pairs)
+    difference = 0.0 if is_equal else max(_difference(first, second) for first, second in pairs)
+    return LossCheck(difference, len(pairs), is_equal)
+
+
+def _difference(first: float, second: float) -> float:
+    if not (math.isfinite(first) and math.isfinite(second)):
+        return 0.0 if str(first) == str(second) else math.inf
+    return abs(first - second) / max(1.0, abs(first))

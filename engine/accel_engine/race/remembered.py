@@ -1,0 +1,123 @@
+"""Remembers what races found on this machine, by everything that it depends on."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from accel_engine import clock
+from accel_engine.devices.device_types import Device
+from accel_engine.devices.host_probe import processors
+from accel_engine.devices.installation import find_installation
+from accel_engine.models import UserModel
+from accel_engine.plan import Plan
+from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.race.judgement import winners
+from accel_engine.race.way_result import WayResult
+from accel_engine.race.ways import effective
+from accel_engine.tuning_cache import is_recent, load, save_all
+from accel_engine.version import __version__
+
+_FILE = "races.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedWay:
+    """What a race measured of a plan.
+
+    Attributes:
+        examples_per_second: The median.
+        memory: Bytes; ``None`` if unknown.
+        memory_of: ``host``, or the kind of device whose memory that is.
+        measured_at: When, in seconds since the Unix epoch.
+        faster_changes: The fields that made it faster, with their values; empty if nothing did, or it was not the
+            reference.
+        factor: By how much; 1 if nothing did.
+    """
+
+    examples_per_second: float
+    memory: float | None
+    memory_of: str
+    measured_at: float
+    faster_changes: Mapping[str, Any] = field(default_factory=dict)
+    factor: float = 1.0
+
+    def epoch_seconds(self, resolved: ResolvedPlan) -> float | None:
+        """How long the steps of an epoch take; ``None`` while their number is unknown."""
+        counts = resolved.step_counts
+        if counts is None or not counts.steps_per_epoch:
+            return None
+        return sum(counts.step_sizes(0, counts.steps_per_epoch)) / self.examples_per_second
+
+
+def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterable[WayResult]) -> None:
+    """Remember the results of a race.
+
+    Args:
+        resolved: The reference, checked and placed.
+        devices: The machine's devices.
+        results: The results; those without a rate are left out.
+    """
+    measured = [result for result in results if result.is_measured]
+    best = next(iter(winners(measured)), None)
+    now, found = clock.now(), dict[str, Any]()
+    for result in measured:
+        remembered = RememberedWay(result.examples_per_second or 0.0, result.memory, result.memory_of, now)
+        if result.way.is_reference and best and best.against_reference:
+            changes = {name: best.way.plan.to_mapping()[name] for name in best.way.changes}
+            remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
+        found[_key(resolve(result.way.plan, devices).with_data(resolved.data), devices)] = asdict(remembered)
+    save_all(_FILE, found, keep=lambda value: _parsed(value) is not None)
+
+
+def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay | None:
+    """What a race has measured of a plan on this machine; ``None`` without one, or if it is too old.
+
+    ``--xla auto`` is as fast as the faster one of its two choices.
+
+    Args:
+        resolved: The plan, placed on devices.
+        devices: The machine's devices.
+    """
+    if resolved.errors or resolved.placement is None:
+        return None
+    found = [_parsed(load(_FILE, _key(resolved, devices)))]
+    if resolved.plan.xla == "auto":
+        compiled = replace(resolved, plan=resolved.plan.replace(xla="on"))
+        found.append(_parsed(load(_FILE, _key(compiled, devices))))
+    known = [each for each in found if each is not None]
+    return max(known, key=lambda each: each.examples_per_second, default=None)
+
+
+def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
+    resolved = resolved.with_chosen_model()
+    plan, paths = effective(resolved, devices), resolved.plan.absolute().to_mapping()
+    for name in ("model", "data", "validation_data", "custom_objects"):
+        plan[name] = paths[name]
+    defaults = Plan().to_mapping()
+    differing = {
+        name: value for name, value in plan.items() if name not in WITHOUT_EFFECT_ON_RATE and value != defaults[name]
+    }
+    return json.dumps(
+        [
+            differing,
+            resolved.model.modified if isinstance(resolved.model, UserModel) else None,
+            [device.name for device in devices],
+            processors(),
+            __version__,
+            find_installation().version,
+        ],
+        sort_keys=True,
+    )
+
+
+def _parsed(value: Any) -> RememberedWay | None:
+    """A value of the file; ``None`` if it is damaged or too old."""
+    with suppress(TypeError, ValueError):
+        found = RememberedWay(**value)
+        if is_recent(found.measured_at) and 0 < found.examples_per_second < math.inf:
+            return found
+    return None

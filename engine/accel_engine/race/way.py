@@ -1,0 +1,67 @@
+"""A way to run a plan: the plan with some fields changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import options_text
+
+
+class WayKind(StrEnum):
+    """What a way changes, as users name it."""
+
+    DEVICES = "devices"
+    XLA = "xla"
+    PRECISION = "precision"
+    MICRO_BATCHES = "micro-batches"
+    REMAT = "remat"
+    THREADS = "threads"
+    CPU_KERNELS = "cpu-kernels"
+    BATCH_SIZE = "batch-size"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to run a plan.
+
+    Attributes:
+        title: A short name, unique in a race.
+        plan: The plan.
+        changes: The fields that differ from the reference, with their values; empty for the reference.
+        kinds: What it changes.
+    """
+
+    title: str
+    plan: Plan
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    kinds: tuple[WayKind, ...] = ()
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is the plan as it is."""
+        return not self.changes
+
+    @property
+    def changes_training(self) -> bool:
+        """Whether it takes other steps than the reference: its batches are of another size."""
+        return WayKind.BATCH_SIZE in self.kinds
+
+    @property
+    def options(self) -> str:
+        """The changes as options of the command line."""
+        return options_text(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedWay:
+    """A way that cannot be run on this machine.
+
+    Attributes:
+        way: The way.
+        reason: Why.
+    """
+
+    way: Way
+    reason: str

@@ -1,0 +1,81 @@
+"""What is known of a way in a race, at any time."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from accel_engine.launch.trial_statistics import Comparison, Verdict
+from accel_engine.race.loss_check import LossCheck
+from accel_engine.race.way import Way
+
+
+class WayState(StrEnum):
+    """How far a way is."""
+
+    WAITING = "waiting"
+    COMPILING = "compiling"
+    READY = "ready"
+    MEASURING = "measuring"
+    FINISHED = "finished"
+    ENDED_EARLY = "ended early"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
+class Mark(StrEnum):
+    """What a way is the best at."""
+
+    FASTEST = "fastest"
+    LEAST_MEMORY = "least memory"
+    LEAST_ENERGY = "least energy"
+
+
+@dataclass(frozen=True, slots=True)
+class WayResult:
+    """What is known of a way.
+
+    Attributes:
+        way: The way.
+        state: How far it is.
+        reason: Why it ended early, failed or is refused; else empty.
+        compile_seconds: How long it took to trace and compile a step, and to take it; ``None`` before.
+        memory: Bytes that a device had allocated at most, or by which the process grew on a CPU; ``None`` if unknown.
+        memory_of: ``host``, or the kind of device whose memory that is; empty before.
+        losses: The check of its first losses; ``None`` before.
+        rates: Examples a second of each turn.
+        ratios: Its rates as shares of the reference's in the same rounds; empty without a reference.
+        examples_per_second: The median, as if it had been measured beside all rounds of the reference.
+        between: The confidence interval of that median.
+        against_reference: How its rate compares with the reference's; ``None`` without rounds of both.
+        joules: Joules an example; ``None`` if unknown.
+        energy_problem: Why no energy is known; empty if it is.
+    """
+
+    way: Way
+    state: WayState = WayState.WAITING
+    reason: str = ""
+    compile_seconds: float | None = None
+    memory: float | None = None
+    memory_of: str = ""
+    losses: LossCheck | None = None
+    rates: tuple[float, ...] = ()
+    ratios: tuple[float, ...] = ()
+    examples_per_second: float | None = None
+    between: tuple[float, float] | None = None
+    against_reference: Comparison | None = None
+    joules: float | None = None
+    energy_problem: str = ""
+
+    @property
+    def title(self) -> str:
+        """The way's title."""
+        return self.way.title
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a rate, and has not failed."""
+        return self.examples_per_second is not None and self.state is not WayState.FAILED
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it is clearly faster than the reference."""
+        return self.against_reference is not None and self.against_reference.verdict is Verdict.BETTER

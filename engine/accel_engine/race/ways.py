@@ -1,0 +1,210 @@
+"""The ways to run a plan on a machine: one change at a time, and the changes that were faster together."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accel_engine import strategies
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import PlanError, join_words
+from accel_engine.models import ModelEntry
+from accel_engine.plan import Plan
+from accel_engine.plan.choices import PRECISIONS
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.race.way import RefusedWay, Way, WayKind
+
+REFERENCE = "this plan"
+"""The title of the reference."""
+
+COMBINED = "combined"
+"""The title of the changes that were faster, together."""
+
+MICRO_BATCHES = (2, 4)
+"""Numbers of micro-batches to try."""
+
+BATCH_FACTORS = (0.5, 2.0, 4.0)
+"""Batch sizes to try, as multiples of the plan's."""
+
+_WITHOUT_KERNELS = frozenset({"linear", "tabular", "mlp", "lstm", "bag-of-words", "gpt"})
+"""Models of the catalogue without convolutions and batch normalization, which alone have CPU kernels."""
+
+_SEVERAL_PROCESSES = "trains in several processes, which a race does not measure"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways to run a plan on a machine.
+
+    Attributes:
+        reference: The plan as it is.
+        others: One change each.
+        refused: Those that cannot be run, and why.
+    """
+
+    reference: Way
+    others: tuple[Way, ...]
+    refused: tuple[RefusedWay, ...] = ()
+
+
+def check_raceable(resolved: ResolvedPlan) -> None:
+    """Raise for a plan that a race cannot measure.
+
+    Raises:
+        PlanError: It trains in several processes.
+    """
+    if resolved.strategy.processes:
+        raise PlanError("strategy", resolved.plan.strategy, _SEVERAL_PROCESSES)
+
+
+def find_ways(resolved: ResolvedPlan, devices: Sequence[Device], kinds: Collection[WayKind] = tuple(WayKind)) -> Ways:
+    """Find the ways to run a plan, each with one change, without those that come to the same as another one.
+
+    Args:
+        resolved: The plan, checked and placed, with what is known of its data.
+        devices: The machine's devices.
+        kinds: What may change.
+    """
+    reference = Way(REFERENCE, resolved.plan)
+    seen, others, refused = [effective(resolved, devices)], list[Way](), list[RefusedWay]()
+    for title, kind, changes in _changes(resolved, devices):
+        differing = {name: value for name, value in changes.items() if getattr(resolved.plan, name) != value}
+        if kind not in kinds or not differing:
+            continue
+        way, problem = _way(resolved, devices, title, differing, (kind,))
+        if problem:
+            refused.append(RefusedWay(way, problem))
+            continue
+        key = effective(_resolved(resolved, devices, way.plan), devices)
+        if key not in seen:
+            seen.append(key)
+            others.append(way)
+    return Ways(reference, tuple(others), tuple(refused))
+
+
+def combine(resolved: ResolvedPlan, devices: Sequence[Device], winners: Sequence[Way]) -> Way | None:
+    """The changes of several ways together, as far as the machine allows; ``None`` if fewer than two remain.
+
+    Args:
+        resolved: The reference, checked and placed.
+        devices: The machine's devices.
+        winners: The ways, the fastest first; of each kind only the first one counts.
+    """
+    changes, used = dict[str, Any](), list[Way]()
+    for winner in winners:
+        if winner.changes_training or {kind for each in used for kind in each.kinds} & {*winner.kinds}:
+            continue
+        together = {**changes, **winner.changes}
+        if not _way(resolved, devices, COMBINED, together, ())[1]:
+            changes = together
+            used.append(winner)
+    if len(used) < 2:
+        return None
+    title = f"{COMBINED}: {', '.join(way.title for way in used)}"
+    return _way(resolved, devices, title, changes, tuple(kind for way in used for kind in way.kinds))[0]
+
+
+def effective(resolved: ResolvedPlan, devices: Sequence[Device]) -> dict[str, Any]:
+    """The fields of a plan with what ``auto`` and defaults stand for in a race, so that equal plans are equal.
+
+    A race leaves the choice of XLA and of micro-batches to no measurement: ``auto`` is without them.
+
+    Args:
+        resolved: The plan, placed on devices.
+        devices: The machine's devices.
+    """
+    plan, placement, counts = resolved.plan, resolved.placement, resolved.step_counts
+    on_tpu, on_cpu = resolved.strategy.kind == "tpu", placement is not None and placement.kind == "cpu"
+    values = plan.to_mapping()
+    return values | {
+        "name": "",
+        "force": "off",
+        "precision": plan.policy,
+        "xla": "on" if on_tpu or plan.xla == "on" else "off",
+        "micro_batches": plan.micro_batches or 1,
+        "threads": (plan.threads or _cores(devices)) if on_cpu else None,
+        "cpu_kernels": plan.cpu_kernels if on_cpu else "off",
+        "strategy": "default" if plan.strategy == "one-device" else plan.strategy,
+        "devices": list(placement.devices) if placement else values["devices"],
+        "batch_size": counts.global_batch if counts else plan.batch_size,
+    }
+
+
+def _way(
+    reference: ResolvedPlan,
+    devices: Sequence[Device],
+    title: str,
+    changes: Mapping[str, Any],
+    kinds: tuple[WayKind, ...],
+) -> tuple[Way, str]:
+    """A way, and why it cannot be run; empty if it can."""
+    try:
+        plan = reference.plan.replace(**changes)
+    except PlanError as error:
+        return Way(title, reference.plan, changes, kinds), error.allowed
+    way = Way(title, plan, changes, kinds)
+    resolved = _resolved(reference, devices, way.plan)
+    if resolved.strategy.processes:
+        return way, f"strategy {way.plan.strategy} {_SEVERAL_PROCESSES}"
+    if resolved.environment_error:
+        return way, resolved.environment_error
+    return way, next((join_words(reason) for reason in resolved.errors.values()), "")
+
+
+def _resolved(reference: ResolvedPlan, devices: Sequence[Device], plan: Plan) -> ResolvedPlan:
+    return resolve(plan, devices).with_data(reference.data)
+
+
+def _changes(resolved: ResolvedPlan, devices: Sequence[Device]) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
+    """A title, a kind and the changed fields of each way, whether the machine allows it or not."""
+    plan = resolved.plan
+    on_cpu = resolved.placement is not None and resolved.placement.kind == "cpu"
+    yield from _device_changes(devices, on_cpu=on_cpu)
+    yield ("no XLA", WayKind.XLA, {"xla": "off"}) if plan.xla == "on" else ("XLA", WayKind.XLA, {"xla": "on"})
+    for precision in PRECISIONS[1:]:
+        if precision != plan.policy:
+            yield precision, WayKind.PRECISION, {"precision": precision}
+    if plan.micro_batches:
+        yield "no micro-batches", WayKind.MICRO_BATCHES, {"micro_batches": 1}
+    for count in MICRO_BATCHES:
+        yield f"{count} micro-batches", WayKind.MICRO_BATCHES, {"micro_batches": count}
+    is_on = plan.remat == "on"
+    yield "no rematerialization" if is_on else "rematerialization", WayKind.REMAT, {"remat": "off" if is_on else "on"}
+    if on_cpu:
+        yield from _cpu_changes(resolved, devices)
+    for factor in BATCH_FACTORS:
+        size = max(1, int(plan.batch_size * factor))
+        yield f"batch size {size:,}", WayKind.BATCH_SIZE, {"batch_size": size}
+
+
+def _device_changes(devices: Sequence[Device], *, on_cpu: bool) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
+    """One device of each name, then the strategies for several."""
+    kind = WayKind.DEVICES
+    named = {(device.kind, device.name): device.id for device in reversed(devices) if device.kind != "tpu"}
+    for name in sorted({"cpu:0", *named.values()}):
+        yield name, kind, {"strategy": "default", "devices": (name,), "virtual_cpus": 1}
+    gpus = sum(device.kind == "gpu" for device in devices)
+    for entry in strategies.CATALOGUE.values():
+        if entry.name in ("default", "one-device"):
+            continue
+        if entry.name == "mirrored" and on_cpu and _cores(devices) > 1:
+            yield "mirrored on 2 virtual CPUs", kind, {"strategy": entry.name, "devices": (), "virtual_cpus": 2}
+            continue
+        title = f"{entry.name} on {gpus} GPUs" if gpus > 1 and entry.minimum_devices > 1 else entry.name
+        yield title, kind, {"strategy": entry.name, "devices": ()}
+
+
+def _cpu_changes(resolved: ResolvedPlan, devices: Sequence[Device]) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
+    cores = _cores(devices)
+    if resolved.plan.threads is not None:
+        yield "all threads", WayKind.THREADS, {"threads": None}
+    for count in dict.fromkeys((1, max(1, cores // 2))):
+        yield f"{count} thread{'s' * (count > 1)}", WayKind.THREADS, {"threads": count}
+    model = resolved.model
+    if not (isinstance(model, ModelEntry) and model.name in _WITHOUT_KERNELS):
+        is_off = resolved.plan.cpu_kernels == "off"
+        title = "our CPU kernels" if is_off else "Keras' CPU kernels"
+        yield title, WayKind.CPU_KERNELS, {"cpu_kernels": "auto" if is_off else "off"}
+
+
+def _cores(devices: Sequence[Device]) -> int:
+    return next((device.cores for device in devices if device.kind == "cpu"), 1)

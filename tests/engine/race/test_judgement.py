@@ -1,0 +1,121 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.race.judgement import dominating, find_marks, winners, with_rates
+from accel_engine.race.loss_check import LossCheck, check_losses
+from accel_engine.race.way import Way, WayKind
+from accel_engine.race.way_result import Mark, WayResult, WayState
+
+PLAN = Plan()
+REFERENCE = Way("this plan", PLAN)
+XLA = Way("XLA", PLAN.replace(xla="on"), {"xla": "on"}, (WayKind.XLA,))
+REMAT = Way("rematerialization", PLAN.replace(remat="on"), {"remat": "on"}, (WayKind.REMAT,))
+LARGER = Way("batch size 128", PLAN.replace(batch_size=128), {"batch_size": 128}, (WayKind.BATCH_SIZE,))
+
+
+def result(way, rate, *, rounds=8, memory=1e8, **more):
+    """A way whose rate varies by a few percent around a value; the reference's is 100."""
+    noise = [1 + 0.02 * ((3 * number) % 5 - 2) for number in range(rounds)]
+    reference = [100.0 * each for each in noise]
+    rates = tuple(rate * each * (1.01 if index % 2 else 1.0) for index, each in enumerate(noise))
+    ratios = () if way.is_reference else tuple(one / other for one, other in zip(rates, reference, strict=True))
+    found = WayResult(way, WayState.MEASURING, memory=memory, memory_of="host", rates=rates, ratios=ratios)
+    return replace(with_rates(found, reference), **more)
+
+
+def test_rates_of_another_heat_are_those_beside_the_reference() -> None:
+    """A heat in which all ways are half as fast tells the same as another one."""
+    slow = WayResult(XLA, WayState.MEASURING, rates=(100.0,) * 8, ratios=(2.0,) * 8)
+    found = with_rates(slow, [100.0] * 20)
+    assert (found.examples_per_second, found.between) == (200.0, (200.0, 200.0))
+    assert found.is_faster
+
+
+def test_a_slower_way_that_takes_as_much_is_dominated() -> None:
+    reference, faster, slower = result(REFERENCE, 100), result(XLA, 200), result(REMAT, 50)
+    assert dominating(slower, (reference, faster, slower)).way == XLA  # the fastest of those that dominate
+    assert dominating(faster, (reference, faster, slower)) is None
+    assert dominating(reference, (reference, slower)) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "is_dominated"),
+    [
+        ({"memory": 1e8}, True),
+        ({"memory": 0.97e8}, True),  # about the same
+        ({"memory": 0.8e8}, False),
+        ({"memory": 0.8e8, "memory_of": "gpu"}, True),  # memory of another kind
+        ({"memory": None}, True),
+        ({"joules": 0.5}, False),
+        ({"joules": 1.0}, True),
+    ],
+)
+def test_a_way_that_takes_less_memory_or_energy_is_not_dominated(more, is_dominated) -> None:
+    reference = result(REFERENCE, 100, joules=1.0)
+    assert (dominating(result(REMAT, 50, **more), (reference,)) is not None) is is_dominated
+
+
+def test_few_rounds_and_close_rates_dominate_nothing() -> None:
+    reference = result(REFERENCE, 100)
+    assert dominating(result(REMAT, 50, rounds=4), (reference,)) is None
+    assert dominating(result(REMAT, 99.6), (reference,)) is None
+
+
+def test_other_batches_do_not_dominate_a_way_that_trains_as_the_plan_does() -> None:
+    reference, larger = result(REFERENCE, 100), result(LARGER, 300)
+    slower = result(XLA, 150)
+    assert dominating(slower, (reference, larger)) is None
+    assert dominating(result(LARGER, 50), (reference,)) is not None
+
+
+def test_marks_go_to_the_best_that_train_as_the_plan_does() -> None:
+    reference = result(REFERENCE, 100, joules=1.0)
+    faster = result(XLA, 200, memory=2e8, joules=0.4)
+    smaller = result(REMAT, 60, memory=0.5e8, joules=1.2)
+    larger = result(LARGER, 400, memory=0.1e8, joules=0.1)
+    found = {mark: each.way for mark, each in find_marks((reference, faster, smaller, larger)).items()}
+    assert found == {Mark.FASTEST: XLA, Mark.LEAST_MEMORY: REMAT, Mark.LEAST_ENERGY: XLA}
+
+
+def test_the_reference_is_the_best_where_none_is_clearly_better() -> None:
+    reference, other = result(REFERENCE, 100), result(REMAT, 100.5, memory=0.98e8)
+    found = find_marks((reference, other))
+    assert found == {Mark.FASTEST: reference, Mark.LEAST_MEMORY: reference}
+
+
+def test_a_way_that_failed_or_whose_losses_are_broken_gets_no_mark() -> None:
+    reference = result(REFERENCE, 100)
+    failed = result(XLA, 200, state=WayState.FAILED)
+    broken = result(REMAT, 200, losses=check_losses((1.0, 0.5), (1.0, math.nan)))
+    assert find_marks((reference, failed, broken))[Mark.FASTEST] == reference
+    assert winners((reference, failed, broken)) == []
+
+
+def test_without_a_reference_rates_are_compared_as_they_are() -> None:
+    ways = [WayResult(way, WayState.MEASURING, rates=(rate,) * 8) for way, rate in ((XLA, 200.0), (REMAT, 100.0))]
+    faster, slower = (with_rates(each, ()) for each in ways)
+    assert dominating(slower, (faster, slower)) == faster
+    assert find_marks((faster, slower))[Mark.FASTEST] == faster
+
+
+@pytest.mark.parametrize(
+    ("losses", "text"),
+    [
+        ((2.0, 1.0), "equal to the bit"),
+        ((2.0, 1.0, 7.0), "equal to the bit"),  # only common steps count
+        ((2.0, 1.000001), "within 1e-5"),
+        ((2.0, 1.25), "differs by 0.25"),
+        ((20.0, 1.0), "differs by 9"),
+        ((2.0, math.nan), "differs by inf"),
+        ((), "no losses to compare"),
+    ],
+)
+def test_losses(losses, text) -> None:
+    assert check_losses((2.0, 1.0), losses).text == text
+
+
+def test_losses_that_are_both_not_a_number_are_equal() -> None:
+    assert check_losses((math.nan,), (math.nan,)) == LossCheck(0.0, 1, is_equal=True)

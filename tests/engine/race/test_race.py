@@ -1,0 +1,144 @@
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import check
+from accel_engine.race import remembered
+from accel_engine.race.judgement import find_marks
+from accel_engine.race.race import Race, RaceOptions
+from accel_engine.race.remembered import recall
+from accel_engine.race.room import Room
+from accel_engine.race.way import WayKind
+from accel_engine.race.way_result import Mark, WayState
+
+from .stand_ins import CPU, Behaviour, StandInTrials, no_meters
+
+PLENTY = Room(available=lambda: 1 << 50)
+KINDS = (WayKind.XLA, WayKind.PRECISION, WayKind.REMAT, WayKind.THREADS, WayKind.BATCH_SIZE)
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
+
+
+def race(behaviours, *, kinds=KINDS, room=PLENTY, should_stop=lambda: False, plan=None, on_result=lambda _: None):
+    resolved = check(plan or Plan(model="cnn"), CPU)
+    trials = StandInTrials(behaviours)
+    raced = Race(
+        resolved,
+        CPU,
+        RaceOptions(seconds=2.0, kinds=kinds),
+        on_result,
+        should_stop,
+        make_trials=trials,
+        make_meters=no_meters,
+        room=room,
+    )
+    raced.run()
+    assert not any(process.is_open for process in trials.processes)
+    return {each.title: each for each in raced.results}, trials, raced
+
+
+def test_ways_are_measured_combined_and_judged() -> None:
+    seen = []
+    found, _, raced = race(
+        {"xla=on": Behaviour(2000.0), "threads=1": Behaviour(1500.0), "xla=on,threads=1": Behaviour(3000.0)},
+        on_result=seen.append,
+    )
+    combined = found["combined: XLA, 1 thread"]
+    assert combined.examples_per_second == pytest.approx(3000.0)
+    assert combined.losses.text == "equal to the bit"
+    assert find_marks(raced.results)[Mark.FASTEST] == combined
+    states = [each.state for each in seen if each.title == "XLA"]
+    assert list(dict.fromkeys(states)) == ["waiting", "compiling", "ready", "measuring", "finished"]
+    assert found["this plan"].state is WayState.FINISHED
+    assert found["batch size 32"].losses.text == "other batches"
+    assert not raced.was_stopped
+
+
+def test_a_dominated_way_ends_early_and_says_why() -> None:
+    found, _, _ = race({"precision=mixed_bfloat16": Behaviour(100.0), "remat=on": Behaviour(400.0, memory=1e7)})
+    ended = found["mixed_bfloat16"]
+    assert ended.state is WayState.ENDED_EARLY
+    assert ended.reason == "clearly slower than this plan, which takes no more memory"
+    assert len(ended.rates) == 6
+    assert found["rematerialization"].state is WayState.FINISHED  # it takes less memory
+    assert len(found["rematerialization"].rates) > 6
+
+
+def test_a_way_that_fails_is_a_result() -> None:
+    found, _, _ = race(
+        {
+            "xla=on": Behaviour(problem="XLA cannot"),
+            "remat=on": Behaviour(problem="out of memory", fails_after=4, out_of_memory=True),
+        }
+    )
+    assert (found["XLA"].state, found["XLA"].reason) == (WayState.FAILED, "XLA cannot")
+    assert (found["rematerialization"].state, found["rematerialization"].reason) == (WayState.FAILED, "out of memory")
+    assert found["1 thread"].state is WayState.FINISHED
+
+
+def test_a_race_goes_on_without_its_reference() -> None:
+    found, _, raced = race({"": Behaviour(problem="no"), "xla=on": Behaviour(200.0), "remat=on": Behaviour(100.0)})
+    assert found["this plan"].state is WayState.FAILED
+    assert find_marks(raced.results)[Mark.FASTEST].title == "XLA"
+    found, _, _ = race({"": Behaviour(problem="no", fails_after=3), "xla=on": Behaviour(200.0)})
+    assert found["XLA"].state is WayState.FINISHED
+
+
+def test_heats_are_as_small_as_the_memory_and_compare_by_the_reference() -> None:
+    small = Room(available=lambda: 0)
+    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=small)
+    assert trials.most_open == 2  # the reference and one way
+    assert found["XLA"].against_reference.value == pytest.approx(2.0)
+    _, trials, _ = race({}, room=PLENTY)
+    assert trials.most_open == 7
+
+
+def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
+    found, trials, _ = race({"remat=on": Behaviour(problem="out of memory", out_of_memory=True)})
+    assert sum(process.plan.remat == "on" for process in trials.processes) == 2
+    assert found["rematerialization"].state is WayState.FAILED
+
+
+def test_a_device_for_one_process_has_no_two() -> None:
+    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=Room(is_exclusive=True))
+    assert trials.most_open == 1
+    assert found["XLA"].examples_per_second == pytest.approx(2000.0)
+
+
+def test_a_race_that_is_stopped_has_results() -> None:
+    seen = []
+    stop = lambda: any(each.title == "1 thread" and len(each.rates) == 3 for each in seen)  # noqa: E731
+    found, _, raced = race({}, should_stop=stop, on_result=seen.append)
+    assert raced.was_stopped
+    assert found["XLA"].state is WayState.MEASURING
+    assert found["XLA"].examples_per_second is not None
+
+
+def test_only_the_reference_is_measured_where_there_is_no_other_way() -> None:
+    found, _, _ = race({}, kinds=())
+    assert found["this plan"].state is WayState.FINISHED
+    assert found["this plan"].examples_per_second == pytest.approx(1000.0)
+
+
+def test_what_was_found_is_remembered(monkeypatch) -> None:
+    race({"xla=on": Behaviour(2000.0, memory=3e8)})
+    same = check(Plan(model="cnn", xla="off", seed=3, epochs=2, name="x"), CPU)
+    found = recall(same, CPU)
+    assert found.examples_per_second == pytest.approx(1000.0)
+    assert (found.faster_changes, found.factor) == ({"xla": "on"}, pytest.approx(2.0))
+    assert found.epoch_seconds(same) == pytest.approx(1437 / 1000, rel=0.01)
+    compiled = recall(check(Plan(model="cnn"), CPU), CPU)
+    assert (compiled.examples_per_second, compiled.memory) == (pytest.approx(2000.0), 3e8)  # auto is the faster one
+    assert recall(check(Plan(model="mlp"), CPU), CPU) is None
+    assert recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None  # a way of the race
+    now = remembered.clock.now()
+    monkeypatch.setattr(remembered.clock, "now", lambda: now + 8 * 24 * 3600)
+    assert recall(same, CPU) is None
+
+
+def test_a_damaged_file_is_ignored(tmp_path) -> None:
+    (tmp_path / "races.json").write_text('{"a": 1, "b": {"examples_per_second": -1}}')
+    race({})
+    assert recall(check(Plan(model="cnn", xla="off"), CPU), CPU) is not None

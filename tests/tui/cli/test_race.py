@@ -1,0 +1,150 @@
+"""The command that races, on processes of stand-ins whose rates are known."""
+
+import io
+import json
+import os
+import signal
+
+import pytest
+
+from accel_engine.devices.device_types import Inventory
+from accel_engine.errors import FieldValue
+from accel_engine.plan import SPECS, Plan
+from accel_engine.race.race import Race
+from accel_engine.race.room import Room
+from accel_engine.race.way import Way
+from accel_engine.race.way_result import WayResult, WayState
+from accel_tui.cli import race
+from accel_tui.cli.race_view import LiveBars
+from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
+
+
+@pytest.fixture(autouse=True)
+def trials(home, monkeypatch):
+    trials = StandInTrials(
+        {
+            "": Behaviour(1000.0),
+            "xla=on": Behaviour(2000.0, memory=3e8),
+            "threads=1": Behaviour(1500.0),
+            "xla=on,threads=1": Behaviour(3000.0),
+            "remat=on": Behaviour(problem="out of memory", out_of_memory=True),
+        }
+    )
+
+    def make(*arguments):
+        return Race(*arguments, make_trials=trials, make_meters=no_meters, room=Room(available=lambda: 1 << 50))
+
+    monkeypatch.setattr(race, "Race", make)
+    monkeypatch.setattr(race, "require_installation", lambda: None)
+    monkeypatch.setattr(race, "detect", lambda: Inventory(CPU))
+    return trials
+
+
+def test_every_field_of_the_plan_has_a_flag(run_command) -> None:
+    text = run_command("race --help").out
+    told = "".join(text.split())
+    assert all(str(FieldValue(name)) in told for name in SPECS)
+    assert "--seconds" in told
+    assert "devices,xla,precision,micro-batches" in told
+
+
+def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
+    result = run_command("race --ways xla,threads,remat --seconds 2")
+    assert result.status == 0
+    rows = [line.split("  ")[0] for line in result.lines if line[:1].strip()][1:]
+    assert rows[:2] == ["combined: XLA, 1 thre…", "XLA"]
+    assert "The fastest is combined: XLA, 1 thread, 3.00 times as fast as this plan: --xla on --threads 1" in result.out
+    assert result.lines[-1] == "Train it: accel-tui train --xla on --threads 1"
+    assert "rematerialization: failed: out of memory" in result.out
+    assert "accel-tui: XLA: 2.00k examples/s (±0%)" in result.err
+    assert max(map(len, result.lines[:-2])) <= 80
+    assert not any(process.is_open for process in trials.processes)
+
+
+def test_as_json_the_last_line_has_the_best(run_command) -> None:
+    lines = [json.loads(line) for line in run_command("race --ways xla,batch-size,remat --seconds 2 --json").lines]
+    *events, ended = lines
+    assert {"way_compiling", "way_ready", "way_measured", "way_finished", "way_failed"} <= {
+        each["event"] for each in events
+    }
+    assert ended["event"] == "race_ended"
+    assert ended["best"] == {
+        "way": "XLA",
+        "plan": {"xla": "on"},
+        "options": "--xla on",
+        "examples_per_second": pytest.approx(2000.0),
+        "speed": pytest.approx(2.0),
+        "command": "accel-tui train --xla on",
+    }
+    assert ended["marks"] == {"fastest": "XLA", "least_memory": "this plan"}
+    larger = next(each for each in ended["ways"] if each["way"] == "batch size 128")
+    assert (larger["changes_training"], larger["losses"]) == (True, "other batches")
+    assert larger["plan"] == {"batch_size": 128}
+
+
+def test_a_plan_file_and_options_over_it(run_command, trials, tmp_path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text('model = "mlp"\nbatch_size = 8\n')
+    result = run_command(f"race {path} --batch-size 16 --ways threads --seconds 1")
+    assert result.status == 0
+    assert {(each.plan.model, each.plan.batch_size) for each in trials.processes} == {("mlp", 16)}
+
+
+def test_ctrl_c_shows_the_results_so_far(run_command, trials) -> None:
+    def interrupt(plan: Plan) -> None:
+        if plan.threads == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    trials.on_turn = interrupt
+    result = run_command("race --ways xla,threads --seconds 2 --json")
+    ended = json.loads(result.lines[-1])
+    assert (result.status, ended["stopped"], ended["best"]["way"]) == (130, True, "XLA")
+    assert not any(process.is_open for process in trials.processes)
+
+
+def test_nothing_measured_is_a_failure(run_command, trials) -> None:
+    trials.behaviours.clear()
+    trials.behaviours[""] = Behaviour(problem="the engine exited: no")
+    result = run_command("race --ways xla --seconds 1")
+    assert result.status == 1
+    assert "this plan: failed: the engine exited: no" in result.out
+    assert json.loads(run_command("race --ways xla --seconds 1 --json").lines[-1])["best"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--ways xal", "no such kind of ways 'xal'; did you mean xla?"),
+        ("--ways ''", "no such kind of ways ''"),
+        ("--seconds 0", "0 is not in the range"),
+        ("--seconds nan", "'nan' is not"),
+        ("--batch-size none", "--batch-size"),
+        ("no-such.toml", "no-such.toml"),
+        ("--strategy multi-worker --local-workers 2", "trains in several processes"),
+    ],
+)
+def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) -> None:
+    result = run_command(f"race {words}")
+    assert result.status == 2
+    assert why in " ".join(result.err.split())
+    assert not trials.processes
+
+
+def test_bars_are_drawn_over_those_before(monkeypatch) -> None:
+    """On a terminal that is too low for all ways, the first ones are drawn."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    plan = Plan()
+    one = WayResult(
+        Way("this plan", plan), WayState.MEASURING, rates=(10.0,), examples_per_second=10.0, between=(9, 12)
+    )
+    other = WayResult(Way("XLA", plan.replace(xla="on"), {"xla": "on"}), WayState.COMPILING)
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+    bars = LiveBars(stream, lambda: (80, 2), clock=lambda: 0.0)
+    bars.show(one)
+    bars.show(other)
+    stream.seek(0)
+    first, second = stream.read().split("\r\x1b[K\x1b[1A")
+    assert first.startswith("\x1b[Kthis plan  ━")
+    assert "10.0" in first
+    assert second.count("\n") == 1

@@ -1,0 +1,46 @@
+import pytest
+
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import check
+from accel_engine.race import remembered
+from accel_engine.race.race import Race, RaceOptions
+from accel_engine.race.room import Room
+from accel_engine.race.way import WayKind
+from accel_tui.plan.measured_text import measured_rows
+from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
+
+
+def race(plan: Plan) -> None:
+    trials = StandInTrials({"": Behaviour(5000.0, 2.0**30), "xla=on": Behaviour(12500.0, 2.0**30)})
+    options = RaceOptions(seconds=2.0, kinds=(WayKind.XLA,))
+    room = Room(available=lambda: 1 << 50)
+    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, room=room).run()
+
+
+def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
+    plan = Plan(model="cnn", xla="off")
+    assert measured_rows(check(plan, CPU), CPU) == ()
+    race(plan)
+    now = remembered.clock.now()
+    monkeypatch.setattr(remembered.clock, "now", lambda: now + 2 * 3600 + 60)
+    rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
+    assert rows == {
+        "measured": "5,000 examples/s, 1.0 GiB (race, 2h ago)",
+        "an epoch": "0.29 s of steps, as measured",  # 1,437 examples
+        "faster": "--xla on: 2.50 times as fast",
+    }
+
+
+def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
+    plan = Plan(model="cnn", steps_per_epoch=10_000, xla="on")
+    race(plan.replace(xla="off"))
+    rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
+    assert rows["measured"].startswith("12,500 examples/s")
+    assert rows["an epoch"] == "0:50 of steps, as measured"
+    assert "faster" not in rows
+    assert measured_rows(check(plan.replace(batch_size=32), CPU), CPU) == ()

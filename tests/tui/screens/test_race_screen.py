@@ -1,0 +1,134 @@
+"""The screen of a race, on processes of stand-ins whose rates are known."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+import pytest
+from textual.pilot import Pilot
+
+from accel_engine.plan import Plan
+from accel_engine.race.race import Race
+from accel_engine.race.room import Room
+from accel_tui.screens import race_screen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.race_screen import RaceScreen
+from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
+from tui.stand_ins import Inventory, StubApp, hides, shows, text_of, until
+
+BEHAVIOURS = {
+    "xla=on": Behaviour(2200.0, memory=3e8, losses=(2.0, 1.5, 1.250001)),
+    "precision=mixed_bfloat16": Behaviour(300.0, losses=(2.0, 1.5, 1.3)),
+    "remat=on": Behaviour(800.0, memory=5e7),
+    "micro_batches=4": Behaviour(problem="out of memory", fails_after=3, out_of_memory=True),
+    "threads=1": Behaviour(1400.0),
+    "xla=on,threads=1": Behaviour(2600.0, memory=3e8),
+}
+
+
+class Machine:
+    """Races on stand-ins, whose turns wait while the test holds them."""
+
+    def __init__(self) -> None:
+        self.may_go_on = Event()
+        self.may_go_on.set()
+        self.trials = StandInTrials(BEHAVIOURS, on_turn=self._wait)
+
+    def _wait(self, plan: Plan) -> None:
+        if plan.threads == 1:
+            while not self.may_go_on.wait(0.01) and not self.trials.should_stop():
+                pass
+
+
+@pytest.fixture
+def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    machine = Machine()
+    room = Room(available=lambda: 1 << 50)
+    raced = partial(Race, make_trials=machine.trials, make_meters=no_meters, room=room)
+    monkeypatch.setattr(race_screen, "Race", raced)
+    monkeypatch.setattr(race_screen, "detect", lambda: Inventory(CPU))
+    yield machine
+    machine.may_go_on.set()
+
+
+async def open_race(pilot: Pilot[None]) -> RaceScreen:
+    await shows(pilot, "Start", "230 total")
+    await pilot.press("R")
+    await until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen), "the screen")
+    assert isinstance(pilot.app.screen, RaceScreen)
+    return pilot.app.screen
+
+
+def line_of(pilot: Pilot[None], title: str) -> str:
+    return next(line for line in text_of(pilot).splitlines() if line.strip().startswith(title))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, size: tuple[int, int]) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.60 times as fast as this plan")
+        await shows(pilot, "--xla on --threads 1", "between 2.60k and 2.60k")  # the fastest is selected
+        assert "━" in line_of(pilot, "XLA")
+        assert "2.20x" in line_of(pilot, "XLA")
+        assert line_of(pilot, "XLA").count("━") < line_of(pilot, "combined").count("━")
+        assert "fastest" in line_of(pilot, "combined")
+        assert "least memory" in line_of(pilot, "rematerialization")
+        assert "ended early" in line_of(pilot, "mixed_bfloat16")
+        assert "failed: out of memory" in line_of(pilot, "4 micro-batches")
+        if size[0] > 100:
+            assert "within 1e-5" in line_of(pilot, "XLA")
+            assert "2.0 s" in line_of(pilot, "XLA")
+        assert not any(process.is_open for process in machine.trials.processes)
+
+
+async def test_the_selected_way_is_explained_and_taken_into_the_form(machine: Machine) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "The fastest is")
+        await pilot.press("home", "down", "down")
+        await shows(pilot, "--xla on", "memory 286M of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
+        await pilot.press("end")
+        await shows(pilot, "is far slower than float32")  # all of the reason
+        assert not pilot.app.screen.check_action("take", ())
+        await pilot.press("home", "down", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
+        await shows(pilot, "--xla on")
+        assert "changed: --xla on" in [each.message for each in pilot.app._notifications]
+        screen = pilot.app.screen
+        assert isinstance(screen, NewRunScreen)
+        assert screen.form.filled.plan.xla == "on"
+
+
+async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> None:
+    machine.may_go_on.clear()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        screen = await open_race(pilot)
+        await shows(pilot, "ways measured", "2.20x")
+        await pilot.press("escape")
+        await shows(pilot, "Stopped. The fastest is XLA, 2.20 times as fast")
+        assert not any(process.is_open for process in machine.trials.processes)
+        machine.may_go_on.set()
+        await pilot.press("s")
+        await shows(pilot, "The fastest is combined")
+        await hides(pilot, "Stopped")
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is not screen, "the form")
+
+
+async def test_processes_end_with_the_app(machine: Machine) -> None:
+    machine.may_go_on.clear()
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "2.20x")
+    assert not any(process.is_open for process in machine.trials.processes)
+
+
+async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+        app = pilot.app
+        assert isinstance(app, StubApp)
+        app.show_race(Plan(strategy="multi-worker", local_workers=2))
+        await shows(pilot, "trains in several processes")

@@ -1,0 +1,114 @@
+"""Shows a race while it goes on: bars that grow in place on a terminal, lines elsewhere, or JSON."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+from accel_engine.race.way_result import WayResult, WayState
+from accel_engine.text import printable_line
+from accel_tui.appearance.glyphs import has_unicode, to_ascii
+from accel_tui.cli.output import print_to_stderr, write_json
+from accel_tui.formatting import numbers, race
+from accel_tui.formatting.race_bars import Span, bars
+
+REDRAW_SECONDS = 0.1
+"""Seconds between two pictures of the bars, at least."""
+
+_COLOURS = {"best": "32", "bar": "36", "faint": "90", "error": "31"}
+"""ANSI colours of styles."""
+
+Show = Callable[[WayResult], object]
+"""Shows the result of a way that has changed."""
+
+
+class LiveBars:
+    """Draws bars over those before.
+
+    Args:
+        stream: The terminal.
+        size: Tells its columns and lines.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        size: Callable[[], tuple[int, int]] = shutil.get_terminal_size,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream, self._size, self._clock = stream, size, clock
+        self._results: dict[str, WayResult] = {}
+        self._drawn = 0
+        self._due = 0.0
+        self._has_colour = not os.environ.get("NO_COLOR")
+        self._has_unicode = has_unicode(os.environ, stream.encoding or "")
+
+    def show(self, result: WayResult) -> None:
+        """Take a result, and draw if that is due, or if it is more than another turn."""
+        self._results[result.title] = result
+        if result.state is not WayState.WAITING and (
+            result.state is not WayState.MEASURING or self._clock() >= self._due
+        ):
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw all bars."""
+        self._due = self._clock() + REDRAW_SECONDS
+        columns, rows = self._size()
+        shown = [each for each in self._results.values() if each.state is not WayState.REFUSED]
+        lines = bars(shown, min(columns - 1, 150))[: max(rows - 1, 1)]
+        text = "".join(f"\x1b[K{self._painted(line)}\n" for line in lines)
+        self._stream.write((f"\r\x1b[K\x1b[{self._drawn}A" if self._drawn else "") + text)  # over an echoed ^C, too
+        self._stream.flush()
+        self._drawn = len(lines)
+
+    def _painted(self, line: Sequence[Span]) -> str:
+        plain = [(text if self._has_unicode else to_ascii(text), style) for text, style in line]
+        if not self._has_colour:
+            return "".join(text for text, _ in plain)
+        return "".join(f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text for text, style in plain)
+
+
+def show_line(result: WayResult) -> None:
+    """Write a line to standard error when a way begins, is compiled or ends."""
+    if result.state in (WayState.WAITING, WayState.MEASURING):
+        return
+    text = race.state_text(result)
+    if result.state is WayState.FINISHED and result.examples_per_second is not None:
+        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.spread_text(result)})"
+    print_to_stderr(f"{printable_line(result.title)}: {text}")
+
+
+def show_json(result: WayResult) -> None:
+    """Write a JSON object for each change."""
+    write_json(
+        {"event": f"way_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}", **values(result)}
+    )
+
+
+def values(result: WayResult) -> dict[str, Any]:
+    """What is known of a way, in types of JSON."""
+    check, compared = result.losses, result.against_reference
+    plan = result.way.plan.to_mapping()
+    return {
+        "way": result.title,
+        "state": result.state.value,
+        "reason": result.reason,
+        "plan": {name: plan[name] for name in result.way.changes},
+        "options": result.way.options,
+        "changes_training": result.way.changes_training,
+        "examples_per_second": result.examples_per_second,
+        "between": result.between,
+        "rounds": len(result.rates),
+        "speed": compared.value if compared else 1.0 if result.way.is_reference and result.rates else None,
+        "compile_seconds": result.compile_seconds,
+        "memory": result.memory,
+        "memory_of": result.memory_of,
+        "joules_per_example": result.joules,
+        "energy_problem": result.energy_problem,
+        "losses": race.losses_text(result) or None,
+        "loss_difference": check.difference if check else None,
+        "loss_steps": check.steps if check else 0,
+    }

@@ -1,0 +1,41 @@
+"""What a race has measured of a plan, as text: for the form and the command."""
+
+from collections.abc import Sequence
+
+from accel_engine import clock
+from accel_engine.devices.device_types import Device
+from accel_engine.plan.changed_plan import options_text
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.race.remembered import RememberedWay, recall
+from accel_tui.formatting import numbers
+from accel_tui.plan.data_look import PreviewRow
+
+
+def measured_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:
+    """What was measured of a plan on this machine; nothing without a race. Reads a file.
+
+    Args:
+        resolved: The plan, placed on devices.
+        devices: The machine's devices.
+    """
+    found = recall(resolved, devices)
+    return () if found is None else tuple(_rows(found, resolved))
+
+
+def _rows(found: RememberedWay, resolved: ResolvedPlan) -> list[PreviewRow]:
+    memory = f", {numbers.long_size(found.memory)}" if found.memory is not None else ""
+    age = numbers.ago(max(clock.now() - found.measured_at, 0.0))
+    rows = [
+        PreviewRow("measured", f"{numbers.count(round(found.examples_per_second))} examples/s{memory} (race, {age})")
+    ]
+    if (seconds := found.epoch_seconds(resolved)) is not None:
+        rows.append(PreviewRow("an epoch", f"{seconds_text(seconds)} of steps, as measured"))
+    if found.faster_changes:
+        text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast"
+        rows.append(PreviewRow("faster", text))
+    return rows
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration: ``0.35 s`` below ten seconds, else ``2:05``."""
+    return f"{seconds:.2g} s" if seconds < 10 else numbers.duration(seconds)

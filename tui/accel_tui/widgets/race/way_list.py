@@ -1,0 +1,105 @@
+"""The ways of a race, each a line with its bar; the highlighted one is selected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from accel_engine.race.way_result import WayResult
+from accel_tui.formatting.race_bars import Span, bars, heading
+
+_STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
+
+
+class WayList(OptionList, inherit_bindings=False):
+    """The ways, in the order in which they race."""
+
+    BINDING_GROUP_TITLE = "Ways"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor_up", "Previous", show=False, id="race.up", tooltip="Previous way"),
+        Binding("down,j", "cursor_down", "Next", show=False, id="race.down", tooltip="Next way"),
+        Binding("home", "first", "First", show=False, id="race.home", tooltip="First way"),
+        Binding("end", "last", "Last", show=False, id="race.end", tooltip="Last way"),
+        Binding("pagedown", "page_down", "Page down", show=False, id="race.page-down", tooltip="A page down"),
+        Binding("pageup", "page_up", "Page up", show=False, id="race.page-up", tooltip="A page up"),
+    ]
+    DEFAULT_CSS = """
+    WayList {
+        height: 1fr;
+        background: $background;
+        border: none;
+        padding: 0;
+        scrollbar-size-vertical: 1;
+        &:focus { background-tint: $background 0%; border: none; }
+    }
+    """
+
+    @dataclass
+    class Selected(Message):
+        """Another way was selected, or the selected one has changed."""
+
+        result: WayResult
+
+    def __init__(self) -> None:
+        super().__init__(compact=True)
+        self._results: tuple[WayResult, ...] = ()
+
+    @property
+    def selected(self) -> WayResult | None:
+        """The selected way; ``None`` if there is none."""
+        index = self.highlighted
+        return self._results[index] if index is not None and index < len(self._results) else None
+
+    @property
+    def heading(self) -> str:
+        """The headings of the lines."""
+        return heading(self._results, self._columns)
+
+    @property
+    def _columns(self) -> int:
+        return max(self.scrollable_content_region.width or self.size.width, 20)
+
+    def show(self, results: Sequence[WayResult]) -> None:
+        """Show results; those of before are in the same order, with others after or between them."""
+        kept = self.selected.title if self.selected else ""
+        is_same = [each.title for each in results] == [each.title for each in self._results]
+        self._results = tuple(results)
+        prompts = [_content(line) for line in bars(self._results, self._columns)]
+        if is_same:
+            for index, prompt in enumerate(prompts):
+                self.replace_option_prompt_at_index(index, prompt)
+        else:
+            with self.prevent(OptionList.OptionHighlighted):
+                self.clear_options()
+                self.add_options([Option(prompt) for prompt in prompts])
+                titles = [each.title for each in results]
+                self.highlighted = titles.index(kept) if kept in titles else 0 if titles else None
+        self._tell()
+
+    def select(self, title: str) -> None:
+        """Select a way by its title, if it is there."""
+        titles = [each.title for each in self._results]
+        if title in titles:
+            self.highlighted = titles.index(title)
+
+    def on_resize(self) -> None:
+        """Draw the bars for another width, and keep the selected one in view."""
+        self.show(self._results)
+        self.call_after_refresh(self.scroll_to_highlight)
+
+    def on_option_list_option_highlighted(self) -> None:
+        """Tell that another way is selected."""
+        self._tell()
+
+    def _tell(self) -> None:
+        if result := self.selected:
+            self.post_message(self.Selected(result))
+
+
+def _content(line: Sequence[Span]) -> Content:
+    return Content.assemble(*((text, _STYLES[style]) for text, style in line))
