@@ -84,7 +84,7 @@ class Confirm:
                 self._scheduler.runs.stop(run, STOP_REASON)
 
     def _observe(self, found: Confirmation) -> Confirmation:
-        runs, monitor = self._scheduler.runs, self._scheduler.definition.objectives[0]
+        runs = self._scheduler.runs
         for run in sorted(self._live):
             observation = runs.observe(run)
             if observation.status is Status.QUEUED and not self._scheduler.stopping:
