@@ -18,7 +18,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.distributions import as_categorical, distribution, field_values
 from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
-from accel_engine.search.storage import open_storage, reaching
+from accel_engine.search.storage import journal_path, open_storage, reaching
 
 DEFINITION, CREATOR = "accel_tui_definition", "accel_tui_creator"
 """Attributes of Optuna's study: the search, and the member that has created it."""
@@ -292,6 +292,19 @@ def _direction(objective: Objective) -> StudyDirection:
     return StudyDirection.MAXIMIZE if objective.maximize else StudyDirection.MINIMIZE
 
 
+def names_on(storage: str) -> list[str]:
+    """The names of the studies on a storage; none if a journal does not exist yet.
+
+    Raises:
+        RunError: The storage cannot be reached or read.
+    """
+    path = journal_path(storage)
+    if path is not None and not path.is_file():
+        return []
+    with reaching(storage):
+        return optuna.get_all_study_names(open_storage(storage))
+
+
 def load_definition(storage: str, name: str = "") -> StudyDefinition:
     """The definition of a search that another machine has begun.
 
@@ -303,15 +316,13 @@ def load_definition(storage: str, name: str = "") -> StudyDefinition:
         RunError: The storage cannot be reached or read.
         UsageError: It has no search, several, or none of this name.
     """
-    from accel_engine.search.storage import journal_path
-
     path = journal_path(storage)
     if path is not None and not path.is_file():
         raise UsageError(f"there is no storage {storage}: begin a search with --storage {storage} first")
     with reaching(storage):
         opened = open_storage(storage)
-        found = {study.study_name: study for study in optuna.get_all_study_summaries(opened)}
-    ours = [each for each, study in found.items() if DEFINITION in study.user_attrs]
+        found = {study.study_name: study.user_attrs for study in optuna.get_all_study_summaries(opened)}
+    ours = [each for each, attributes in found.items() if DEFINITION in attributes]
     if not ours:
         raise UsageError(f"the storage {storage} has no search of accel-tui")
     if not name and len(ours) > 1:
@@ -319,7 +330,7 @@ def load_definition(storage: str, name: str = "") -> StudyDefinition:
     if name and name not in ours:
         raise UsageError(f"the storage {storage} has no search {name!r}; it has {', '.join(ours)}")
     try:
-        return StudyDefinition.from_json(found[name or ours[0]].user_attrs[DEFINITION])
+        return StudyDefinition.from_json(found[name or ours[0]][DEFINITION])
     except ValueError as error:
         raise RunError(f"the search on the storage {storage} cannot be read: {error}") from error
 

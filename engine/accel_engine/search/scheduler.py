@@ -140,7 +140,8 @@ class Scheduler:
         if not observation.status.live:
             self._conclude(trial, observation)
         elif is_pruned and not trial.ending and not trial.pinned:
-            self.end(trial, TrialState.PRUNED, f"not promising after {len(self.book.reports(trial.number))} reports")
+            count = len(self.book.reports(trial.number))
+            self.end(trial, TrialState.PRUNED, f"not promising after {count} report{'s' * (count != 1)}")
 
     def _report(self, trial: Trial, observation: Observation) -> bool:
         """Report what is new; returns whether the pruner would end the trial."""

@@ -60,17 +60,19 @@ def create_study(directory: Path, definition: StudyDefinition) -> None:
         UsageError: There is one of this name.
         RunError: It cannot be written.
     """
-    exists = UsageError(
-        f"there is a search {directory.name} already: continue it with --resume, or choose another --name"
-    )
     make_private(directory)
     try:
         with WriterLock(directory, LOCK):  # against another process that creates it now
             if (directory / DATABASE).exists():
-                raise exists
+                raise exists_already(directory.name)
             _create(directory, definition)
     except BlockingIOError:
-        raise exists from None
+        raise exists_already(directory.name) from None
+
+
+def exists_already(name: str) -> UsageError:
+    """The error of a second search of the same name."""
+    return UsageError(f"there is a search {name} already: continue it with --resume {name}, or choose another --name")
 
 
 def _create(directory: Path, definition: StudyDefinition) -> None:

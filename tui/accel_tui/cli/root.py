@@ -18,6 +18,7 @@ COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
+    "search": ("accel_tui.cli.search:search", "Find the best plan by trials."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
@@ -25,6 +26,7 @@ COMMANDS = {
     "bench": ("accel_tui.cli.bench:bench", "Measure the latency and the throughput of models."),
     "predict": ("accel_tui.cli.predict:predict", "Predict with a run's model."),
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
+    "searches": ("accel_tui.cli.searches:searches", "List searches."),
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
     "export": ("accel_tui.cli.export:export", "Export a run's tables, or its trained model."),
     "advise": ("accel_tui.cli.advise:advise", "Say why runs are slow or learn badly, and what to do."),
@@ -54,8 +56,8 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "train", "run", "continue", "cluster", "demo"),
-    "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
+    "Train": ("data", "estimate", "train", "search", "run", "continue", "cluster", "demo"),
+    "View runs": ("runs", "searches", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),
     "This machine": ("devices", "doctor", "strategies", "models"),
