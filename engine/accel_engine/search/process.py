@@ -15,6 +15,7 @@ from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.shared_trials import take_over
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
+from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_runs import TrialRuns
 
 INTERVAL = 0.2
@@ -53,12 +54,17 @@ def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object]
 def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object]) -> Mapping[str, Any]:
     definition = database.definition
     own = str(database.directory / JOURNAL)
-    storage = definition.storage or own
-    proposals = Proposals(definition, storage, database.member, is_shared=storage != own)
-    scheduler = Scheduler(database, proposals, runs)
+    is_shared = definition.storage not in ("", own)
+    proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
+
+    def refresh(book: TrialBook) -> None:
+        if is_shared:
+            take_over(book, database, proposals)
+
+    scheduler = Scheduler(database, proposals, runs, refresh)
     refuse_old(scheduler)
     scheduler.take_up()
-    looks = _Looks(scheduler, is_shared=storage != own)
+    looks = _Looks(scheduler, refresh)
     scheduler.run(lambda: wait(INTERVAL), looks.before)
     if not scheduler.failure and not scheduler.stopping and proposals.is_creator:
         Confirm(scheduler).run(lambda: wait(INTERVAL), looks.before)
@@ -76,12 +82,12 @@ class _Looks:
 
     Args:
         scheduler: The search.
-        is_shared: Whether other machines may share its storage.
+        refresh: Takes over what other machines have done.
     """
 
-    def __init__(self, scheduler: Scheduler, *, is_shared: bool) -> None:
+    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialBook], object]) -> None:
         self._scheduler = scheduler
-        self._is_shared = is_shared
+        self._refresh = refresh
         self._next = 0.0
 
     def before(self) -> None:
@@ -90,8 +96,7 @@ class _Looks:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()
-            if self._is_shared:
-                take_over(self._scheduler.book, self._scheduler.database, self._scheduler.proposals)
+            self._refresh(self._scheduler.book)
 
     def note_time(self) -> None:
         """Note for how long the search has run."""

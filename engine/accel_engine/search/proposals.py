@@ -187,12 +187,36 @@ class Proposals:
             if number not in self._frozen(proposal).intermediate_values:
                 self._trial(proposal).report(value, number)
 
-    def should_prune(self, proposal: int) -> bool:
-        """Whether the pruner ends a trial, by its last report."""
+    def should_prune(self, proposal: int, *, again: bool = False) -> bool:
+        """Whether the pruner ends a trial, by its last report.
+
+        Args:
+            proposal: Number of the proposal.
+            again: Whether a killed process may have asked already, and not have noted the answer.
+        """
         if len(self.definition.objectives) > 1:
             return False
         with reaching(self._address):
+            if again and (rung := _last_rung(self._frozen(proposal))):
+                return self._would_prune(proposal, rung)
             return bool(self._trial(proposal).should_prune())
+
+    def _would_prune(self, proposal: int, rung: str) -> bool:
+        """The answer again: Optuna notes that a trial has completed a rung, and answers once for each.
+
+        It is asked of a copy in memory, in which the trial has not completed its last rung.
+        """
+        copy = optuna.create_study(
+            study_name=self.definition.name,
+            directions=self._study.directions,
+            pruner=pruner_of(self.definition),
+            sampler=self._study.sampler,
+        )
+        for each in self._study.get_trials(deepcopy=True):
+            if each.number == proposal:
+                each.system_attrs.pop(rung)
+            copy.add_trial(each)
+        return bool(OptunaTrial(copy, proposal).should_prune())
 
     def finish(self, proposal: int, results: Sequence[float] | None, reason: str = "") -> None:
         """Take the result of a trial; nothing happens if it has one.
@@ -373,3 +397,11 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 def _rungs(trial: FrozenTrial) -> dict[str, Any]:
     """What Optuna notes of the rungs that a trial has completed."""
     return {name: value for name, value in trial.system_attrs.items() if name.startswith("completed_rung_")}
+
+
+def _last_rung(trial: FrozenTrial) -> str:
+    """The name of the rung that a trial has completed by its last report; empty if it has completed none by that."""
+    rungs = _rungs(trial)
+    last = f"completed_rung_{len(rungs) - 1}"
+    step = trial.last_step
+    return last if step is not None and rungs.get(last) == trial.intermediate_values[step] else ""

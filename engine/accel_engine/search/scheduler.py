@@ -46,6 +46,7 @@ class Scheduler:
         database: The search.
         proposals: Proposes values.
         runs: The runs of the trials.
+        refresh: Takes over what other machines have done; called before a trial starts.
 
     Attributes:
         book: The trials.
@@ -54,10 +55,17 @@ class Scheduler:
         limit: Why no further trial starts; empty while some do.
     """
 
-    def __init__(self, database: StudyDatabase, proposals: Proposals, runs: TrialRuns) -> None:
+    def __init__(
+        self,
+        database: StudyDatabase,
+        proposals: Proposals,
+        runs: TrialRuns,
+        refresh: Callable[[TrialBook], object] = lambda _: None,
+    ) -> None:
         self.database = database
         self.proposals = proposals
         self.runs = runs
+        self._refresh = refresh
         self.book = TrialBook(database)
         self.stopping = False
         self.failure = ""
@@ -88,14 +96,34 @@ class Scheduler:
             if proposal.number not in self.book:
                 self._add(proposal)
         for trial in self.book.own:
-            for number, report in enumerate(self.book.reports(trial.number) if trial.state.live else (), 1):
-                self.proposals.report(proposal_of(trial), report.value, number)
-            if trial.state.live and not trial.run and trial.number in created:
-                self.book.put(replace(trial, run=created[trial.number]))
+            if trial.state.live:
+                self._take_up_trial(trial, created.get(trial.number, ""))
             elif trial.state is TrialState.STOPPED and trial.ending == WITH_SEARCH:
                 self.continue_(trial)
-            elif not trial.state.live and trial.ending != WITH_SEARCH:
+            else:
                 self._tell(trial)
+
+    def _take_up_trial(self, trial: Trial, created: str) -> None:
+        """Do for a live trial what a killed process may not have done.
+
+        Args:
+            trial: The trial.
+            created: Its run, which may not have been noted; empty if there is none.
+        """
+        if not trial.run and created:
+            trial = self.book.put(replace(trial, run=created))
+        reports = self.book.reports(trial.number)
+        for number, report in enumerate(reports, 1):
+            self.proposals.report(proposal_of(trial), report.value, number)
+        if trial.ending not in ("", CONTINUING):
+            self.runs.stop(trial.run, trial.reason)
+        elif (
+            reports
+            and not trial.pinned
+            and not trial.ending
+            and self.proposals.should_prune(proposal_of(trial), again=True)
+        ):
+            self._prune(trial)
 
     def step(self) -> bool:
         """Do what is due; returns whether anything is live or was started."""
@@ -139,20 +167,23 @@ class Scheduler:
         is_pruned = self._report(trial, observation)
         if not observation.status.live:
             self._conclude(trial, observation)
-        elif is_pruned and not trial.ending and not trial.pinned:
-            count = len(self.book.reports(trial.number))
-            self.end(trial, TrialState.PRUNED, f"not promising after {count} report{'s' * (count != 1)}")
+        elif is_pruned:
+            self._prune(trial)
 
     def _report(self, trial: Trial, observation: Observation) -> bool:
-        """Report what is new; returns whether the pruner would end the trial."""
-        monitor, is_new = self.definition.objectives[0].name, False
+        """Report what is new; returns whether the pruner ends the trial."""
+        monitor, is_pruned = self.definition.objectives[0].name, bool(trial.ending or trial.pinned)
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
             value = float(each.metrics[monitor])
             if self.book.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
                 self.proposals.report(proposal_of(trial), value, number)
-                is_new = True
-        return is_new and self.proposals.should_prune(proposal_of(trial))
+                is_pruned = is_pruned or self.proposals.should_prune(proposal_of(trial))
+        return is_pruned and not trial.ending and not trial.pinned
+
+    def _prune(self, trial: Trial) -> None:
+        count = len(self.book.reports(trial.number))
+        self.end(trial, TrialState.PRUNED, f"not promising after {count} report{'s' * (count != 1)}")
 
     def end(self, trial: Trial, ending: str, reason: str) -> None:
         """Ask the run of a trial to stop.
@@ -170,7 +201,9 @@ class Scheduler:
         """Note what became of a trial whose run has ended."""
         status = observation.status
         if trial.ending == WITH_SEARCH and status in (Status.STOPPED, Status.LOST):
-            self.book.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            held = self.book.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            if not self.stopping:  # an earlier process has stopped it
+                self.continue_(held)
             return
         if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.ending:
             self.book.put(replace(trial, lost=trial.lost + 1, ending=CONTINUING))
@@ -223,6 +256,7 @@ class Scheduler:
 
     def _start_new(self) -> bool:
         """Start another trial; returns whether one was started."""
+        self._refresh(self.book)
         if self.book.counted >= self.definition.trials:
             self.limit = f"all {self.definition.trials} trials are done"
             return False
