@@ -1,6 +1,7 @@
 """Runs of trials without engines: each look at a run that trains is an epoch, and all of it is on disk."""
 
 import json
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,18 @@ class StandInRuns:
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         run = f"r{len(list(self.directory.iterdir())):03}"
         values = {**plan.to_mapping()}
-        self.write(run, {"study": study, "trial": trial, "plan": values, "done": 0, "status": "queued", "reason": ""})
+        self.write(
+            run,
+            {
+                "study": study,
+                "trial": trial,
+                "plan": values,
+                "done": 0,
+                "status": "queued",
+                "reason": "",
+                "created": time.time(),
+            },
+        )
         return run
 
     def find(self, study: str) -> Mapping[str, int | None]:
@@ -73,7 +85,8 @@ class StandInRuns:
             self.write(run, stored)
         plan = stored["plan"]
         measured = [
-            Measurement(each, each, 100.0 + each, self.metrics(plan, each)) for each in range(1, stored["done"] + 1)
+            Measurement(each, each, stored["created"] + each / 1000, self.metrics(plan, each))
+            for each in range(1, stored["done"] + 1)
         ]
         no_memory = stored["reason"] == "out of memory"
         return Observation(Status(stored["status"]), measured, stored["reason"], out_of_memory=no_memory)
