@@ -96,13 +96,14 @@ def search_ended(
         confirmation: Of the best plan.
     """
     best = best_trial(definition, trials)
-    counts = Counter(str(each.state) for each in trials)
+    own = [each for each in trials if each.duplicate_of is None]
+    counts = Counter(str(each.state) for each in own)
     found: dict[str, Any] = {
         "event": "search_ended",
         "search": definition.name,
         "outcome": outcome,
         "reason": reason,
-        "trials": len(trials),
+        "trials": len(own),
         "states": dict(sorted(counts.items())),
         "best": describe(definition, best) if best else None,
     }

@@ -260,12 +260,13 @@ class Scheduler:
         if self.book.counted >= self.definition.trials:
             self.limit = f"all {self.definition.trials} trials are done"
             return False
-        return any(self._add(self.proposals.propose()) for _ in range(REPEATS)) or self._start_untried()
+        points = count_points(self.definition.parameters)
+        repeats = REPEATS if points is None or len(self.book) < points else 0
+        return any(self._add(self.proposals.propose()) for _ in range(repeats)) or self._start_untried(points)
 
-    def _start_untried(self) -> bool:
+    def _start_untried(self, points: int | None) -> bool:
         """Start a trial with values that no trial had, where they can be counted; returns whether there were any."""
         parameters = self.definition.parameters
-        points = count_points(parameters)
         if points is None or points > MAX_POINTS:
             return self._add(self.proposals.propose())
         untried = list(all_points(parameters))
