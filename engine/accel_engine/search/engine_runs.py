@@ -32,6 +32,9 @@ class TrialStarter(Protocol):
     def start(self, directory: Path) -> None:
         """Start a run now, or when there is a device for it."""
 
+    def cancel(self, directory: Path) -> None:
+        """End a run that waits for a device."""
+
 
 class DirectStarter:
     """Starts the engine of a run at once."""
@@ -39,6 +42,9 @@ class DirectStarter:
     def start(self, directory: Path) -> None:
         """Start a run now."""
         engine_process.start(directory).returncode = 0  # it may outlive this process
+
+    def cancel(self, directory: Path) -> None:
+        """Do nothing: no run waits."""
 
 
 class EngineRuns:
@@ -98,6 +104,9 @@ class EngineRuns:
 
     def stop(self, run: str, reason: str) -> None:
         """Ask a run to stop with a checkpoint."""
+        if self._run(run).status() is Status.QUEUED:
+            self._starter.cancel(runs_directory() / run)
+            return
         with suppress(RunError):  # it has just ended
             request(runs_directory() / run, "stop", reason=reason)
 
