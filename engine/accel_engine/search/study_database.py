@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -10,13 +11,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from accel_engine import clock
-from accel_engine.errors import RunError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.run.commands import current_user
+from accel_engine.run.lock import WriterLock
 from accel_engine.run.run_paths import make_private
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_commands import StudyCommand
-from accel_engine.search.study_paths import DATABASE
+from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Report, Trial
 from accel_engine.stored_values import make, parse, parse_object
 
@@ -34,7 +36,7 @@ CREATE TABLE report (
     step INTEGER NOT NULL,
     time REAL NOT NULL,
     value REAL NOT NULL,
-    UNIQUE (trial, epoch)
+    UNIQUE (trial, step)
 );
 CREATE TABLE command (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -55,17 +57,32 @@ def create_study(directory: Path, definition: StudyDefinition) -> None:
     """Create a study.
 
     Raises:
-        RunError: There is one of this name, or it cannot be written.
+        UsageError: There is one of this name.
+        RunError: It cannot be written.
     """
-    if (directory / DATABASE).exists():
-        raise RunError(f"there is a search {directory.name} already: continue it, or choose another --name")
     make_private(directory)
+    try:
+        with WriterLock(directory, LOCK):  # against another process that creates it now
+            if (directory / DATABASE).exists():
+                raise exists_already(directory.name)
+            _create(directory, definition)
+    except BlockingIOError:
+        raise exists_already(directory.name) from None
+
+
+def exists_already(name: str) -> UsageError:
+    """The error of a second search of the same name."""
+    return UsageError(f"there is a search {name} already: continue it with --resume {name}, or choose another --name")
+
+
+def _create(directory: Path, definition: StudyDefinition) -> None:
     with _explained(directory, "cannot be written"), replacing(directory / DATABASE) as unfinished:
         unfinished.touch(mode=0o600)
         with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.executescript(TABLES)
             meta = {"schema": SCHEMA_VERSION, "definition": definition.to_json(), "created": clock.now(), "changes": 0}
+            meta |= {"member": uuid.uuid4().hex}
             database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
@@ -129,6 +146,22 @@ class StudyDatabase:
             text = self._meta("confirmation")
             return make(Confirmation, parse_object(text)) if text else None
 
+    @property
+    def member(self) -> str:
+        """What tells this study's trials from those of others on the same storage."""
+        with _explained(self.directory, "cannot be read"):
+            return str(self._meta("member") or "")
+
+    @property
+    def spent(self) -> float:
+        """Seconds for which the search has run, by all its processes so far."""
+        with _explained(self.directory, "cannot be read"):
+            return float(self._meta("spent") or 0.0)
+
+    def set_spent(self, seconds: float) -> None:
+        """Note for how long the search has run."""
+        self._set_meta("spent", seconds)
+
     def set_definition(self, definition: StudyDefinition) -> None:
         """Replace the definition."""
         self._set_meta("definition", definition.to_json())
@@ -161,7 +194,7 @@ class StudyDatabase:
             return [_trial(body) for (body,) in rows]
 
     def add_report(self, report: Report) -> None:
-        """Add the monitor's value of an epoch; a continued trial replaces those that it trains again."""
+        """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
         with self._transaction() as database:
             database.execute(
                 "INSERT OR REPLACE INTO report (trial, epoch, step, time, value) VALUES (?, ?, ?, ?, ?)",

@@ -5,6 +5,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+PRUNED_BY_USER, WITH_SEARCH, CONTINUING = "pruned by a user", "stopped with the search", "continuing"
+"""What is done with a trial besides pruning and stopping it.
+
+It is pruned, and is not continued by itself; it is stopped, and is continued when the search is; it has ended, and is
+about to be continued.
+"""
+
 
 class TrialState(StrEnum):
     """The state of a trial.
@@ -28,11 +35,11 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The monitor's value of a trial at the end of an epoch.
+    """The monitor's value of a trial at a validation, or at the end of an epoch if it is a metric of training.
 
     Attributes:
         trial: The trial's number.
-        epoch: The epoch, from 1.
+        epoch: Epochs completed; 0 within the first one.
         step: Steps taken so far.
         time: Seconds since the Unix epoch.
         value: The value.
@@ -61,6 +68,12 @@ class Trial:
         pinned: Whether a user has pinned it, so that it is never pruned.
         machine: Name of the machine that trains it; empty for this one.
         duplicate_of: Number of an earlier trial with the same values, whose result it shares; ``None`` for its own.
+        proposal: Its number in Optuna's storage, other than its own once it was continued; ``None`` before.
+        lost: How often its engine was lost.
+        ending: What is done with it: the state that it has once its run has stopped, or one of :data:`PRUNED_BY_USER`,
+            :data:`WITH_SEARCH` and :data:`CONTINUING`; empty while nothing is.
+        seed: Seed of its run, if it is not that of the search.
+        epochs: Epochs to train, if a user has prolonged it.
     """
 
     number: int
@@ -74,3 +87,8 @@ class Trial:
     pinned: bool = False
     machine: str = ""
     duplicate_of: int | None = None
+    proposal: int | None = None
+    lost: int = 0
+    ending: str = ""
+    seed: int | None = None
+    epochs: int | None = None

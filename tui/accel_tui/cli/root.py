@@ -20,6 +20,7 @@ COMMANDS = {
     "find": ("accel_tui.cli.find:find", "Find a batch size or a learning rate by measuring."),
     "race": ("accel_tui.cli.race:race", "Measure the ways to run a plan on this machine, side by side."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
+    "search": ("accel_tui.cli.search:search", "Find the best plan by trials."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
     "queue": ("accel_tui.cli.queue:queue", "List the runs that wait for free devices, and change their order."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
@@ -28,6 +29,7 @@ COMMANDS = {
     "bench": ("accel_tui.cli.bench:bench", "Measure the latency and the throughput of models."),
     "predict": ("accel_tui.cli.predict:predict", "Predict with a run's model."),
     "runs": ("accel_tui.cli.runs:runs", "List runs."),
+    "searches": ("accel_tui.cli.searches:searches", "List searches."),
     "import": ("accel_tui.cli.import_:import_", "Import runs of TensorBoard, W&B and CSV files."),
     "export": ("accel_tui.cli.export:export", "Export a run's tables, or its trained model."),
     "advise": ("accel_tui.cli.advise:advise", "Say why runs are slow or learn badly, and what to do."),
@@ -57,7 +59,8 @@ COMMANDS = {
 _WIDTH = max(map(len, COMMANDS))
 
 SECTIONS = {
-    "Train": ("data", "estimate", "race", "find", "train", "run", "continue", "queue", "cluster", "demo"),
+    "Train": ("data", "estimate", "train", "run", "continue", "queue", "cluster"),
+    "Find the best plan": ("race", "find", "search", "searches", "demo"),
     "View runs": ("runs", "watch", "advise", "compare", "evaluate", "bench", "predict", "import", "export"),
     "Control a running run": ("pause", "resume", "stop", "checkpoint", "set"),
     "Manage runs": ("rename", "note", "tag", "repair", "rm"),

@@ -1,0 +1,60 @@
+"""Why a search ends."""
+
+from collections.abc import Sequence
+
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.objectives import FIGURES, better
+from accel_engine.search.trial import Trial, TrialState
+from accel_engine.search.trial_book import ended_by_time, is_failed
+from accel_engine.search.trial_runs import Observation
+
+FIRST_FAILURES = 3
+"""If so many first trials fail for the same reason, none is likely to succeed."""
+
+
+def common_failure(trials: Sequence[Trial]) -> str:
+    """Why a search fails as its first trials have all failed for the same reason; empty if they have not."""
+    first = ended_by_time(trials)[:FIRST_FAILURES]
+    reasons = {each.reason for each in first}
+    if len(first) < FIRST_FAILURES or not all(map(is_failed, first)) or len(reasons) > 1:
+        return ""
+    return f"the first {FIRST_FAILURES} trials have all failed: {reasons.pop()}"
+
+
+def unreported(definition: StudyDefinition, trial: Trial, observation: Observation) -> str:
+    """Why a search fails as a finished trial does not report a metric; empty if it reports all."""
+    if trial.state is not TrialState.FINISHED:
+        return ""
+    known = {name: None for each in observation.measurements for name in each.metrics}
+    for objective in definition.objectives:
+        if objective.name not in known and objective.name not in FIGURES:
+            there = f"there are {', '.join(known)}" if known else "it reports no metric at all"
+            return f"no trial reports {objective.name}; {there}: choose one with --monitor or --objective"
+    return ""
+
+
+def without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) -> int:
+    """The number of ended trials since the best one of the monitor."""
+    monitor, best, waited = definition.objectives[0], None, 0
+    for trial in ended_by_time(trials):
+        value = trial.objectives.get(monitor.name)
+        if value is not None and (best is None or better(monitor, value, best)):
+            best, waited = value, 0
+        else:
+            waited += 1
+    return waited
+
+
+def over(definition: StudyDefinition, trials: Sequence[Trial], spent: float) -> str:
+    """Why no trial starts or continues any more; empty if one may.
+
+    Args:
+        definition: The search.
+        trials: All trials.
+        spent: Seconds for which the search has run.
+    """
+    if definition.within is not None and spent >= definition.within:
+        return f"the time of {definition.within:g} s is over"
+    if definition.patience and without_improvement(definition, trials) >= definition.patience:
+        return f"no better trial in {definition.patience} trials"
+    return ""

@@ -1,0 +1,187 @@
+"""The runs of trials: ordinary runs, each trained by an engine process of its own."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from accel_engine.devices import detect
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError
+from accel_engine.events import EpochEnded, Event, RunEnded, Validated
+from accel_engine.launch import engine_process
+from accel_engine.launch.start_run import prepare_continuation, prepare_run
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
+from accel_engine.run.annotations import set_tags
+from accel_engine.run.reader import drop_discarded
+from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.search.figures import latency, peak_memory, training_seconds
+from accel_engine.search.trial_runs import Measurement, Observation
+
+OUT_OF_MEMORY = "out of memory"
+"""The reason of a run that ended because memory ran out."""
+
+TAG_LENGTH = 40
+
+
+class TrialStarter(Protocol):
+    """Starts runs that wait."""
+
+    def start(self, directory: Path) -> None:
+        """Start a run now, or when there is a device for it."""
+
+    def cancel(self, directory: Path) -> None:
+        """End a run that waits for a device."""
+
+
+class DirectStarter:
+    """Starts the engine of a run at once."""
+
+    def start(self, directory: Path) -> None:
+        """Start a run now."""
+        engine_process.start(directory).returncode = 0  # it may outlive this process
+
+    def cancel(self, directory: Path) -> None:
+        """Do nothing: no run waits."""
+
+
+class EngineRuns:
+    """Runs of this machine.
+
+    Args:
+        starter: Starts them.
+        devices: Finds the devices of the machine.
+    """
+
+    def __init__(
+        self, starter: TrialStarter, devices: Callable[[], Sequence[Device]] = lambda: detect().devices
+    ) -> None:
+        self._starter = starter
+        self._devices = devices
+        self._followed: dict[str, _FollowedRun] = {}
+        self._waiting: set[str] = set()
+
+    def slots(self) -> int:
+        """The number of accelerators; 1 without any."""
+        return max(1, sum(device.kind != "cpu" for device in self._devices()))
+
+    def create(self, plan: Plan, study: str, trial: int | None) -> str:
+        """Create a run that waits, tagged with the search's name."""
+        directory = prepare_run(plan, self._devices(), queued=True, study=study, trial=trial)
+        with suppress(RunError):
+            set_tags(directory, [study[:TAG_LENGTH]])
+        return directory.name
+
+    def find(self, study: str) -> Mapping[str, int | None]:
+        """The numbers of the trials by the ids of their runs, oldest first."""
+        infos = [each.info for each in list_runs() if each.info and each.info.study == study]
+        return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
+
+    def start(self, run: str) -> None:
+        """Start a run; one that this process has started before is in the queue."""
+        if run not in self._waiting:
+            self._starter.start(runs_directory() / run)
+            self._waiting.add(run)
+
+    def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
+        """Prepare an ended run to be continued; one that waits already stays as it is."""
+        directory = runs_directory() / run
+        if self._run(run).status() in (Status.QUEUED, Status.STARTING, Status.RUNNING, Status.PAUSED):
+            return
+        self._waiting.discard(run)
+        if latest_checkpoint(directory):
+            prepare_continuation(directory, changes, queued=True)
+            return
+        with closing(RunReader(directory, steps=False)) as reader:
+            values = {**reader.info().plan_values, **changes}
+        reopen(directory, Plan.from_mapping(values), queued=True)
+
+    def observe(self, run: str) -> Observation:
+        """Look at a run."""
+        return self._run(run).observe()
+
+    def stop(self, run: str, reason: str) -> None:
+        """Ask a run to stop with a checkpoint."""
+        if self._run(run).status() is Status.QUEUED:
+            self._starter.cancel(runs_directory() / run)
+            return
+        with suppress(RunError):  # it has just ended
+            request(runs_directory() / run, "stop", reason=reason)
+
+    def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
+        """Figures of an ended run."""
+        measures = {"time": training_seconds, "memory": peak_memory, "latency": latency}
+        found = {name: measures[name](runs_directory() / run) for name in wanted if name in measures}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _run(self, run: str) -> "_FollowedRun":
+        if run not in self._followed:
+            self._followed[run] = _FollowedRun(runs_directory() / run)
+        return self._followed[run]
+
+
+class _FollowedRun:
+    """A run, of which each look reads what is new."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._reader: RunReader | None = None
+        self._events: list[Event] = []
+
+    def status(self) -> Status:
+        return self._opened().info().status
+
+    def observe(self) -> Observation:
+        if not self._directory.is_dir():
+            return Observation(Status.FAILED, reason="its run was deleted")
+        reader = self._opened()
+        info = reader.info()  # before the poll, so that the last events are not missed
+        self._events += reader.poll().events
+        ended = next((each for each in reversed(self._events) if isinstance(each, RunEnded)), None)
+        reason = (
+            ""
+            if info.status.live
+            else "its engine was lost"
+            if info.status is Status.LOST
+            else ended.reason
+            if ended
+            else ""
+        )
+        no_memory = reason == OUT_OF_MEMORY or info.memory_loss is not None
+        found = Observation(info.status, measurements(self._events), OUT_OF_MEMORY if no_memory else reason, no_memory)
+        if not info.status.live:
+            self._close()
+        return found
+
+    def _opened(self) -> RunReader:
+        if self._reader is None:
+            self._reader = RunReader(self._directory, steps=False, max_samples=0, past_phases=False)
+            self._events = []
+        return self._reader
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def measurements(events: Sequence[Event]) -> tuple[Measurement, ...]:
+    """The metrics at the ends of epochs and at the validations that the plan asked for.
+
+    Args:
+        events: Of a run, in order.
+    """
+    found: dict[int, Measurement] = {}
+    for event in drop_discarded(events):
+        match event:
+            case EpochEnded(epoch=epoch, step=step, time=time, metrics=metrics):
+                named = dict(metrics)
+            case Validated(epoch=epoch, step=step, time=time, metrics=metrics, by_command=False):
+                named = {f"{VALIDATION_PREFIX}{name}": value for name, value in metrics.items()}
+            case _:
+                continue
+        known = found[step].metrics if step in found else {}
+        found[step] = Measurement(epoch, step, time, {**known, **named})
+    return tuple(found[step] for step in sorted(found))

@@ -1,0 +1,247 @@
+"""Begins a search: checks what is chosen, and writes its definition. Without Optuna until all else is right."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.launch.engine_process import require_installation
+from accel_engine.models import find as find_model
+from accel_engine.models.data_description import describe_entry
+from accel_engine.plan import Plan
+from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.monitor import measured_names
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
+from accel_engine.search.definition import AUTO, PRUNERS, SAMPLERS, Parameter, StudyDefinition
+from accel_engine.search.launch import require_optuna
+from accel_engine.search.objectives import metric_name, objectives_of
+from accel_engine.search.over import check_several
+from accel_engine.search.space import check_grid
+from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
+from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
+from accel_engine.search.trial_plan import check_plans
+from accel_engine.text import suggestion
+from accel_engine.user_paths import user_path
+
+MAX_TRIALS = 100_000
+"""The most trials of a search."""
+
+PATHS = ("model", "initial_weights")
+"""Fields whose choices may be paths, which must not depend on the working directory."""
+
+_DIRECTION = {"min": "minimize", "max": "maximize"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts.
+
+    Attributes:
+        parameters: What varies.
+        name: Its name; empty to make one.
+        objectives: Names of objectives besides the monitor.
+        direction: ``maximize`` or ``minimize`` the monitor; empty to follow from its name.
+        trials: How many.
+        within: A duration, such as ``2h``; empty for no limit.
+        sampler: One of :data:`SAMPLERS`.
+        pruner: One of :data:`PRUNERS`.
+        at_once: Most trials at the same time; 0 for as many as there are devices.
+        confirm: Seeds that confirm the best plan.
+        patience: Trials without a better one after which it ends; 0 for no limit.
+        storage: Path of a journal file or URL of a database; empty for a file of its own.
+    """
+
+    parameters: Sequence[Parameter] = field(default=())
+    name: str = ""
+    objectives: Sequence[str] = field(default=())
+    direction: str = ""
+    trials: int = 40
+    within: str = ""
+    sampler: str = AUTO
+    pruner: str = AUTO
+    at_once: int = 0
+    confirm: int = 3
+    patience: int = 0
+    storage: str = ""
+
+
+def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyDefinition:
+    """Make the definition of a search.
+
+    Args:
+        plan: The plan; its monitor is the search's.
+        given: Fields that a user has chosen, also where they have their default.
+        options: All else.
+
+    Raises:
+        UsageError: Something is wrong, or contradicts something else.
+        DataError: The data cannot be read.
+    """
+    parameters = check_several([_absolute(each) for each in options.parameters])
+    for each in parameters:
+        if each.name in given:
+            raise PlanError(each.name, getattr(plan, each.name), "has a value and varies: leave out one of them")
+    check_numbers(options)
+    _check_choice("sampler", options.sampler, SAMPLERS)
+    _check_choice("pruner", options.pruner, PRUNERS)
+    if options.sampler == "grid":
+        check_grid(parameters)
+    direction = options.direction or _DIRECTION.get(plan.monitor_mode, "")
+    objectives = objectives_of(metric_name(plan.monitor) or _monitor(plan), options.objectives, direction)
+    values = plan.absolute().to_mapping()
+    own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
+    kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
+    name = options.name or _free_name(plan)
+    study_directory(name)
+    return StudyDefinition(
+        name=name,
+        plan=kept,
+        parameters=parameters,
+        objectives=objectives,
+        trials=options.trials,
+        within=parse_duration("within", options.within) if options.within else None,
+        sampler=options.sampler,
+        pruner=options.pruner,
+        seed=plan.seed,
+        at_once=options.at_once,
+        confirm=options.confirm,
+        storage=absolute_storage(options.storage),
+        patience=options.patience,
+    )
+
+
+def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
+    """Write the definition of a search, for a process to run it; returns the search's directory.
+
+    Raises:
+        EngineMissingError: Optuna or TensorFlow is missing.
+        UsageError: A trial's plan could not be trained, or there is a search of this name, here or on the storage.
+        RunError: The storage cannot be reached, or the search cannot be written.
+        DataError: The data cannot be read.
+    """
+    directory = study_directory(definition.name)
+    if (directory / DATABASE).exists():
+        raise exists_already(definition.name)
+    check_plans(definition, devices)
+    require_installation()
+    require_optuna()
+    if definition.storage:
+        from accel_engine.search.proposals import names_on
+
+        if definition.name in names_on(definition.storage):
+            raise UsageError(
+                f"the storage {definition.storage} has a search {definition.name} already: "
+                f"join it with --join {definition.storage}, or choose another --name"
+            )
+    create_study(directory, definition)
+    return directory
+
+
+def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
+    """Join a search that another machine has begun; returns the directory of this machine's part.
+
+    Args:
+        storage: Path of a journal file, or URL of a database.
+        name: Name of the search; empty for the only one on the storage.
+        devices: The devices of this machine.
+        at_once: Most trials at the same time on this machine; by default as many as it has devices.
+
+    Raises:
+        EngineMissingError: Optuna or TensorFlow is missing.
+        UsageError: The storage has no such search, or another one here has its name.
+        RunError: The storage cannot be reached.
+        DataError: This machine cannot read the data.
+    """
+    require_optuna()
+    from accel_engine.search.proposals import load_definition
+
+    storage = absolute_storage(storage)
+    definition = replace(load_definition(storage, name), storage=storage, at_once=at_once or 0)
+    directory = study_directory(definition.name)
+    if (directory / DATABASE).exists():
+        with StudyDatabase(directory) as database:
+            if database.definition.storage != storage:
+                raise UsageError(
+                    f"there is another search {definition.name} here, with another storage: it cannot join"
+                )
+        return directory
+    check_plans(definition, devices)
+    require_installation()
+    create_study(directory, definition)
+    return directory
+
+
+def absolute_storage(storage: str) -> str:
+    """The address of a storage for any working directory."""
+    return storage if not storage or "://" in storage else str(user_path(storage).absolute())
+
+
+def _monitor(plan: Plan) -> str:
+    """The metric that a search looks at if none is chosen: the accuracy of validation, or else its loss."""
+    resolved = resolve(plan).with_survey()
+    described = describe_entry(resolved.data, plan.task)
+    task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
+    return f"{VALIDATION_PREFIX}{infer_monitor(measured_names(plan, task), task)}"
+
+
+def _absolute(parameter: Parameter) -> Parameter:
+    if parameter.name not in PATHS:
+        return parameter
+    choices = (getattr(Plan(**{parameter.name: each}).absolute(), parameter.name) for each in parameter.choices)
+    return replace(parameter, choices=tuple(choices))
+
+
+def check_numbers(options: SearchOptions) -> None:
+    """Check the numbers of some options.
+
+    Raises:
+        UsageError: One is out of its limits.
+    """
+    limits = {"trials": 1, "at_once": 0, "confirm": 0, "patience": 0}
+    for name, least in limits.items():
+        value: Any = getattr(options, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_TRIALS:
+            raise UsageError(
+                f"{name.replace('_', ' ')} must be an integer from {least} to {MAX_TRIALS:,}, not {value!r}"
+            )
+
+
+def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
+
+
+def _free_name(plan: Plan) -> str:
+    """A name of the model and the data that no search has yet."""
+    title = plan.title if plan.name else f"{find_model(plan.model).name} {plan.data.rpartition('/')[2]}"
+    base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "search"
+    number, name = 1, base
+    while (studies_directory() / name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def options_of(table: Mapping[str, Any], parameters: Sequence[Parameter]) -> SearchOptions:
+    """The options of a table ``[search]``.
+
+    Args:
+        table: Its values, without ``over``.
+        parameters: What varies.
+
+    Raises:
+        UsageError: A name is unknown, or a value has the wrong type.
+    """
+    known = {name: each.type for name, each in SearchOptions.__dataclass_fields__.items() if name != "parameters"}
+    for name, value in table.items():
+        if name not in known:
+            raise UsageError(f"[search] has an unknown field {name!r}: {suggestion(name, [*known, 'over'])}")
+        wanted: Any = {"int": int, "str": str}.get(str(getattr(known[name], "__name__", known[name])), list)
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            kind = {int: "an integer", str: "text", list: "a list of names"}[wanted]
+            raise UsageError(f"[search] {name} must be {kind}, not {value!r}")
+    return SearchOptions(parameters=parameters, **table)

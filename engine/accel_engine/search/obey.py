@@ -1,0 +1,162 @@
+"""Obeys the commands of users to a search."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.plan.plan import DEFAULTS
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.over import format_over, parse_over
+from accel_engine.search.samplers import sampler_name
+from accel_engine.search.scheduler import Scheduler
+from accel_engine.search.space import check_grid
+from accel_engine.search.study_commands import StudyCommand
+from accel_engine.search.trial import PRUNED_BY_USER, Trial, TrialState
+
+MAX_TRIALS = 100_000
+"""The most trials of a search."""
+
+
+def obey_all(scheduler: Scheduler) -> None:
+    """Obey the commands that have no answer yet, and answer them."""
+    database = scheduler.database
+    for command in database.unanswered():
+        try:
+            answer = _HANDLERS[command.name](scheduler, command)
+        except KeyError:
+            database.answer(command.id, f"unknown command {command.name!r}", obeyed=False)
+        except AccelError as error:
+            database.answer(command.id, str(error), obeyed=False)
+        else:
+            database.answer(command.id, answer, obeyed=True)
+
+
+def refuse_old(scheduler: Scheduler) -> None:
+    """Refuse to stop for commands that were sent before this process began: the search is to be continued now."""
+    for command in scheduler.database.unanswered():
+        if command.name == "stop":
+            scheduler.database.answer(command.id, "the search was not running", obeyed=False)
+
+
+def _stop(scheduler: Scheduler, _: StudyCommand) -> str:
+    scheduler.stopping = True
+    return "the search stops; its live trials stop with a checkpoint"
+
+
+def _stop_trial(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _live(scheduler, command)
+    scheduler.end(trial, TrialState.STOPPED, f"stopped by {command.who}")
+    return f"trial {trial.number} stops with a checkpoint"
+
+
+def _prune(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _live(scheduler, command)
+    scheduler.end(trial, PRUNED_BY_USER, f"pruned by {command.who}")
+    return f"trial {trial.number} is pruned"
+
+
+def _prolong(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _own(scheduler, command)
+    if trial.state.live:
+        raise UsageError(f"trial {trial.number} is {trial.state}: prolong it when it has ended")
+    more = _number(command, "the number of epochs")
+    default = scheduler.definition.plan.get("epochs", DEFAULTS["epochs"])
+    before = trial.epochs or trial.values.get("epochs") or default
+    epochs = (
+        int(before) + more
+        if trial.state is TrialState.FINISHED
+        else max(int(before), _reached(scheduler, trial) + more)
+    )
+    scheduler.continue_(trial, epochs=epochs)
+    return f"trial {trial.number} is continued, up to {epochs} epochs"
+
+
+def _reached(scheduler: Scheduler, trial: Trial) -> int:
+    return max((report.epoch for report in scheduler.book.reports(trial.number)), default=0)
+
+
+def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _known(scheduler, command)
+    seed = scheduler.clone(trial)
+    return f"trial {trial.number} is trained again with the seed {seed}"
+
+
+def _pin(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _own(scheduler, command)
+    scheduler.book.put(replace(trial, pinned=True))
+    return f"trial {trial.number} is never pruned"
+
+
+def _unpin(scheduler: Scheduler, command: StudyCommand) -> str:
+    trial = _own(scheduler, command)
+    scheduler.book.put(replace(trial, pinned=False))
+    return f"trial {trial.number} is pruned as any other"
+
+
+def _set_range(scheduler: Scheduler, command: StudyCommand) -> str:
+    changed = parse_over(str(command.argument))
+    before = scheduler.definition
+    names = [each.name for each in before.parameters]
+    if changed.name not in names:
+        raise UsageError(f"{changed.name} does not vary in this search: {', '.join(names)} do")
+    parameters = tuple(changed if each.name == changed.name else each for each in before.parameters)
+    after = replace(before, parameters=parameters)
+    if sampler_name(after) == "grid":
+        check_grid(parameters)
+    _redefine(scheduler, after)
+    return f"from now on: {format_over(changed)}"
+
+
+def _set_trials(scheduler: Scheduler, command: StudyCommand) -> str:
+    trials = _number(command, "the number of trials")
+    _redefine(scheduler, replace(scheduler.definition, trials=trials))
+    return f"the search has {trials} trials"
+
+
+def _redefine(scheduler: Scheduler, definition: StudyDefinition) -> None:
+    scheduler.database.set_definition(definition)
+    scheduler.proposals.set_definition(definition)
+
+
+def _number(command: StudyCommand, what: str) -> int:
+    value = command.argument
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TRIALS:
+        raise UsageError(f"{what} must be an integer from 1 to {MAX_TRIALS:,}, not {value!r}")
+    return value
+
+
+def _known(scheduler: Scheduler, command: StudyCommand) -> Trial:
+    if command.trial is None or command.trial not in scheduler.book:
+        raise UsageError(f"there is no trial {command.trial}")
+    return scheduler.book[command.trial]
+
+
+def _own(scheduler: Scheduler, command: StudyCommand) -> Trial:
+    trial = _known(scheduler, command)
+    if trial.machine:
+        raise UsageError(f"trial {trial.number} is trained on {trial.machine}: command it there")
+    if trial.duplicate_of is not None:
+        raise UsageError(f"trial {trial.number} shares the run of trial {trial.duplicate_of}: name that one")
+    if not trial.run:
+        raise UsageError(f"trial {trial.number} has no run: {trial.reason or trial.state}")
+    return trial
+
+
+def _live(scheduler: Scheduler, command: StudyCommand) -> Trial:
+    trial = _own(scheduler, command)
+    if not trial.state.live:
+        raise UsageError(f"trial {trial.number} is {trial.state} already")
+    return trial
+
+
+_HANDLERS: Mapping[str, Callable[[Scheduler, StudyCommand], str]] = {
+    "stop": _stop,
+    "stop_trial": _stop_trial,
+    "prune": _prune,
+    "prolong": _prolong,
+    "clone": _clone,
+    "pin": _pin,
+    "unpin": _unpin,
+    "set_range": _set_range,
+    "set_trials": _set_trials,
+}

@@ -1,0 +1,103 @@
+"""The process that runs a search, from where the one before it was to its end."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import AccelError
+from accel_engine.search.confirm import Confirm
+from accel_engine.search.obey import obey_all, refuse_old
+from accel_engine.search.proposals import Proposals
+from accel_engine.search.results import search_ended
+from accel_engine.search.scheduler import Scheduler
+from accel_engine.search.shared_trials import take_over
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import JOURNAL
+from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial_runs import TrialRuns
+
+INTERVAL = 0.2
+"""Seconds between two looks at the runs."""
+
+SHARED_INTERVAL = 2.0
+"""Seconds between two looks at what other machines do."""
+
+
+def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep) -> Mapping[str, Any]:
+    """Run a search to its end.
+
+    Args:
+        directory: Its directory, whose lock this process holds.
+        runs: The runs of the trials.
+        wait: Waits for seconds.
+
+    Returns:
+        The object of the last line of JSON, which is in the search's database, too.
+
+    Raises:
+        AccelError: The search cannot go on; it can be continued. The reason is in its database, if that can be written.
+    """
+    with StudyDatabase(directory) as database:
+        try:
+            return _run(database, runs, wait)
+        except AccelError as error:
+            with suppress(AccelError):
+                trials = database.trials()
+                database.set_ended(
+                    search_ended(database.definition, trials, "failed", str(error), database.confirmation)
+                )
+            raise
+
+
+def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object]) -> Mapping[str, Any]:
+    definition = database.definition
+    own = str(database.directory / JOURNAL)
+    is_shared = definition.storage not in ("", own)
+    proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
+
+    def refresh(book: TrialBook) -> None:
+        if is_shared:
+            take_over(book, database, proposals)
+
+    scheduler = Scheduler(database, proposals, runs, refresh)
+    refuse_old(scheduler)
+    scheduler.take_up()
+    looks = _Looks(scheduler, refresh)
+    scheduler.run(lambda: wait(INTERVAL), looks.before)
+    if not scheduler.failure and not scheduler.stopping and proposals.is_creator:
+        Confirm(scheduler).run(lambda: wait(INTERVAL), looks.before)
+    looks.note_time()
+    outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
+    reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
+    trials = sorted(scheduler.book, key=lambda trial: trial.number)
+    ended = search_ended(scheduler.definition, trials, outcome, reason, database.confirmation)
+    database.set_ended(ended)
+    return ended
+
+
+class _Looks:
+    """What a search does before each look at its runs.
+
+    Args:
+        scheduler: The search.
+        refresh: Takes over what other machines have done.
+    """
+
+    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialBook], object]) -> None:
+        self._scheduler = scheduler
+        self._refresh = refresh
+        self._next = 0.0
+
+    def before(self) -> None:
+        """Obey commands, and now and then note the time and take over what other machines have done."""
+        obey_all(self._scheduler)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + SHARED_INTERVAL
+            self.note_time()
+            self._refresh(self._scheduler.book)
+
+    def note_time(self) -> None:
+        """Note for how long the search has run."""
+        self._scheduler.database.set_spent(self._scheduler.spent)

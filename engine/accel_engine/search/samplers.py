@@ -1,0 +1,72 @@
+"""Which of Optuna's samplers and pruners a search uses."""
+
+import numpy as np
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
+from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
+
+from accel_engine.search.definition import AUTO, StudyDefinition
+from accel_engine.search.distributions import as_categorical
+from accel_engine.search.promotion import FACTOR
+from accel_engine.search.space import count_points, points_of
+from accel_engine.search.trial_plan import most_reports
+
+MIN_REPORTS = 4
+"""With fewer reports of a trial than this, Hyperband has one bracket only."""
+
+MIN_TRIALS = 20
+"""With fewer trials than this, Hyperband's brackets have too few to compare."""
+
+
+def sampler_name(definition: StudyDefinition) -> str:
+    """The sampler of a search; ``auto`` is a grid if all of it fits into the trials, else TPE."""
+    if definition.sampler != AUTO:
+        return definition.sampler
+    points = count_points(definition.parameters)
+    return "grid" if points is not None and points <= definition.trials else "tpe"
+
+
+def pruner_name(definition: StudyDefinition) -> str:
+    """The pruner of a search: none with several objectives, of which Optuna prunes none.
+
+    ``auto`` is Hyperband for TPE, ASHA where Hyperband's brackets would have too few trials or reports, and the median
+    for the other samplers.
+    """
+    if len(definition.objectives) > 1:
+        return "off"
+    if definition.pruner != AUTO:
+        return definition.pruner
+    if sampler_name(definition) != "tpe":
+        return "median"
+    reports = most_reports(definition)
+    return "hyperband" if definition.trials >= MIN_TRIALS and (reports or 0) >= MIN_REPORTS else "asha"
+
+
+def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
+    """The sampler for one proposal.
+
+    Each proposal has a random state of its own, which follows from the search's seed and the proposal's index: so it is
+    the same in a process that has continued the search.
+
+    Args:
+        definition: The search.
+        index: How many proposals there were before.
+    """
+    name = sampler_name(definition)
+    if name == "grid":  # the seed is that of the order of its points
+        points = {each.name: [as_categorical(value) for value in points_of(each)] for each in definition.parameters}
+        return GridSampler(points, seed=definition.seed)
+    seed = int(np.random.SeedSequence([definition.seed, index]).generate_state(1)[0])
+    return RandomSampler(seed=seed) if name == "random" else TPESampler(seed=seed)
+
+
+def pruner_of(definition: StudyDefinition) -> BasePruner:
+    """The pruner of a search; its resource is the number of a trial's reports."""
+    match pruner_name(definition):
+        case "hyperband":
+            return HyperbandPruner(1, most_reports(definition) or AUTO, FACTOR)
+        case "asha":
+            return SuccessiveHalvingPruner(min_resource=1, reduction_factor=FACTOR)
+        case "median":
+            return MedianPruner(n_startup_trials=4, n_warmup_steps=1)
+        case _:
+            return NopPruner()

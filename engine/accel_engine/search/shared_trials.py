@@ -1,0 +1,54 @@
+"""Takes over what other machines have done for a search that shares its storage."""
+
+from dataclasses import replace
+
+from optuna.trial import TrialState as OptunaState
+
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.proposals import Proposals, SharedTrial
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial_book import TrialBook
+
+_STATES = {
+    OptunaState.WAITING: TrialState.WAITING,
+    OptunaState.RUNNING: TrialState.RUNNING,
+    OptunaState.COMPLETE: TrialState.FINISHED,
+    OptunaState.PRUNED: TrialState.PRUNED,
+}
+
+
+def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) -> None:
+    """Take over trials, and changes of ranges and of the number of trials."""
+    for shared in proposals.others():
+        if shared.state in _STATES and shared.values:
+            known = book.get(shared.number)
+            found = _trial(shared, proposals.definition)
+            if known is None or known.state.live or known.state is not found.state:
+                book.put(found)
+                for number, value in shared.reports.items():
+                    book.add_report(Report(shared.number, number, number, shared.started, value))
+    theirs, ours = proposals.shared_definition(), proposals.definition
+    if (theirs.parameters, theirs.trials) != (ours.parameters, ours.trials):
+        changed = replace(ours, parameters=theirs.parameters, trials=theirs.trials)
+        database.set_definition(changed)
+        proposals.set_definition(changed, share=False)
+
+
+def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
+    names = [each.name for each in definition.objectives]
+    state = _STATES[shared.state]
+    if state is TrialState.PRUNED and not shared.reports:  # as infeasible ones are told
+        state = TrialState.OUT_OF_MEMORY if shared.reason == "out of memory" else TrialState.FAILED
+    return Trial(
+        number=shared.number,
+        run="",
+        state=state,
+        values=shared.values,
+        objectives=dict(zip(names, shared.results, strict=False)),
+        reason=shared.reason,
+        started=shared.started,
+        ended=shared.ended,
+        machine=shared.machine,
+        proposal=shared.proposal,
+    )

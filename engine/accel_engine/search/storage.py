@@ -1,0 +1,80 @@
+"""Optuna's storage of a search: a journal file, or a database that other machines share."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import optuna
+from optuna.exceptions import OptunaError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+
+from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.files import private_directory
+from accel_engine.user_paths import user_path
+
+LOCK_SUFFIX = ".lock"
+"""Ends the name of the link with which Optuna locks a journal."""
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def journal_path(storage: str) -> Path | None:
+    """The path of a journal file; ``None`` for a database, whose address is a URL."""
+    return None if "://" in storage else user_path(storage).absolute()
+
+
+def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
+    """Open a storage; a journal file is created.
+
+    Args:
+        storage: Path of a journal file, or URL of a database.
+        is_own: Whether no other process has the journal open: what a killed one has left of its lock is removed.
+
+    Raises:
+        RunError: It cannot be reached, read or written.
+        UsageError: The address is wrong.
+    """
+    path = journal_path(storage)
+    with reaching(storage):
+        if path is None:
+            return RDBStorage(storage)
+        private_directory(path.parent)
+        if is_own:
+            path.with_name(path.name + LOCK_SUFFIX).unlink(missing_ok=True)
+            _cut_unfinished_line(path)
+        return JournalStorage(JournalFileBackend(str(path)))
+
+
+def _cut_unfinished_line(path: Path) -> None:
+    """Remove the end of a journal whose writing was interrupted, such as by a full disk."""
+    with suppress(FileNotFoundError), path.open("rb+") as file:
+        text = file.read()
+        if text and not text.endswith(b"\n"):
+            file.truncate(text.rfind(b"\n") + 1)
+
+
+@contextmanager
+def reaching(storage: str) -> Iterator[None]:
+    """Raise errors of a storage as errors for users."""
+    name = storage.rpartition("@")[2] if "://" in storage else storage  # without a password
+    try:
+        yield
+    except AccelError:
+        raise
+    except ImportError as error:
+        raise UsageError(f"the storage {name} needs a package that is missing: {error}") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise RunError(f"the storage {name} cannot be reached: {reason}; the search can be continued") from error
+    except (OptunaError, ValueError, KeyError, RuntimeError) as error:
+        raise RunError(f"the storage {name} cannot be used: {_first_line(error)}") from error
+    except Exception as error:  # of the database's library, such as sqlalchemy.exc.OperationalError
+        if not type(error).__module__.startswith("sqlalchemy"):
+            raise
+        raise RunError(f"the storage {name} cannot be reached: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error.args[0] if error.args else error).strip().partition("\n")[0]

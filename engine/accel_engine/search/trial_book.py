@@ -1,0 +1,114 @@
+"""The trials and reports of a search in memory, which are written to its database as they change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from accel_engine.errors import PlanError
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial_plan import identity
+
+
+class TrialBook:
+    """The trials of a search.
+
+    Args:
+        database: The search; its trials and reports are read.
+    """
+
+    def __init__(self, database: StudyDatabase) -> None:
+        self._database = database
+        self._trials = {trial.number: trial for trial in database.trials()}
+        self._reports: dict[int, dict[int, Report]] = {}
+        for report in database.reports()[1]:
+            self._reports.setdefault(report.trial, {})[report.step] = report
+        self._identities: dict[str, int] = {}
+        self._identified: set[int] = set()
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(list(self._trials.values()))
+
+    def __getitem__(self, number: int) -> Trial:
+        return self._trials[number]
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._trials
+
+    def get(self, number: int) -> Trial | None:
+        """A trial; ``None`` if there is none of this number."""
+        return self._trials.get(number)
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def put(self, trial: Trial) -> Trial:
+        """Add or replace a trial; returns it."""
+        if self._trials.get(trial.number) != trial:
+            self._database.put_trial(trial)
+            self._trials[trial.number] = trial
+        return trial
+
+    def reports(self, number: int) -> list[Report]:
+        """The reports of a trial by step."""
+        found = self._reports.get(number, {})
+        return [found[step] for step in sorted(found)]
+
+    def values(self) -> Mapping[int, Sequence[float]]:
+        """The reported values of each trial, in order."""
+        return {number: [each.value for each in self.reports(number)] for number in self._reports}
+
+    def add_report(self, report: Report) -> bool:
+        """Add a report; returns whether it is new."""
+        known = self._reports.setdefault(report.trial, {})
+        if report.step in known and known[report.step].value == report.value:
+            return False
+        self._database.add_report(report)
+        known[report.step] = report
+        return True
+
+    @property
+    def own(self) -> list[Trial]:
+        """The trials of this machine that have runs of their own."""
+        return [each for each in self if not each.machine and each.duplicate_of is None]
+
+    @property
+    def live(self) -> list[Trial]:
+        """The trials of this machine whose runs train, or will."""
+        return [each for each in self.own if each.state.live]
+
+    @property
+    def counted(self) -> int:
+        """The number of trials that take part of the search's number of trials: all but those with shared results."""
+        return sum(each.duplicate_of is None for each in self)
+
+    def with_same_plan(self, definition: StudyDefinition, values: Mapping[str, Any]) -> Trial | None:
+        """The trial that trains the same plan as some values would; ``None`` if there is none.
+
+        Raises:
+            PlanError: The values contradict each other.
+        """
+        for each in self:
+            if each.number not in self._identified:
+                self._identified.add(each.number)
+                if each.duplicate_of is None and each.seed is None and each.values:
+                    self._identities.setdefault(self._identity(definition, each), each.number)
+        number = self._identities.get(identity(definition, values))
+        return None if number is None else self[number]
+
+    def _identity(self, definition: StudyDefinition, trial: Trial) -> str:
+        try:
+            return identity(definition, trial.values)
+        except PlanError:
+            return f"invalid {trial.number}"
+
+
+def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
+    """The trials with runs that have ended, oldest first."""
+    ended = [each for each in trials if each.ended is not None and each.duplicate_of is None and not each.state.live]
+    return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
+
+
+def is_failed(trial: Trial) -> bool:
+    """Whether a trial has failed, also for lack of memory."""
+    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)

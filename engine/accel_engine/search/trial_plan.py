@@ -1,0 +1,100 @@
+"""The plan of a trial: that of the search, with the values of the trial, and what all trials need."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from accel_engine.devices.device_types import Device
+from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.interval import parse_interval
+from accel_engine.run.series_names import is_better_lower
+from accel_engine.search.definition import Parameter, StudyDefinition
+
+TRIAL_DEFAULTS = {"on_oom": "fail", "on_nan": "stop", "keep_checkpoints": 1}
+"""Fields of trials unless the search's plan has them: a cure would change what is compared, and trials are many."""
+
+
+def trial_plan(
+    definition: StudyDefinition,
+    values: Mapping[str, Any],
+    *,
+    number: int | None = None,
+    seed: int | None = None,
+    epochs: int | None = None,
+) -> Plan:
+    """Make the plan of a trial.
+
+    Args:
+        definition: The search.
+        values: The trial's values; those without an effect beside the others are left out.
+        number: The trial's number; ``None`` for a run that confirms the best one.
+        seed: Seed, if it is not the search's.
+        epochs: Epochs, if they are not the plan's.
+
+    Raises:
+        PlanError: The values contradict each other.
+    """
+    title = f"{definition.name} {'confirmation' if number is None else number}"
+    fields = {
+        **TRIAL_DEFAULTS,
+        "seed": definition.seed,
+        **definition.plan,
+        **values,
+        **_monitor(definition),
+        "name": title,
+    }
+    chosen = {"seed": seed, "epochs": epochs}
+    fields |= {name: value for name, value in chosen.items() if value is not None}
+    return Plan.from_mapping(without_ignored(fields))
+
+
+def _monitor(definition: StudyDefinition) -> dict[str, str]:
+    """The monitor of trials, so that early stopping and the best checkpoint follow the same metric."""
+    if "monitor" in definition.plan:
+        return {}
+    monitor = definition.objectives[0]
+    lower = is_better_lower(monitor.name)
+    mode = (
+        {}
+        if lower is not monitor.maximize and lower is not None
+        else {"monitor_mode": "max" if monitor.maximize else "min"}
+    )
+    return {"monitor": monitor.name, **mode}
+
+
+def identity(definition: StudyDefinition, values: Mapping[str, Any]) -> str:
+    """What is the same for two trials that would train the same plan, also where a value has no effect."""
+    return json.dumps(trial_plan(definition, values).to_mapping(), sort_keys=True)
+
+
+def check_plans(definition: StudyDefinition, devices: Sequence[Device]) -> None:
+    """Check that every choice and both ends of every range can be trained, with the first values of the others.
+
+    Raises:
+        PlanError: One cannot; or the plan cannot.
+        DataError: The data cannot be read.
+    """
+    for values in _corners(definition.parameters):
+        resolved_plan.check(trial_plan(definition, values), devices)
+
+
+def _corners(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+    ends = {each.name: each.choices or (each.low, each.high) for each in parameters}
+    first = {name: values[0] for name, values in ends.items()}
+    yield first
+    for name, values in ends.items():
+        for value in values[1:]:
+            yield {**first, name: value}
+
+
+def most_reports(definition: StudyDefinition) -> int | None:
+    """The largest number of reports that a trial can have; ``None`` if it is unknown before one has ended."""
+    ends = {each.name: each.choices or (each.low, each.high) for each in definition.parameters}
+    epochs = max(ends.get("epochs") or (definition.plan.get("epochs", Plan.__dataclass_fields__["epochs"].default),))
+    if not definition.objectives[0].name.startswith("validation_"):
+        return int(epochs)
+    if definition.plan.get("validation", "epoch") != "epoch":
+        return 1
+    interval = parse_interval("validation_every", definition.plan.get("validation_every", "1 epoch"))
+    return -(-int(epochs) // interval.count) if interval.unit == "epochs" else None

@@ -1,0 +1,70 @@
+"""What a search needs of the runs of its trials; tests and benchmarks put other runs in their place."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from accel_engine.plan import Plan
+from accel_engine.run.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The metrics of a run at a step at which there was a validation, or an epoch ended.
+
+    Attributes:
+        epoch: Epochs completed.
+        step: Steps taken.
+        time: Seconds since the Unix epoch.
+        metrics: By name, with ``validation_`` before those of validation.
+    """
+
+    epoch: int
+    step: int
+    time: float
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """How a run is now.
+
+    Attributes:
+        status: Its status.
+        measurements: In order of the steps, without those that were discarded when it was continued.
+        reason: Why it ended.
+        out_of_memory: Whether it ended because memory ran out.
+    """
+
+    status: Status
+    measurements: Sequence[Measurement] = field(default=())
+    reason: str = ""
+    out_of_memory: bool = False
+
+
+class TrialRuns(Protocol):
+    """Creates, starts and watches runs; all methods may raise an :class:`accel_engine.errors.AccelError`."""
+
+    def slots(self) -> int:
+        """How many runs can train at the same time on the devices of this machine."""
+
+    def create(self, plan: Plan, study: str, trial: int | None) -> str:
+        """Create a run that waits; returns its id."""
+
+    def find(self, study: str) -> Mapping[str, int | None]:
+        """The numbers of the trials by the ids of their runs, of a search's runs, oldest first."""
+
+    def start(self, run: str) -> None:
+        """Start a run that was created, or reopened, when there is a device for it."""
+
+    def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
+        """Prepare an ended run to be continued from its last checkpoint, from its beginning if it has none."""
+
+    def observe(self, run: str) -> Observation:
+        """Look at a run."""
+
+    def stop(self, run: str, reason: str) -> None:
+        """Ask a run to stop with a checkpoint; nothing happens if it has ended."""
+
+    def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
+        """Figures of an ended run by name, see :mod:`accel_engine.search.objectives`; unknown ones are missing."""

@@ -1,0 +1,144 @@
+"""Commands of users to a search that runs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.search.obey import _HANDLERS
+from accel_engine.search.study_commands import COMMANDS
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import PRUNED_BY_USER, TrialState
+from engine.search.searching import Search, define, learns
+
+
+def test_every_command_is_answered() -> None:
+    assert _HANDLERS.keys() == COMMANDS.keys()
+
+
+def at(done: int, name: str, argument: Any = None, trial: int = 0) -> Any:
+    """Called at each wait: sends a command once when the first trial has trained so many epochs."""
+    sent: list[int] = []
+
+    def each(database: StudyDatabase) -> None:
+        if not sent and len([report for report in database.reports()[1] if report.trial == trial]) >= done:
+            sent.append(database.request(name, trial, argument))
+
+    return each
+
+
+def test_a_trial_that_a_user_stops_counts(tmp_path: Path) -> None:
+    search = Search(define(trials=1, plan={"epochs": 9}), tmp_path)
+    ended = search.run(at(2, "stop_trial"))
+    (trial,) = search.trials()
+    assert trial.state is TrialState.STOPPED
+    assert trial.reason.startswith("stopped by ")
+    assert ended["best"]["trial"] == 0
+
+
+def test_a_trial_that_a_user_prunes_is_not_continued_by_itself(tmp_path: Path) -> None:
+    search = Search(
+        define(trials=6, pruner="asha", plan={"epochs": 9}), tmp_path, lambda *_: {"validation_accuracy": 1.0}
+    )
+    search.run(at(2, "prune"))
+    first, *others = search.trials()
+    assert (first.state, first.ending) == (TrialState.PRUNED, PRUNED_BY_USER)
+    assert first.run not in search.runs.reopened
+    assert {each.state for each in others} == {TrialState.FINISHED}
+
+
+def test_a_pinned_trial_is_never_pruned(tmp_path: Path) -> None:
+    def worse(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        return {"validation_accuracy": -float(plan["name"].split()[1]) + epoch / 1000}
+
+    plain = Search(define("plain", trials=2, pruner="asha", plan={"epochs": 9}), tmp_path, worse)
+    plain.run()
+    assert [each.state for each in plain.trials()] == [TrialState.FINISHED, TrialState.PRUNED]
+
+    pinned = Search(define("pinned", trials=2, pruner="asha", plan={"epochs": 9}), tmp_path, worse)
+
+    def pin(database: StudyDatabase) -> None:
+        if not database.unanswered() and not all(each.pinned for each in database.trials()):
+            for each in database.trials():
+                database.request("pin", each.number)
+
+    pinned.runs.at_once = 2
+    pinned.run(pin)
+    assert [each.pinned for each in pinned.trials()] == [True, True]
+    first, second = (pinned.runs.read(each.run)["done"] for each in pinned.trials())
+    assert first == 9
+    assert second in (1, 9)  # the first report may come before the pin
+
+
+def test_an_ended_trial_is_prolonged_and_an_ended_search_goes_on_for_it(tmp_path: Path) -> None:
+    search = Search(define(trials=2, pruner="off"), tmp_path)
+    search.run()
+    command = search.request("prolong", 1, 3)
+    ended = search.run()
+    assert search.answer(command) == (True, "trial 1 is continued, up to 7 epochs")
+    assert search.runs.reopened == [search.trials()[1].run]
+    assert (search.runs.read(search.trials()[1].run)["done"], ended["outcome"]) == (7, "finished")
+    assert "--epochs 7" in ended["best"]["command"] or ended["best"]["trial"] == 0
+
+
+def test_a_clone_has_another_seed_and_a_result_of_its_own(tmp_path: Path) -> None:
+    search = Search(define(trials=2, pruner="off"), tmp_path)
+    search.run()
+    command = search.request("clone", 0)
+    search.run()
+    assert search.answer(command) == (True, "trial 0 is trained again with the seed 1")
+    *_, clone = search.trials()
+    assert (clone.seed, clone.values, clone.state) == (1, search.trials()[0].values, TrialState.FINISHED)
+    assert search.runs.read(clone.run)["plan"]["seed"] == 1
+
+
+def test_ranges_choices_and_the_number_of_trials_change(tmp_path: Path) -> None:
+    search = Search(define(trials=4, pruner="off", sampler="tpe"), tmp_path)
+    search.run()
+    commands = [
+        search.request("set_range", argument="learning_rate=1e-2..1e-1:log"),
+        search.request("set_range", argument="batch_size=16,256"),
+        search.request("set_trials", argument=9),
+    ]
+    ended = search.run()
+    assert [search.answer(each) for each in commands] == [
+        (True, "from now on: learning_rate=0.01..0.1:log"),
+        (True, "from now on: batch_size=16,256"),
+        (True, "the search has 9 trials"),
+    ]
+    assert ended["reason"] == "all 9 trials are done"
+    later = search.values()[4:]
+    assert len(later) == 5
+    assert all(each["batch_size"] in (16, 256) and each["learning_rate"] >= 0.01 for each in later)
+
+
+WRONG = {
+    ("stop_trial", 7, None): "there is no trial 7",
+    ("stop_trial", 0, None): "trial 0 is finished already",
+    ("prolong", 0, None): "the number of epochs must be an integer",
+    ("prolong", 0, -1): "the number of epochs must be an integer",
+    ("set_trials", None, "many"): "the number of trials must be an integer",
+    ("set_range", None, "learning_rate=1..0.1"): "reversed",
+    ("set_range", None, "epochs=1..4"): "epochs does not vary in this search",
+    ("dance", None, None): "unknown command 'dance'",
+}
+
+
+def test_wrong_commands_are_answered_and_harm_nothing(tmp_path: Path) -> None:
+    search = Search(define(trials=1), tmp_path, learns)
+    search.run()
+    sent = {search.request(*command): words for command, words in WRONG.items()}
+    assert search.run()["outcome"] == "finished"
+    for command, words in sent.items():
+        obeyed, answer = search.answer(command) or (True, "no answer")
+        assert not obeyed
+        assert words in answer
+
+
+@pytest.mark.parametrize("storage", ["", "shared"])
+def test_a_command_to_stop_that_is_older_than_the_process_is_refused(tmp_path: Path, storage: str) -> None:
+    search = Search(define(trials=1, storage=str(tmp_path / storage) if storage else ""), tmp_path)
+    command = search.request("stop")
+    assert search.run()["outcome"] == "finished"
+    assert search.answer(command) == (False, "the search was not running")

@@ -1,0 +1,143 @@
+"""Processes of searches with stand-in runs: killed at any moment, and several homes on one journal."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.devices import detect
+from accel_engine.errors import RunError, UsageError
+from accel_engine.search import new_study
+from accel_engine.search.proposals import load_definition
+from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.trial import TrialState
+from engine.search.searching import Search, define
+
+PROGRAM = str(Path(__file__).with_name("stand_in_process.py"))
+
+
+def start(directory: Path, runs: Path, pause: float = 0.0) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"STAND_IN_PAUSE": str(pause)}
+    return subprocess.Popen([sys.executable, PROGRAM, str(directory), str(runs)], env=environment)
+
+
+def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
+    tmp_path: Path, wait_until: Callable[..., None]
+) -> None:
+    whole = Search(define("whole", trials=8, seed=5), tmp_path)
+    whole.run()
+    killed = Search(define("killed", trials=8, seed=5), tmp_path)
+
+    def reports() -> int:
+        with StudyDatabase(killed.directory) as database:
+            return len(database.reports()[1])
+
+    for enough in (1, 4, 9):
+        process = start(killed.directory, killed.runs.directory, pause=0.02)
+        wait_until(lambda enough=enough: reports() >= enough, f"{enough} reports")
+        process.kill()
+        process.wait()
+    assert start(killed.directory, killed.runs.directory).wait(120) == 0
+    assert killed.values() == whole.values()
+    assert [each.objectives for each in killed.trials()] == [each.objectives for each in whole.trials()]
+    assert [each.state for each in killed.trials()] == [each.state for each in whole.trials()]
+    assert len(killed.runs.find("killed")) == len(whole.runs.find("whole"))
+
+
+def test_machines_share_a_search_by_a_journal_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = str(tmp_path / "shared" / "journal.log")
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "first"))
+    first = Search(define(trials=10, storage=storage, pruner="off"), tmp_path / "first")
+    one = start(first.directory, first.runs.directory, pause=0.05)
+    try:
+        _wait_for_definition(storage)
+        monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "second"))
+        definition = load_definition(storage)
+        assert definition == define(trials=10, storage=storage, pruner="off")
+        directory = tmp_path / "second" / "studies" / "s"
+        create_study(directory, definition)
+        two = start(directory, tmp_path / "second" / "runs-s", pause=0.05)
+        assert (one.wait(120), two.wait(120)) == (0, 0)
+    finally:
+        one.kill()
+        one.wait()
+    with StudyDatabase(first.directory) as mine, StudyDatabase(directory) as theirs:
+        here, there = mine.trials(), theirs.trials()
+        ended = mine.ended
+    own = {each.number for each in here if not each.machine}
+    others = {each.number for each in there if not each.machine}
+    assert own
+    assert others
+    assert not own & others
+    assert 10 <= len(own | others) <= 11  # both may start a last one at the same moment
+    shared = [each for each in here if each.machine]
+    assert {each.number for each in shared} <= others
+    values = {each.number: each.values for each in there}
+    assert all(each.values == values[each.number] and each.run == "" for each in shared)
+    finished = [each for each in shared if each.state is TrialState.FINISHED]
+    assert all(each.objectives for each in finished)
+    assert ended is not None
+
+
+def _wait_for_definition(storage: str) -> None:
+    from waiting import wait_until
+
+    def is_there() -> bool:
+        try:
+            load_definition(storage)
+        except (UsageError, RunError):
+            return False
+        return True
+
+    wait_until(is_there, "the search on the journal")
+
+
+def test_a_storage_that_cannot_be_reached_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    search = Search(define(trials=2, storage=str(tmp_path / "file" / "journal")), tmp_path)
+    with pytest.raises(RunError, match=r"storage .*journal cannot be reached: (Not a directory|File exists)"):
+        search.run()
+    with StudyDatabase(search.directory) as database:
+        assert database.ended is not None
+        database.set_definition(replace(database.definition, storage=""))
+    assert search.run()["outcome"] == "finished"
+
+
+def test_addresses_of_storages_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no storage"):
+        load_definition(str(tmp_path / "none"))
+    with pytest.raises(RunError, match=r"the storage sqlite:////none/x\.db cannot be reached"):
+        load_definition("sqlite:////none/x.db")
+    with pytest.raises((RunError, UsageError), match="the storage nosql://somewhere"):
+        load_definition("nosql://somewhere")
+    (tmp_path / "empty").touch()
+    with pytest.raises(UsageError, match="has no search of accel-tui"):
+        load_definition(str(tmp_path / "empty"))
+    (tmp_path / "text").write_text("hello\nyou\n")
+    with pytest.raises(RunError, match="cannot be used"):
+        load_definition(str(tmp_path / "text"))
+
+
+def test_a_journal_whose_last_line_was_cut_is_taken_up(tmp_path: Path) -> None:
+    search = Search(define(trials=2), tmp_path)
+    search.run()
+    journal = search.directory / "journal.log"
+    with journal.open("ab") as file:
+        file.write(b'{"op_code": 4, "worker')
+    search.request("set_trials", argument=3)
+    assert search.run()["trials"] == 3
+
+
+def test_two_searches_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Search(define(), tmp_path)
+    with pytest.raises(UsageError, match="there is a search s already: continue it with --resume s"):
+        create_study(search.directory, define())
+    storage = str(tmp_path / "journal")
+    Search(define("shared", trials=1, storage=storage), tmp_path).run()
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "other"))
+    with pytest.raises(UsageError, match=f"the storage {storage} has a search shared already: join it"):
+        new_study.begin(define("shared", storage=storage), detect().devices)

@@ -1,0 +1,239 @@
+"""The scheduler with stand-in runs: what trials become, what ends a search, and that a killed one goes on exactly."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.run.status import Status
+from accel_engine.search.definition import Objective
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import TrialState
+from engine.search.searching import ACCURACY, Search, define, learns
+from engine.search.stand_in_runs import StandInError
+
+
+class Killed(BaseException):
+    """What a test raises in place of a kill."""
+
+
+def kill_after(looks: int) -> Any:
+    """Called at each wait: raises after so many."""
+    left = [looks]
+
+    def each(_: StudyDatabase) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+
+    return each
+
+
+def test_a_search_finds_a_good_plan_and_says_how_to_train_it(tmp_path: Path) -> None:
+    search = Search(define(trials=20, confirm=2), tmp_path)
+    ended = search.run()
+    assert (ended["outcome"], ended["reason"]) == ("finished", "all 20 trials are done")
+    assert ended["best"]["objectives"]["validation_accuracy"] > 0.8
+    assert f"--learning-rate {ended['best']['values']['learning_rate']}" in ended["best"]["command"]
+    assert "--on-oom" not in ended["best"]["command"]
+    assert len(ended["confirmation"]["values"]) == 2
+    assert ended["confirmation"]["mean"] == pytest.approx(ended["best"]["objectives"]["validation_accuracy"])
+    states = {trial.state for trial in search.trials()}
+    assert states == {TrialState.FINISHED, TrialState.PRUNED}
+    with StudyDatabase(search.directory) as database:
+        assert database.ended == ended
+        assert {each.trial for each in database.reports()[1]} == {each.number for each in search.trials()}
+
+
+def test_trials_have_runs_of_their_own_with_the_searchs_monitor(tmp_path: Path) -> None:
+    search = Search(define(trials=2), tmp_path)
+    search.run()
+    for trial in search.trials():
+        stored = search.runs.read(trial.run)
+        assert (stored["study"], stored["trial"]) == ("s", trial.number)
+        plan = stored["plan"]
+        assert (plan["monitor"], plan["on_oom"], plan["name"]) == ("validation_accuracy", "fail", f"s {trial.number}")
+        assert plan["learning_rate"] == trial.values["learning_rate"]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+def test_same_seed_same_proposals_also_across_kills(tmp_path: Path, sampler: str) -> None:
+    over = ("batch_size=8..512:log", "learning_rate=0.1,0.01,0.001,0.0001")
+    whole = Search(define("whole", over, sampler=sampler, trials=14, seed=3), tmp_path)
+    whole.run()
+    killed = Search(define("killed", over, sampler=sampler, trials=14, seed=3), tmp_path)
+    kills, looks = 0, 1
+    while True:
+        try:
+            killed.run(kill_after(looks))
+        except Killed:
+            kills, looks = kills + 1, looks % 5 + 1
+        else:
+            break
+    assert kills > 3
+    assert killed.values() == whole.values()
+    assert [each.state for each in killed.trials()] == [each.state for each in whole.trials()]
+    assert len(killed.runs.find("killed")) == len(whole.runs.find("whole"))  # no run was started twice
+    other = Search(define("other", over, sampler=sampler, trials=14, seed=4), tmp_path)
+    other.run()
+    assert other.values() != whole.values()
+
+
+def test_a_grid_is_tried_whole_and_nothing_twice(tmp_path: Path) -> None:
+    search = Search(define(over=("batch_size=32,64", "learning_rate=0.1,0.01,0.001"), trials=40), tmp_path)
+    ended = search.run()
+    assert ended["reason"] == "all combinations of values are tried"
+    tried = [(each["batch_size"], each["learning_rate"]) for each in search.values()]
+    assert sorted(tried) == sorted((size, rate) for size in (32, 64) for rate in (0.1, 0.01, 0.001))
+
+
+def test_equal_plans_share_their_result(tmp_path: Path) -> None:
+    """Adam has no momentum: its trials differ in nothing."""
+    over = ("optimizer=adam,sgd", "momentum=0..0.5")
+    search = Search(define(over=over, trials=4, sampler="random"), tmp_path)
+    search.run()
+    adams = [each for each in search.trials() if each.values["optimizer"] == "adam"]
+    assert len([each for each in adams if each.duplicate_of is None]) == 1
+    for each in adams[1:]:
+        assert (each.duplicate_of, each.run, each.objectives) == (adams[0].number, "", adams[0].objectives)
+
+
+def test_failed_trials_are_infeasible_and_end_nothing(tmp_path: Path) -> None:
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        if plan["batch_size"] >= 64:
+            raise StandInError(
+                "out of memory" if plan["batch_size"] == 128 else f"no batches of {plan['learning_rate']}"
+            )
+        return learns(plan, epoch)
+
+    search = Search(define(trials=25), tmp_path, metrics)
+    ended = search.run()
+    assert ended["outcome"] == "finished"
+    assert ended["best"]["values"]["batch_size"] == 32
+    failed = [each for each in search.trials() if each.state is TrialState.FAILED]
+    assert failed
+    assert all(each.reason.startswith("no batches of") for each in failed)
+    no_memory = [each for each in search.trials() if each.state is TrialState.OUT_OF_MEMORY]
+    first, *later = no_memory
+    assert first.run
+    assert [each for each in later if each.run] == []  # what needs as much memory is not tried again
+    assert all(each.duplicate_of == first.number for each in later)
+
+
+def test_a_search_ends_if_its_first_trials_all_fail_for_the_same_reason(tmp_path: Path) -> None:
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        raise StandInError("the data is damaged")
+
+    search = Search(define(), tmp_path, metrics)
+    ended = search.run()
+    assert ended["outcome"] == "failed"
+    assert ended["reason"] == "the first 3 trials have all failed: the data is damaged"
+    assert len(search.trials()) == 3
+
+
+def test_an_objective_that_no_trial_reports_ends_the_search_after_the_first(tmp_path: Path) -> None:
+    search = Search(define(objectives=(Objective("validation_f1", maximize=True),)), tmp_path)
+    ended = search.run()
+    assert ended["outcome"] == "failed"
+    expected = "no trial reports validation_f1; there are loss, validation_loss, validation_accuracy"
+    assert ended["reason"].startswith(expected)
+    assert len(search.trials()) == 1
+
+
+def test_several_objectives_have_a_front_and_no_pruning(tmp_path: Path) -> None:
+    objectives = (ACCURACY, Objective("time", maximize=False))
+    ended = Search(define(objectives=objectives, trials=10), tmp_path).run()
+    assert set(ended["states"]) == {"finished"}
+    front = [(each["objectives"]["validation_accuracy"], each["objectives"]["time"]) for each in ended["front"]]
+    assert ended["best"]["objectives"]["validation_accuracy"] == max(accuracy for accuracy, _ in front)
+    ordered = sorted(front)
+    assert [time for _, time in ordered] == sorted(time for _, time in front)
+
+
+def test_patience_and_time_end_a_search(tmp_path: Path) -> None:
+    ended = Search(define("patient", patience=3, trials=100), tmp_path).run()
+    assert ended["reason"] == "no better trial in 3 trials"
+    ended = Search(define("short", within=1e-9), tmp_path).run()
+    assert (ended["reason"], ended["trials"], ended["best"]) == ("the time of 1e-09 s is over", 0, None)
+
+
+def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_checkpoint(tmp_path: Path) -> None:
+    """Each trial is worse than the one before, so that the second is pruned at once and promoted later."""
+
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        number = int(plan["name"].split()[1])
+        return {"validation_accuracy": 1 - number / 100 + epoch / 1000}
+
+    search = Search(define(trials=9, pruner="asha", plan={"epochs": 9}), tmp_path, metrics)
+    search.run()
+    first, second, *_ = search.trials()
+    assert first.state is TrialState.FINISHED
+    assert second.run in search.runs.reopened
+    assert second.proposal not in (None, second.number)
+    assert search.runs.read(second.run)["done"] > 1  # not from its start
+    pruned = [each for each in search.trials() if each.state is TrialState.PRUNED]
+    assert pruned
+    assert all(each.reason.startswith("not promising after") for each in pruned)
+
+
+def test_a_lost_engine_is_continued_once(tmp_path: Path) -> None:
+    search = Search(define(trials=1), tmp_path)
+
+    def lose(_: StudyDatabase) -> None:
+        for run in search.runs.find("s"):
+            stored = search.runs.read(run)
+            if stored["done"] == 2 and not search.runs.reopened:
+                search.runs.write(run, stored | {"status": "lost"})
+
+    search.run(lose)
+    (trial,) = search.trials()
+    assert (trial.state, trial.lost, search.runs.reopened) == (TrialState.FINISHED, 1, [trial.run])
+
+    always = Search(define("always", trials=1), tmp_path)
+
+    def lose_always(_: StudyDatabase) -> None:
+        for run in always.runs.find("always"):
+            always.runs.write(run, always.runs.read(run) | {"status": "lost", "reason": "its engine was lost"})
+
+    always.run(lose_always)
+    (trial,) = always.trials()
+    assert (trial.state, trial.lost, trial.reason) == (TrialState.FAILED, 1, "its engine was lost")
+
+
+def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: Path) -> None:
+    search = Search(define(at_once=3, trials=6, pruner="off", confirm=1), tmp_path)
+    most = 0
+
+    def stop(database: StudyDatabase) -> None:
+        nonlocal most
+        statuses = [search.runs.read(run)["status"] for run in search.runs.find("s")]
+        most = max(most, statuses.count("running"))
+        if statuses.count("running") == 3 and not database.unanswered():
+            database.request("stop")
+
+    ended = search.run(stop)
+    assert most == 3
+    assert (ended["outcome"], ended["states"]) == ("stopped", {"stopped": 3})
+    stopped = [each.run for each in search.trials()]
+    assert all(search.runs.read(run)["status"] == Status.STOPPED for run in stopped)
+    ended = search.run()
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 6})
+    assert search.runs.reopened == stopped
+    assert len(ended["confirmation"]["values"]) == 1
+
+
+def test_a_machine_that_cannot_train_ends_the_process_and_fails_no_trial(tmp_path: Path) -> None:
+    from accel_engine.errors import RunError
+
+    search = Search(define(trials=3), tmp_path)
+    create = search.runs.create
+    search.runs.create = lambda *_: (_ for _ in ()).throw(RunError("the disk is full"))  # type: ignore[method-assign]
+    with pytest.raises(RunError, match="the disk is full"):
+        search.run()
+    with StudyDatabase(search.directory) as database:
+        assert database.ended is not None
+        assert (database.ended["outcome"], database.ended["reason"]) == ("failed", "the disk is full")
+    search.runs.create = create  # type: ignore[method-assign]
+    ended = search.run()
+    assert (ended["outcome"], ended["trials"]) == ("finished", 3)

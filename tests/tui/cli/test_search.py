@@ -1,0 +1,173 @@
+"""``accel-tui search`` with a process whose trials are stand-ins, and all that can be wrong before it starts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.search import launch
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import find_study, studies_directory
+from engine.search import stand_in_runs
+from waiting import wait_until
+
+PROGRAM = str(Path(stand_in_runs.__file__).with_name("stand_in_process.py"))
+
+OVER = "--over learning_rate=1e-4..1e-1:log --over batch_size=32,64"
+
+SEARCH = f"search {OVER} --trials 3 --epochs 2 --confirm 1 --name s"
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[bytes]"]:
+    """The processes of searches, whose trials are stand-ins."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(directory: Path) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen([sys.executable, PROGRAM, str(directory), str(tmp_path / "stand-ins")])
+        processes.append(process)
+        return process
+
+    monkeypatch.setattr(launch, "start", start)
+    return processes
+
+
+def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:
+    result = run_command(f"{SEARCH} --json")
+    assert result.status == 0, result.err
+    events = [json.loads(line) for line in result.lines]
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "trial_started"
+    assert kinds.count("trial_started") == 3
+    assert "trial_reported" in kinds
+    last = events[-1]
+    assert (last["event"], last["outcome"], last["reason"]) == ("search_ended", "finished", "all 3 trials are done")
+    assert last["best"]["command"].startswith("accel-tui train --epochs 2 ")
+    assert len(last["confirmation"]["values"]) == 1
+
+    again = run_command("search --resume last --trials 4 --plain")
+    assert again.status == 0, again.err
+    assert "trial 3 started" in again.out
+    assert "the search s has finished: all 4 trials are done" in again.out
+    assert "trained again with 1 other seed" in again.out
+    assert "Train it: accel-tui train --epochs 2 " in again.out
+    assert all(len(line) <= 120 for line in again.lines if not line.startswith("Train it"))
+
+    (listed,) = [json.loads(line) for line in run_command("searches --json").lines]
+    assert (listed["search"], listed["state"], listed["trials"]) == ("s", "finished", 4)
+    assert run_command("search --list").lines[1].split()[:2] == ["s", "finished"]
+    assert run_command(SEARCH).status == 2  # of the same name
+
+
+def test_a_plan_file_with_a_table_search(run_command, started, here: Path) -> None:
+    (here / "plan.toml").write_text(
+        'epochs = 2\n[search]\nname = "toml"\ntrials = 2\nconfirm = 0\n'
+        '[search.over]\nlearning_rate = "1e-4..1e-1:log"\nbatch_size = [32, 64]\n'
+    )
+    result = run_command("search plan.toml --over batch_size=8,16 --seed 7 --json")
+    assert result.status == 0, result.err
+    with StudyDatabase(find_study("toml")) as database:
+        definition = database.definition
+    assert [each.name for each in definition.parameters] == ["learning_rate", "batch_size"]
+    assert definition.parameters[1].choices == (8, 16)
+    assert (definition.trials, definition.seed, dict(definition.plan)) == (2, 7, {"epochs": 2})
+
+
+WRONG = {
+    "search": "nothing varies",
+    "search --over": "is no range of a field",
+    "search --over learning_rate": "is no range of a field",
+    "search --over learning_rate=1..0.1": "is reversed: use 0.1..1",
+    "search --over batch_size=": "empty value",
+    "search --over learning_rte=1..2": "did you mean learning_rate",
+    "search --over model=cnn,mpl": "did you mean mlp",
+    "search --over batch_size=1,2 --batch-size 3": "has a value and varies",
+    "search --over batch_size=1,2 --over batch_size=3,4": "two ranges",
+    f"search {OVER} --trials 0": "trials must be an integer from 1",
+    f"search {OVER} --sampler gird": "'gird'",
+    f"search {OVER} --sampler grid": "has no steps for a grid",
+    f"search {OVER} --within soon": "within",
+    f"search {OVER} --name ../x": "cannot be the name of a search",
+    f"search {OVER} --monitor val_f1": "f1 is not measured",
+    f"search {OVER} --monitor quality": "does not tell whether larger values are better",
+    f"search {OVER} --monitor time": "the monitor is a metric",
+    f"search {OVER} --objective val_accuracy": "validation_accuracy is an objective twice",
+    f"search {OVER} --resume s": "leave out all others",
+    f"search {OVER} --json --plain": "exclude each other",
+    "search --resume nothing": "there is no search 'nothing'",
+    "search --join nowhere.log": "there is no storage",
+    "search missing.toml": "missing.toml",
+    "search unknown.toml": "unknown field 'trails': did you mean trials",
+    "search typed.toml": "[search] trials must be an integer",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_is_said_before_anything_starts(run_command, started, here: Path, words: str) -> None:
+    (here / "unknown.toml").write_text("[search]\ntrails = 3\nover.batch_size = [1, 2]\n")
+    (here / "typed.toml").write_text('[search]\ntrials = "3"\nover.batch_size = [1, 2]\n')
+    result = run_command(words)
+    assert (result.status, result.out) == (2, "")
+    assert WRONG[words] in result.err
+    assert not studies_directory().exists()
+    assert not started
+
+
+def test_without_optuna_the_message_has_the_command_that_installs_it(
+    run_command, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
+    result = run_command(SEARCH)
+    assert result.status == 1
+    assert "pip install 'accel-tui[search]'" in result.err
+
+
+def test_a_killed_process_is_reported_and_the_search_can_be_continued(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start: Any = launch.start
+
+    def killed(directory: Path) -> "subprocess.Popen[bytes]":
+        process: subprocess.Popen[bytes] = start(directory)
+        process.kill()
+        return process
+
+    monkeypatch.setattr(launch, "start", killed)
+    result = run_command(SEARCH)
+    assert result.status == 1
+    assert "the process of the search s has ended" in result.err
+    assert "accel-tui search --resume s" in result.err
+    monkeypatch.setattr(launch, "start", start)
+    assert run_command("search --resume s --json").status == 0
+
+
+def test_ctrl_c_stops_the_search_and_says_how_to_continue(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+
+    def interrupt() -> None:
+        def has_trial() -> bool:
+            directory = studies_directory() / "s"
+            if not (directory / "study.db").exists():
+                return False
+            with StudyDatabase(directory) as database:
+                return bool(database.trials())
+
+        wait_until(has_trial)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    result = run_command(f"search {OVER} --trials 3 --epochs 500 --confirm 0 --pruner off --name s --plain")
+    thread.join()
+    assert result.status == 0
+    assert "stopping; its trials save checkpoints" in result.err
+    assert "continue it with: accel-tui search --resume s" in result.err
+    assert "the search s was stopped: stopped by a user" in result.out

@@ -1,0 +1,95 @@
+"""``accel-tui search``: finds the best plan by trials, each of which is a run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accel_engine.plan import DEFAULTS, SPECS
+from accel_engine.search.definition import PRUNERS, SAMPLERS
+from accel_engine.search.objectives import DIRECTIONS
+from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.train import refuse_two_outputs
+
+EPILOG = """\b
+Examples:
+  accel-tui search --over learning_rate=1e-4..1e-1:log --over batch_size=32,64,128 --trials 20
+  accel-tui search plan.toml --over optimizer=adam,sgd --monitor val_accuracy --within 2h
+  accel-tui search --over epochs=5..20 --objective time --json > trials.jsonl
+  accel-tui search --resume digits-search
+
+\b
+Exit status:
+  0  the search finished or was stopped, by Ctrl-C too
+  1  it failed
+  2  the plan, a range or the command is wrong
+"""
+
+OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it, or FIELD=A,B,C; once for each field."
+
+_OPTIONS = (
+    click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP),
+    click.option("--trials", type=int, metavar="N", help="Number of trials.  [default: 40]"),
+    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h."),
+    click.option("--objective", "objectives", metavar="NAME", multiple=True,
+                 help="A further objective: time, memory, latency or a metric."),
+    click.option("--direction", type=click.Choice(DIRECTIONS), help="Of the monitor, if its name does not tell."),
+    click.option("--sampler", type=click.Choice(SAMPLERS), help="How values are proposed.  [default: auto]"),
+    click.option("--pruner", type=click.Choice(PRUNERS), help="How trials are ended early.  [default: auto]"),
+    click.option("--at-once", type=int, metavar="N", help="Most trials at once.  [default: one for each accelerator]"),
+    click.option("--confirm", type=int, metavar="N", help="Seeds that confirm the best plan.  [default: 3]"),
+    click.option("--search-patience", type=int, metavar="N", help="End after so many trials without a better one."),
+    click.option("--storage", metavar="PATH|URL", help="Journal file or database that other machines share."),
+    click.option("--join", metavar="PATH|URL", help="Join a search on another machine's --storage."),
+    click.option("--name", metavar="NAME", help="Name of the search.  [default: its model and data]"),
+    click.option("--resume", metavar="NAME", help="Continue a search; last for the newest one."),
+    click.option("--list", "list_them", is_flag=True, help="Same as accel-tui searches."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last has the best plan."),
+    click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
+    click.option("--detach", is_flag=True, help="Print the search's name and return; search in the background."),
+)  # fmt: skip
+
+
+@click.command(cls=PlanCommand, epilog=EPILOG)
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+def search(
+    plan_file: Path | None,
+    over: Sequence[str],
+    join: str | None,
+    resume: str | None,
+    list_them: bool,
+    as_json: bool,
+    plain: bool,
+    detach: bool,
+    **flags: Any,
+) -> int:
+    """Find the best plan: train trials with other values of its fields, and compare them.
+
+    Each trial is a run of its own, which can be watched, stopped and compared as any other. Unpromising trials end
+    early, and are continued if they turn out to be among the best. The best plan is trained again with other seeds.
+
+    Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and the search runs on.
+    It runs in a process of its own: --resume shows it, or continues it after a stop or a crash.
+    """
+    refuse_two_outputs(as_json, plain, detach)
+    from accel_tui.cli import search_run, searches  # slow to import
+
+    chosen = given(flags)
+    options = {name: chosen.pop(name) for name in search_run.OPTIONS if name in chosen}
+    if list_them:
+        return searches.show_all(as_json=as_json)
+    if sum(value is not None for value in (resume, join)) + bool(plan_file or over) > 1:
+        raise click.UsageError("--resume and --join use the search's own plan and ranges: leave out all others")
+    if resume is not None:
+        directory = search_run.resume(resume, options)
+    elif join is not None:
+        directory = search_run.join(join, options)
+    else:
+        directory = search_run.create(plan_file, over, options, chosen)
+    return search_run.follow(directory, as_json=as_json, plain=plain, detach=detach)
+
+
+for _option in reversed(_OPTIONS):
+    search = _option(search)
+search.params += [plan_option(name, default=DEFAULTS[name]) for name in SPECS if name != "name"]

@@ -1,0 +1,258 @@
+"""The search of a command: defines, joins or continues it, and shows it until it ends."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from accel_engine.devices import detect
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError, UsageError
+from accel_engine.plan import Plan
+from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.plan_file import PlanFile, read_plan_file
+from accel_engine.search import launch, new_study
+from accel_engine.search.new_study import SearchOptions
+from accel_engine.search.over import check_several, parameter_of, parse_over
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import LOG, find_study
+from accel_engine.search.trial_events import events_between, report_event
+from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
+from accel_tui.settings.user_settings import load
+
+OPTIONS = (
+    *("trials", "within", "objectives", "direction", "sampler", "pruner", "at_once", "confirm", "search_patience"),
+    *("storage", "name"),
+)
+"""Options of the search that are no fields of the plan."""
+
+_RESUMED = ("trials", "within", "at_once", "confirm", "search_patience")
+"""Those that a continued search takes."""
+
+INTERVAL = 0.2
+"""Seconds between two looks at the search."""
+
+EXIT_SECONDS = 5.0
+"""Seconds to wait for the search's process once it has noted its end."""
+
+
+def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]) -> Path:
+    """Define a search by a plan file, whose table ``[search]`` has its own options, and the options over it.
+
+    Args:
+        plan_file: A TOML or JSON file.
+        over: The texts of ``--over``.
+        options: Those of :data:`OPTIONS` that are given.
+        flags: Fields of the plan that are given.
+
+    Raises:
+        UsageError: Something is wrong.
+        RunError: The search cannot be written, or its storage cannot be reached.
+    """
+    file, written = _read(plan_file)
+    parameters = {each.name: each for each in check_several(tuple(map(parse_over, over)))} if over else {}
+    ranges = written.pop("over", {})
+    if not isinstance(ranges, Mapping):
+        raise UsageError("[search] over must be a table, such as over.batch_size = [32, 64]")
+    parameters = {name: parameter_of(name, values) for name, values in ranges.items()} | parameters
+    table_options = new_study.options_of(written, tuple(parameters.values()))
+    chosen = replace(table_options, **_named(options))
+    given = {**(file.values if file else {}), **flags}
+
+    def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
+        return new_study.begin(new_study.define(plan, given, chosen), detect().devices if devices is None else devices)
+
+    return with_chosen_plan(load(), file, flags, begin)
+
+
+def _read(plan_file: Path | None) -> tuple[PlanFile | None, dict[str, Any]]:
+    """A plan file without its table ``[search]``, and that table."""
+    if plan_file is None:
+        return None, {}
+    file = read_plan_file(plan_file)
+    written = file.values.get("search", {})
+    if not isinstance(written, Mapping):
+        raise UsageError(f"{plan_file}: search must be a table: [search]")
+    values = {name: value for name, value in file.values.items() if name != "search"}
+    return replace(file, values=values), dict(written)
+
+
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the names that :class:`SearchOptions` has; ``--objective`` is given or is not."""
+    names = {"search_patience": "patience"}
+    return {names.get(name, name): value for name, value in options.items() if value not in (None, ())}
+
+
+def resume(name: str, options: Mapping[str, Any]) -> Path:
+    """Continue a search, perhaps with another number of trials or other limits.
+
+    Raises:
+        UsageError: There is none of this name, or an option cannot change.
+        RunError: It cannot be read or written.
+    """
+    directory, changes = find_study(name), _named(options)
+    fixed = [each for each in _named(options) if each not in (*_RESUMED, "patience")]
+    if fixed:
+        raise UsageError(f"--{fixed[0].replace('_', '-')} cannot change when a search is continued")
+    if not changes:
+        return directory
+    if launch.is_running(directory):
+        raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
+    new_study.check_numbers(replace(SearchOptions(), **changes))
+    if "within" in changes:
+        changes["within"] = parse_duration("within", changes["within"])
+    with StudyDatabase(directory) as database:
+        within = changes.get("within")
+        changes |= {"within": database.spent + within} if within is not None else {}
+        database.set_definition(replace(database.definition, **changes))
+    return directory
+
+
+def join(storage: str, options: Mapping[str, Any]) -> Path:
+    """Join a search of another machine.
+
+    Raises:
+        UsageError: The storage has no such search, or an option cannot change.
+        RunError: The storage cannot be reached.
+    """
+    fixed = [each for each in _named(options) if each not in ("name", "at_once")]
+    if fixed:
+        raise UsageError(f"--{fixed[0].replace('_', '-')} is that of the search that is joined: leave it out")
+    return new_study.join(storage, options.get("name") or "", detect().devices, options.get("at_once"))
+
+
+def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
+    """Start the process of a search unless it runs, and show the search until it ends.
+
+    Returns:
+        The exit status.
+    """
+    with StudyDatabase(directory) as database:
+        if not launch.is_running(directory):
+            database.set_ended(None)
+        process = launch.start(directory)
+        if detach:
+            process.returncode = 0  # it outlives this one
+            write(directory.name)
+            return 0
+        view = _view(as_json=as_json, plain=plain)
+        with _interrupts() as interrupts:
+            return _Follower(database, view, process, interrupts).follow()
+
+
+def _view(*, as_json: bool, plain: bool) -> SearchView:
+    if as_json:
+        return SearchLines()
+    if plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return SearchLog()
+    return SearchBar(lambda: shutil.get_terminal_size().columns)
+
+
+class _Follower:
+    """Follows a search until it ends.
+
+    Args:
+        database: The search.
+        view: Shows it.
+        process: Its process; ends at once if another one runs the search.
+        interrupts: Grows with each Ctrl-C.
+    """
+
+    def __init__(
+        self, database: StudyDatabase, view: SearchView, process: "subprocess.Popen[bytes]", interrupts: list[int]
+    ) -> None:
+        self._database = database
+        self._view = view
+        self._process = process
+        self._interrupts = interrupts
+        self._trials = {trial.number: trial for trial in database.trials()}
+        self._changes = database.changes()
+        self._last_report, _ = database.reports()
+        self._is_stopping = False
+
+    def follow(self) -> int:
+        """Show it to its end; returns the exit status."""
+        while True:
+            is_gone = self._process.poll() is not None and not launch.is_running(self._database.directory)
+            self._look()
+            if (ended := self._database.ended) is not None:
+                break
+            if is_gone:
+                self._view.clear()
+                raise RunError(self._lost())
+            if self._interrupts and self._leave():
+                return 0
+            time.sleep(INTERVAL)
+        self._view.end(ended, self._look())
+        try:
+            self._process.wait(EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.returncode = 0
+        if ended["outcome"] == "stopped":
+            print_to_stderr(f"continue it with: accel-tui search --resume {self._database.directory.name}")
+        return int(ended["outcome"] == "failed")
+
+    def _look(self) -> SearchNow:
+        database, events = self._database, list[dict[str, Any]]()
+        definition, changes = database.definition, database.changes()
+        for trial in database.trials(self._changes):
+            events += events_between(self._trials.get(trial.number), trial)
+            self._trials[trial.number] = trial
+        self._changes = changes
+        self._last_report, reports = database.reports(self._last_report)
+        events += [report_event(each, definition.objectives[0].name) for each in reports]
+        events.sort(key=lambda event: float(event["time"]))
+        trials = [self._trials[number] for number in sorted(self._trials)]
+        now = SearchNow(definition, trials, database.spent, database.confirmation)
+        self._view.show(events, now)
+        return now
+
+    def _leave(self) -> bool:
+        """Stop the search at the first Ctrl-C; returns whether to leave, at the second."""
+        name = self._database.directory.name
+        if len(self._interrupts) > 1:
+            self._view.clear()
+            print_to_stderr(f"the search goes on; show it again with: accel-tui search --resume {name}")
+            self._process.returncode = 0
+            return True
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._database.request("stop")
+            self._view.clear()
+            print_to_stderr("stopping; its trials save checkpoints (press Ctrl-C again to leave at once)")
+        return False
+
+    def _lost(self) -> str:
+        """What to say of a process that has ended without noting the search's end."""
+        log, name = self._database.directory / LOG, self._database.directory.name
+        lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        why = f": {last.removeprefix('accel-tui: ')}" if last else ""
+        again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
+        return f"the process of the search {name} has ended{why}\n{again}"
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """A list that grows with each SIGINT and SIGTERM."""
+    seen: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        seen.append(number)
+
+    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield seen
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

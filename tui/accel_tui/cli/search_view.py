@@ -1,0 +1,251 @@
+"""Shows a search in the terminal: JSON lines, log lines, or log lines above a live one."""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from accel_engine.search.definition import Confirmation, StudyDefinition
+from accel_engine.search.over import format_value
+from accel_engine.search.results import best_trial
+from accel_engine.search.trial import Trial, TrialState
+from accel_engine.text import printable_line
+from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.output import write, write_json
+from accel_tui.cli.table import table
+from accel_tui.formatting import numbers
+
+BEST = 5
+"""Trials of the table at the end."""
+
+WORDS = {
+    "trial_started": "started",
+    "trial_continued": "continued from its checkpoint",
+    "trial_finished": "finished",
+    "trial_pruned": "pruned",
+    "trial_stopped": "stopped",
+    "trial_failed": "failed",
+    "trial_out_of_memory": "out of memory",
+}
+"""Events of trials in words."""
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchNow:
+    """A search as it is now.
+
+    Attributes:
+        definition: What is searched.
+        trials: Its trials by number.
+        spent: Seconds for which it has run.
+        confirmation: Of its best plan; ``None`` before.
+    """
+
+    definition: StudyDefinition
+    trials: Sequence[Trial]
+    spent: float = 0.0
+    confirmation: Confirmation | None = None
+
+    @property
+    def done(self) -> int:
+        """The number of trials with runs of their own that have ended."""
+        return sum(not each.state.live and each.duplicate_of is None for each in self.trials)
+
+
+class SearchView(Protocol):
+    """Shows a search while it runs."""
+
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:
+        """Show what is new, which may be nothing."""
+
+    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
+        """Show what was found."""
+
+    def clear(self) -> None:
+        """Make room for a message on standard error."""
+
+
+class SearchLines:
+    """Shows a search as JSON lines."""
+
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:  # noqa: ARG002 (all is in the events)
+        """Write a line for each event."""
+        write_json(*events)
+        if events:
+            sys.stdout.flush()
+
+    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:  # noqa: ARG002
+        """Write the last line."""
+        write_json(dict(ended))
+
+    def clear(self) -> None:
+        """Do nothing: messages go to standard error."""
+
+
+class SearchLog:
+    """Shows a search as a line for each trial that starts or ends."""
+
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:  # noqa: ARG002 (all is in the events)
+        """Write a line for each event."""
+        for event in events:
+            if line := event_line(event):
+                write(f"{time.strftime('%H:%M:%S', time.localtime(event['time']))} {line}")
+
+    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
+        """Write the best trials, and the command that trains the best one."""
+        for line in summary(ended, now.definition, now.trials):
+            write(line)
+
+    def clear(self) -> None:
+        """Do nothing: there is no live line."""
+
+
+class SearchBar(SearchLog):
+    """Shows a search on a terminal: a line for each trial, above a live one.
+
+    Args:
+        width: Returns the terminal's present width in columns.
+    """
+
+    def __init__(self, width: Callable[[], int]) -> None:
+        self._width = width
+        self._drawn = ""
+        self._has_colour = not os.environ.get("NO_COLOR")
+        self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
+
+    def show(self, events: Sequence[Event], now: SearchNow) -> None:
+        """Write a line for each event, and the live line below."""
+        lines = [line for event in events if (line := event_line(event))]
+        bar = self._bar(now)
+        if lines or bar != self._drawn:
+            erase = "\r\x1b[K" if self._drawn else ""
+            sys.stdout.write(erase + "".join(f"{line}\n" for line in lines) + bar)
+            sys.stdout.flush()
+            self._drawn = bar
+
+    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
+        """Erase the live line, and write what was found."""
+        self.clear()
+        super().end(ended, now)
+
+    def clear(self) -> None:
+        """Erase the live line."""
+        if self._drawn:
+            sys.stdout.write("\r\x1b[K")
+            sys.stdout.flush()
+            self._drawn = ""
+
+    def _bar(self, now: SearchNow) -> str:
+        width = self._width() - 3
+        bar_width = min(max(width - 68, 4), 30)
+        full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
+        filled = round(bar_width * min(now.done / now.definition.trials, 1.0))
+        drawn, rest = full * filled, empty * (bar_width - filled)
+        bar = f"\x1b[32m{drawn}\x1b[90m{rest}\x1b[0m" if self._has_colour else drawn + rest
+        return f"{bar}  {live_text(now)[: max(0, width - bar_width - 2)]}"
+
+
+def live_text(now: SearchNow) -> str:
+    """The state of a search in about 65 columns: trials, what trains, the best value, the time left."""
+    definition, total = now.definition, now.definition.trials
+    parts = [f"trial {min(now.done + 1, total)} of {total}"]
+    if now.confirmation is not None:
+        parts = [
+            f"confirming with seed {min(len(now.confirmation.values) + 1, definition.confirm)} of {definition.confirm}"
+        ]
+    running = sum(each.state is TrialState.RUNNING and not each.machine for each in now.trials)
+    if running > 1:
+        parts.append(f"{running} train")
+    if best := best_trial(definition, now.trials):
+        monitor = definition.objectives[0].name
+        parts.append(f"best {_words(monitor)} {numbers.metric(best.objectives[monitor])} (trial {best.number})")
+    if (left := seconds_left(now)) is not None and now.confirmation is None:
+        parts.append(f"{numbers.duration(left)} left")
+    return printable_line("  ".join(parts))
+
+
+def seconds_left(now: SearchNow) -> float | None:
+    """Seconds until all trials are done, at the pace so far; ``None`` before the first one has ended."""
+    if not now.done or not now.spent:
+        return None
+    left = now.spent / now.done * max(0, now.definition.trials - now.done)
+    return left if now.definition.within is None else max(0.0, min(left, now.definition.within - now.spent))
+
+
+def event_line(event: Event) -> str:
+    """An event as a line of text; empty for one that has no line."""
+    words = WORDS.get(event["event"])
+    if words is None:
+        return ""
+    parts = [f"trial {event['trial']} {words}"]
+    if "duplicate_of" in event:
+        parts[0] = f"trial {event['trial']} is as trial {event['duplicate_of']}: {words}"
+    if event.get("machine"):
+        parts.append(f"on {event['machine']}")
+    parts += [f"{_words(name)} {numbers.metric(value)}" for name, value in event.get("objectives", {}).items()]
+    values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
+    shown = " ".join(f"{name}={_short(value)}" for name, value in values.items())
+    reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
+    return printable_line("  ".join(filter(None, [*parts, reason, shown])))
+
+
+def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
+    """What a search has found, as lines."""
+    yield printable_line(f"the search {definition.name} {_outcome(ended)}: {ended['reason']}")
+    if not (best := ended.get("best")):
+        return
+    yield ""
+    yield table(*best_table(definition, trials))
+    monitor = definition.objectives[0].name
+    if (confirmed := ended.get("confirmation")) is not None:
+        spread = confirmed["spread"]
+        around = f" ± {numbers.metric(spread)}" if spread is not None else ""
+        yield ""
+        yield printable_line(
+            f"best trial: {_words(monitor)} {numbers.metric(best['objectives'][monitor])}; "
+            f"trained again with {numbers.counted(len(confirmed['values']), 'other seed')}: "
+            f"{numbers.metric(confirmed['mean'])}{around}"
+        )
+        yield "The best of many noisy trials flatters itself; expect what the other seeds reach."
+    if best["command"]:
+        yield ""
+        yield f"Train it: {best['command']}"
+
+
+def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of the best trials."""
+    monitor = definition.objectives[0]
+    among = [each for each in trials if monitor.name in each.objectives and each.duplicate_of is None]
+    sign = -1 if monitor.maximize else 1
+    among.sort(key=lambda each: sign * each.objectives[monitor.name])
+    header = ["TRIAL", "RUN", "STATE", *(_words(each.name).upper() for each in definition.objectives)]
+    header += [each.name.upper() for each in definition.parameters]
+    rows = [
+        [
+            str(each.number),
+            each.run.partition("-")[0] or printable_line(each.machine),
+            str(each.state),
+            *(numbers.metric(each.objectives.get(one.name, math.nan)) for one in definition.objectives),
+            *(printable_line(_short(each.values.get(one.name))) for one in definition.parameters),
+        ]
+        for each in among[:BEST]
+    ]
+    return header, rows
+
+
+def _outcome(ended: Mapping[str, Any]) -> str:
+    return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _short(value: Any) -> str:
+    """A value of a field, a number in four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
