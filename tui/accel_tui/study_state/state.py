@@ -114,7 +114,7 @@ class StudyState:
         return frozenset(known[index].number for index in _undominated(values * signs))
 
     def value(self, trial: Trial, name: str = "") -> float:
-        """An objective of a trial, the monitor if none is named; while it trains, the monitor so far; NaN if unknown."""
+        """An objective of a trial, by default the monitor; while it trains, the monitor so far; NaN if unknown."""
         name = name or self.monitor.name
         found = trial.objectives.get(name, math.nan)
         if math.isnan(found) and name == self.monitor.name:

@@ -1,8 +1,12 @@
 """Follows a study in a separate thread."""
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from accel_engine.errors import AccelError
 from accel_engine.run.lock import is_held
@@ -16,19 +20,60 @@ POLL_SECONDS = 0.5
 """Seconds between two polls: a trial reports once an epoch."""
 
 
+PENDING_SECONDS = 0.1
+"""The same while a command has no answer."""
+
+ANSWER_SECONDS = 10.0
+"""Seconds that a command waits for an answer while no process runs the study."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRequest:
+    """A command to the process that runs a study.
+
+    Attributes:
+        name: One of :data:`accel_engine.search.study_commands.COMMANDS`.
+        trial: Number of the trial, of commands about one.
+        argument: As of :class:`accel_engine.search.study_commands.StudyCommand`.
+    """
+
+    name: str
+    trial: int | None = None
+    argument: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A command without an answer: its row, and when it was sent."""
+
+    row: int
+    request: StudyRequest
+    time: float
+
+
 class StudyFollower:
-    """Folds a study into its state and reports new states; at most one report is pending.
+    """Folds a study into its state and reports new states; at most one report is pending. Sends commands, too.
 
     Args:
         directory: The study's directory.
         on_news: Called in the following thread when there is a new state; the next time only after :meth:`latest`.
         on_problem: Called in the following thread with the reason when the study cannot be read.
+        on_answer: Called in the following thread with a command, whether it was obeyed, and the answer.
     """
 
-    def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        on_news: Callable[[], object],
+        on_problem: Callable[[str], object],
+        on_answer: Callable[[StudyRequest, bool, str], object] = lambda *_: None,
+    ) -> None:
         self._directory = directory
         self._on_news = on_news
         self._on_problem = on_problem
+        self._on_answer = on_answer
+        self._requests: deque[StudyRequest] = deque()
+        self._sent: list[_Sent] = []
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._lock = threading.Lock()
@@ -54,8 +99,9 @@ class StudyFollower:
         self._stop.set()
         self._wake.set()
 
-    def look(self) -> None:
-        """Poll now; callable from any thread."""
+    def send(self, request: StudyRequest) -> None:
+        """Send a command; callable from any thread."""
+        self._requests.append(request)
         self._wake.set()
 
     def latest(self) -> StudyState:
@@ -66,15 +112,34 @@ class StudyFollower:
 
     def _follow(self, database: StudyDatabase) -> None:
         while not self._stop.is_set():
+            self._send_requests(database)
             before = self._latest
             after = apply_update(before, read_update(database, before))
             if after is not before:
                 self._put(after)
+            self._read_answers(database)
             self._wait()
 
     def _wait(self) -> None:
-        self._wake.wait(POLL_SECONDS)
+        if not self._requests:
+            self._wake.wait(PENDING_SECONDS if self._sent else POLL_SECONDS)
         self._wake.clear()
+
+    def _send_requests(self, database: StudyDatabase) -> None:
+        while self._requests:
+            request = self._requests.popleft()
+            row = database.request(request.name, request.trial, request.argument)
+            self._sent.append(_Sent(row, request, time.monotonic()))
+
+    def _read_answers(self, database: StudyDatabase) -> None:
+        for sent in tuple(self._sent):
+            answer = database.answer_to(sent.row)
+            waited = time.monotonic() - sent.time
+            if answer is None and (self._latest.is_running or waited < ANSWER_SECONDS):
+                continue
+            self._sent.remove(sent)
+            obeyed, text = answer or (False, "no process runs this search; once it continues, the command is obeyed")
+            self._on_answer(sent.request, obeyed, printable_line(text))
 
     def _put(self, state: StudyState) -> None:
         with self._lock:

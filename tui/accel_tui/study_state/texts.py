@@ -61,8 +61,7 @@ def state_of_study(state: StudyState) -> tuple[str, str]:
     if state.is_running:
         return ("● running", "accent")
     if state.ended is not None:
-        problem = bool(state.ended.get("problem"))
-        return ("✗ failed", "error") if problem else ("✓ ended", "success")
+        return ("✓ ended", "success")
     return ("■ not running", "warning")
 
 
