@@ -113,6 +113,9 @@ class RunsScreen(Screen[None]):
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
         ),
+        Binding(
+            "S", "app.open_searches", "Searches", id="runs.searches", tooltip="Show the searches for the best plan"
+        ),
         Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
     ]
 

@@ -161,7 +161,7 @@ class StudyView(DirtyRegionWidget):
         if not self.is_mounted or not self.size or is_covered(self.screen):
             return
         if self.view == "importance":
-            self._compute_importance()
+            self._renew_importance()
         self._is_stale = True
         if not self._is_drawing:
             self._begin()
@@ -193,7 +193,7 @@ class StudyView(DirtyRegionWidget):
         if self._is_stale and self.size:
             self._begin()
 
-    def _compute_importance(self) -> None:
+    def _renew_importance(self) -> None:
         """Compute the importance anew if trials have ended since; at most every few seconds."""
         ended = sum(not trial.state.live for trial in self._state.trials.values())
         wait = self._computed + IMPORTANCE_SECONDS - time.monotonic()
