@@ -27,8 +27,11 @@ DEFINITION = StudyDefinition(
     confirm=3,
 )
 
-BEGINNING = 1_800_000_000.0
-EPOCH_SECONDS = 2.0
+END = 1_800_000_000.0
+EPOCH_SECONDS = 8.0
+STARTUP_SECONDS = 6.0
+RUNGS = (3, 9)
+"""Epochs after which a trial may be pruned."""
 
 
 def write_study(
@@ -36,7 +39,7 @@ def write_study(
     epochs: int = 30,
     *,
     definition: StudyDefinition = DEFINITION,
-    beginning: float = BEGINNING,
+    end: float = END,
     runs: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Path:
@@ -46,36 +49,65 @@ def write_study(
         trials: Number of trials so far.
         epochs: Epochs of a whole trial.
         definition: The search.
-        beginning: When it was created, in seconds since the Unix epoch.
+        end: Time of the last report, in seconds since the Unix epoch.
         runs: Ids of the runs of the latest trials.
         seed: Of everything random.
     """
     directory = study_directory(definition.name)
     create_study(directory, definition)
-    random = np.random.default_rng(seed)
+    made = _make(trials, epochs, runs, np.random.default_rng(seed))
+    last = max(report.time for _, reports in made for report in reports)
     with StudyDatabase(directory) as database:
         database._database.execute("PRAGMA synchronous = OFF")
-        now, best = beginning, -math.inf
-        for number in range(trials):
-            values = _sample(random, number)
-            run = runs[number - trials] if number >= trials - len(runs) else ""
-            trial = Trial(number, run, TrialState.RUNNING, values, started=now)
-            curve = _curve(values, epochs, random)
-            trained, state, reason = _fate(number, trials, curve, best, epochs)
-            for epoch in range(trained):
-                now += EPOCH_SECONDS
-                database.add_report(Report(number, epoch + 1, (epoch + 1) * 50, now, float(curve[epoch])))
-            if state is TrialState.RUNNING:
-                database.put_trial(trial)
-                continue
-            reached = float(curve[:trained].max()) if trained else math.nan
-            if state is TrialState.FINISHED:
-                best = max(best, reached)
-            objectives = {"validation_accuracy": reached, "time": trained * EPOCH_SECONDS} if trained else {}
-            database.put_trial(
-                replace(trial, state=state, objectives=objectives, reason=reason, ended=now, pinned=number == 4)
-            )
+        database._database.execute("BEGIN")
+        database._database.execute("UPDATE meta SET value = ? WHERE key = 'created'", (end - last,))
+        database._database.execute("COMMIT")
+        for trial, reports in made:
+            for report in reports:
+                database.add_report(replace(report, time=end - last + report.time))
+            ended = None if trial.ended is None else end - last + trial.ended
+            database.put_trial(replace(trial, started=end - last + trial.started, ended=ended))
     return directory
+
+
+def _make(
+    trials: int, epochs: int, runs: tuple[str, ...], random: np.random.Generator
+) -> list[tuple[Trial, list[Report]]]:
+    """The trials with their reports, in seconds since the beginning; two train at a time."""
+    made: list[tuple[Trial, list[Report]]] = []
+    free = [0.0, 0.0]  # when each of two devices is free
+    reached: dict[int, list[float]] = {rung: [] for rung in RUNGS}
+    for number in range(trials):
+        values = _sample(random, number)
+        curve = _curve(values, epochs, random)
+        trained, state, reason = _fate(number, trials, curve, epochs, reached)
+        start = min(free)
+        times = [start + STARTUP_SECONDS + EPOCH_SECONDS * (epoch + 1) for epoch in range(trained)]
+        end = free[free.index(start)] = times[-1] if times else start + STARTUP_SECONDS
+        reports = [
+            Report(number, epoch + 1, (epoch + 1) * 50, time, float(curve[epoch])) for epoch, time in enumerate(times)
+        ]
+        run = runs[number - trials] if number >= trials - len(runs) else ""
+        best = float(curve[:trained].max()) if trained else math.nan
+        is_live = state is TrialState.RUNNING
+        objectives = {"validation_accuracy": best, "time": end - start} if trained and not is_live else {}
+        made.append(
+            (
+                Trial(
+                    number,
+                    run,
+                    state,
+                    values,
+                    objectives,
+                    reason,
+                    start,
+                    None if is_live else end,
+                    pinned=number == 4,
+                ),
+                reports,
+            )
+        )
+    return made
 
 
 def confirm(directory: Path, trial: int) -> None:
@@ -107,15 +139,20 @@ def _curve(values: dict[str, object], epochs: int, random: np.random.Generator) 
     return np.clip(curve, 0.08, 0.999)
 
 
-def _fate(number: int, trials: int, curve: np.ndarray, best: float, epochs: int) -> tuple[int, TrialState, str]:
+def _fate(
+    number: int, trials: int, curve: np.ndarray, epochs: int, reached: dict[int, list[float]]
+) -> tuple[int, TrialState, str]:
     """Epochs trained, the state and its reason."""
     if number >= trials - 2:
         return max(3, epochs // (2 + trials - number)), TrialState.RUNNING, ""
     if number % 40 == 7:
         return 0, TrialState.FAILED, "the loss became NaN at step 12"
     if number % 40 == 19:
-        return 0, TrialState.OUT_OF_MEMORY, "the device has 16 GiB; batch 256 needs more"
-    for rung in (3, 9):
-        if rung < epochs and curve[rung - 1] < best - 0.55 / rung:
-            return rung, TrialState.PRUNED, f"worse than half of the trials at epoch {rung}"
+        return 0, TrialState.OUT_OF_MEMORY, "the device has 16 GiB, and batch 256 needs more"
+    for rung in RUNGS:
+        others = reached[rung]
+        value = float(curve[min(rung, epochs) - 1])
+        others.append(value)
+        if rung < epochs and len(others) > 4 and value < float(np.quantile(others, 0.4)):
+            return rung, TrialState.PRUNED, f"below the median of the other trials at epoch {rung}"
     return epochs, TrialState.FINISHED, ""

@@ -31,7 +31,7 @@ from accel_tui.screens.trained_run import open_trained
 from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
-from accel_tui.study_state.trial_columns import columns_of
+from accel_tui.study_state.trial_columns import columns_of, reason_of
 from accel_tui.study_state.trial_values import plan_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
@@ -194,9 +194,15 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._table.show_items(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
+        self._show_reason()
         self._update_clock()
         self.query_one("#best", Static).update(best_line(state))
         self._follow_trial()
+
+    def _show_reason(self) -> None:
+        trial = self._trial
+        reason = reason_of(trial) if trial else ""
+        self._table.border_title = Content(f"trial {trial.number} {trial.state}: {reason}") if trial and reason else ""
 
     @property
     def _selected_number(self) -> int | None:
@@ -229,8 +235,9 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     @on(TrialsTable.Moved)
     def _move(self) -> None:
-        """Highlight the trial under the cursor."""
+        """Highlight the trial under the cursor, and show its reason, for which its line has no room."""
         self._view.selected = self._selected_number
+        self._show_reason()
         self.refresh_bindings()
         self._follow_trial()
 

@@ -71,7 +71,7 @@ def progress_text(state: StudyState, now: float) -> str:
         return ""
     done = sum(not trial.state.live for trial in state.trials.values())
     parts = [f"{done:,} of {state.definition.trials:,} trials"]
-    counts = [f"{count:,} {word}" for word, count in state.counts.items() if word is not TrialState.WAITING]
+    counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
     if counts:
         parts.append(", ".join(counts))
     spent = seconds_spent(state, now)

@@ -17,6 +17,7 @@ SortKey = tuple[float, str]
 T = TypeVar("T")
 
 _WIDEST = 14
+_FIRST = 5  # parameters that matter more than the time and the number of epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
         _objective(state, objective.name, descending=objective.maximize, drop_priority=index)
         for index, objective in enumerate(state.objectives)
     ]
-    parameters = [_parameter(each, 10 + index) for index, each in enumerate(state.parameters)]
+    parameters = [
+        _parameter(each, (3 if index < _FIRST else 20) + index) for index, each in enumerate(state.parameters)
+    ]
     return (
         Column("trial", 6, lambda trial, _: _number(trial, state), lambda trial: (float(trial.number), ""), right=True),
         Column(
@@ -71,13 +74,13 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
         *objectives,
         *parameters,
         _epochs(state),
-        Column("time", 8, _time, _time_key, right=True, drop_priority=7, descending=True),
+        Column("time", 8, _time, _time_key, right=True, drop_priority=9, descending=True),
         Column(
             "reason",
             16,
-            lambda trial, _: _reason(trial),
-            lambda trial: (0.0, _reason(trial).lower()) if _reason(trial) else None,
-            drop_priority=6,
+            lambda trial, _: reason_of(trial),
+            lambda trial: (0.0, reason_of(trial).lower()) if reason_of(trial) else None,
+            drop_priority=12,
         ),
     )
 
@@ -135,7 +138,7 @@ def _epochs(state: StudyState) -> Column[Trial]:
         lambda trial, _: f"{epochs(trial):.0f}" if epochs(trial) else "—",
         lambda trial: (epochs(trial), "") if epochs(trial) else None,
         right=True,
-        drop_priority=8,
+        drop_priority=10,
         descending=True,
     )
 
@@ -154,7 +157,8 @@ def _seconds(trial: Trial, now: float) -> float | None:
     return (now if trial.ended is None else trial.ended) - trial.started if trial.started else None
 
 
-def _reason(trial: Trial) -> str:
+def reason_of(trial: Trial) -> str:
+    """Why a trial ended early, or where it trains; empty for most."""
     if trial.duplicate_of is not None:
         return f"same as trial {trial.duplicate_of}"
     return trial.reason or (f"on {trial.machine}" if trial.machine else "")

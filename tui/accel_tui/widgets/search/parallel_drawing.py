@@ -57,7 +57,7 @@ def draw_parallel(state: StudyState, selected: int | None, first: int, columns: 
     _draw_lines(area, (np.array(at) + 0.5) / columns, up, levels_of(values, maximize=monitor.maximize))
     _highlight(area, (np.array(at) + 0.5) / columns, up, trials, selected)
     for x, (name, axis, _) in zip(at, axes, strict=True):
-        _draw_axis(frame, area, x, name, axis)
+        _draw_axis(frame, area, x, shorten(name, max(at[1] - at[0] - 2, 1)), axis)
     if hidden := len(state.parameters) - len(shown):
         note = f"← → {hidden} more"
         write(frame, columns - len(note), 0, note, "note")
@@ -100,8 +100,7 @@ def _draw_axis(frame: Frame, area: Frame, x: int, name: str, axis: Axis) -> None
     height, columns = area.characters.shape
     for y in range(height):
         write(area, x, y, "│", "axis")
-    title = shorten(name, max(MIN_DISTANCE - 1, 1))
-    write(frame, max(0, min(x - len(title) // 2, columns - len(title))), 1, title, "label")
+    write(frame, max(0, min(x - len(name) // 2, columns - len(name))), 1, name, "label")
     ticks = axis.ticks(max(2, height // _TICKS_APART))
     for tick, text in zip(ticks, axis.labels(ticks), strict=True):
         fraction = axis.fraction(np.array([tick]))
