@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -15,14 +15,16 @@ from textual.reactive import reactive
 from textual.widgets import Button, Input, Static
 
 from accel_engine.devices.device_types import Inventory
+from accel_engine.errors import AccelError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.search.definition import Parameter, StudyDefinition
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan import form
+from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
@@ -76,6 +78,13 @@ class NewRunScreen(DirtyRegionScreen):
     BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
+        Binding(
+            "S,f4",
+            "search",
+            "Search",
+            id="new-run.search",
+            tooltip="Search for the best values of fields with ranges; without any, show the searches",
+        ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
@@ -134,6 +143,7 @@ class NewRunScreen(DirtyRegionScreen):
         super().__init__()
         self._plan = plan
         self._filled: ResolvedPlan | None = None
+        self._parameters: tuple[Parameter, ...] = ()
         self._was_shown = False
         self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
@@ -206,14 +216,54 @@ class NewRunScreen(DirtyRegionScreen):
         filled = self.form.filled
         if filled.errors:
             self.form.go_to(next(name for name in SPECS if name in filled.errors))
+        elif self.form.parameters:
+            self._explain_search()
         else:
             for picker in self.query(Picker):
                 picker.is_open = False  # an open list could still restore the old value
             host_of(self).launcher.start_run(filled.plan, self.inventory.devices if self.inventory else None)
 
+    def _explain_search(self) -> None:
+        """Start trains one plan, which a form with ranges is not."""
+        count = numbers.counted(len(self.form.parameters), "field")
+        self.notify(
+            f"{count} of the form vary. Press S (f4 in a field) to search for the best values; "
+            "Start trains one plan, and needs a single value in each field.",
+            title="Search?",
+            severity="warning",
+        )
+
+    def action_search(self) -> None:
+        """Ask for trials, monitor and time, then search; without ranges, show the searches."""
+        filled, parameters = self.form.filled, self.form.parameters
+        if filled.errors:
+            self.form.go_to(next(name for name in SPECS if name in filled.errors))
+            return
+        if not parameters:
+            host_of(self).open_searches()
+            return
+        from accel_tui.screens.start_search_screen import StartSearchScreen  # the first frame does not need it
+
+        self.app.push_screen(StartSearchScreen(filled, parameters), self._begin_search)
+
+    def _begin_search(self, definition: StudyDefinition | None) -> None:
+        if definition is not None:
+            self._start_search(definition)
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="search")
+    def _start_search(self, definition: StudyDefinition) -> None:
+        from accel_engine.search.launch import start_study
+
+        try:
+            directory = start_study(definition)
+        except AccelError as error:
+            self.app.notify(str(error), title="The search was not started", severity="error", markup=False)
+        else:
+            self.call_later(host_of(self).show_search, directory)
+
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""
-        self.app.copy_to_clipboard(settings_of(self).command(self.form.filled.plan))
+        self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
     def action_defaults(self) -> None:
@@ -323,22 +373,30 @@ class NewRunScreen(DirtyRegionScreen):
         else:
             self.form.survey_error, self.form.surveyed = None, event.found
 
+    def _command_text(self, filled: ResolvedPlan) -> str:
+        """The command that trains the form's plan, or searches."""
+        if parameters := self.form.parameters:
+            return search_fields.search_command(filled.plan, parameters)
+        return settings_of(self).command(filled.plan)
+
     def _update(self, filled: ResolvedPlan) -> None:
-        if filled == self._filled:
+        parameters = self.form.parameters
+        if (filled, parameters) == (self._filled, self._parameters):
             return
+        self._parameters = parameters
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
             self.refresh_bindings()
         self._filled = filled
         host_of(self).launcher.clear_problem()
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.query_one(SummaryPanel).preview(filled)
+        self.query_one(SummaryPanel).preview(filled, search_fields.describe(parameters) if parameters else "")
 
     def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:
             name = next(name for name in SPECS if name in filled.errors)
             return Content.styled(f"$ fix {field_labels.label(name)} first", "$text-disabled")
-        return Content.assemble(("$ ", "$text-disabled"), settings_of(self).command(filled.plan))
+        return Content.assemble(("$ ", "$text-disabled"), self._command_text(filled))
 
     def _show_status(self) -> None:
         """Show why the plan cannot start, else the status of the engine."""

@@ -191,6 +191,8 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         state = self.state
         if not self._table.sort_column:
             self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
+        tabs = self.query_one(Tabs)
+        (tabs.show if "front" in self._views else tabs.hide)(f"front{_TAB}")
         self._table.show_items(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
@@ -280,12 +282,18 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_tab(self, number: int) -> None:
         """Show a view by its number."""
-        self.query_one(Tabs).active = f"{list(VIEWS)[number - 1]}{_TAB}"
+        if number <= len(self._views):
+            self.query_one(Tabs).active = f"{self._views[number - 1]}{_TAB}"
 
     def action_next_tab(self, views: int) -> None:
         """Show the next view."""
-        names = list(VIEWS)
+        names = self._views
         self.action_tab((names.index(self._view.view) + views) % len(names) + 1)
+
+    @property
+    def _views(self) -> list[str]:
+        """The views that there are: a front needs several objectives."""
+        return [name for name in VIEWS if name != "front" or len(self.state.objectives) > 1]
 
     def action_shift(self, by: int) -> None:
         """Show the next parameter, or pair of parameters."""

@@ -122,6 +122,23 @@ class StudyState:
         return found
 
 
+def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
+    """The range of values that matter for their differences: without the worst tenth, such as those of first epochs.
+
+    Args:
+        values: Any, of which those that are not finite do not count.
+        maximize: Whether larger is better.
+
+    Returns:
+        Its ends; NaN if there is no value.
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return math.nan, math.nan
+    low, high = (0.1, 1.0) if maximize else (0.0, 0.9)
+    return float(np.quantile(known, low)), float(np.quantile(known, high))
+
+
 def is_counted(trial: Trial, objective: str) -> bool:
     """Whether a trial's objective is comparable with others'."""
     return trial.state in COUNTED and math.isfinite(trial.objectives.get(objective, math.nan))

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from accel_engine.search.trial import TrialState
-from accel_tui.study_state.state import Floats, StudyState
+from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import layout_of
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
-from accel_tui.widgets.chart.value_axis import fence, value_axis
+from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write
 
 FADING = 5
@@ -34,10 +34,9 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
     groups = _groups(state, selected)
     numbers = [number for members in groups.values() for number in members]
     values = np.concatenate([np.empty(0), *(state.curves[number].values for number in numbers)])
-    values = values[np.isfinite(values)]
     last = max((float(state.curves[number].epochs[-1]) for number in numbers), default=1.0)
-    low, high = fence(values, values) if values.size else (math.nan, math.nan)
-    view = ChartView(columns, rows, Axis(0.0, max(last, 2.0)), value_axis(low, high, rows=max(rows - 3, 0)))
+    y = value_axis(*value_range(values, maximize=state.monitor.maximize), rows=max(rows - 3, 0))
+    view = ChartView(columns, rows, Axis(0.0, max(last, 2.0)), y)
     layout = layout_of(view)
     frame = layout.frame.copy()
     if layout.plot:

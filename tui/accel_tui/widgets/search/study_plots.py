@@ -9,16 +9,18 @@ import numpy as np
 
 from accel_engine.search.trial import Trial
 from accel_tui.formatting import field_labels
-from accel_tui.study_state.state import Floats, StudyState, is_counted
+from accel_tui.study_state.state import Floats, StudyState, is_counted, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
+from accel_tui.widgets.chart.value_axis import value_axis
 from accel_tui.widgets.search.parameter_axis import axis_of_parameter, positions
 
 MARKS = 60
 """Most trials that are drawn as large marks; more are dots."""
 
 _GAP = 2
+_ROWS = 6  # rows between labels of a plot that is as small as one can be
 _SMALLEST = (34, 9)
 _SHAPE = 2.6  # cells of width per line of height of a well-shaped plot
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -68,6 +70,9 @@ def slice_plots(state: StudyState, first: int, selected: int | None) -> list[Plo
         return []
     values = np.array([state.value(trial) for trial in trials])
     is_final = np.array([is_counted(trial, monitor.name) for trial in trials])
+    low, high = value_range(values, maximize=monitor.maximize)
+    hidden = int(((values < low) | (values > high)).sum())
+    note = f"{hidden} hidden" if hidden else ""
     found = []
     for parameter in (*state.parameters[first:], *state.parameters[:first]):
         at = positions(parameter, trials)
@@ -78,7 +83,8 @@ def slice_plots(state: StudyState, first: int, selected: int | None) -> list[Plo
             *_selected(trials, at, values, selected),
         )
         axis = axis_of_parameter(parameter, trials)
-        found.append(Plot(field_labels.label(parameter.name), series, x=axis))
+        y = value_axis(low, high, rows=_ROWS)
+        found.append(Plot(field_labels.label(parameter.name), series, note, x=axis, y=y))
     return found
 
 
