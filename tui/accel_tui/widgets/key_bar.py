@@ -15,6 +15,8 @@ DROP_ORDER = (
     "take_best",
     "maximize",
     "pin",
+    "prune",
+    "next_tab",
     "predict",
     "bench",
     "export",

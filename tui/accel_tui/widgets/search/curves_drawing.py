@@ -109,7 +109,7 @@ def _write_header(frame: Frame, state: StudyState, groups: dict[str, list[int]])
             continue
         count = f" {len(members)}" if len(members) > 1 else f" {members[0]}"
         if style in ("success", "secondary"):
-            count += f" {objective_text(name, state.curves[members[0]].last)}"
+            count += f" {objective_text(name, state.value(state.trials[members[0]]))}"
         if x + 4 + len(word) + len(count) > columns:
             break
         write(frame, x, 0, "━━ ", style)

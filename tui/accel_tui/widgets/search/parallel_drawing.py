@@ -57,7 +57,9 @@ def draw_parallel(state: StudyState, selected: int | None, first: int, columns: 
     _draw_lines(area, (np.array(at) + 0.5) / columns, up, levels_of(values, maximize=monitor.maximize))
     _highlight(area, (np.array(at) + 0.5) / columns, up, trials, selected)
     for x, (name, axis, _) in zip(at, axes, strict=True):
-        _draw_axis(frame, area, x, shorten(name, max(at[1] - at[0] - 2, 1)), axis)
+        _draw_axis(area, x, axis)
+        title = shorten(name, max(at[1] - at[0] - 1, 1))
+        write(frame, min(x, columns - len(title)), 1, title, "label")
     if hidden := len(state.parameters) - len(shown):
         note = f"← → {hidden} more"
         write(frame, columns - len(note), 0, note, "note")
@@ -95,12 +97,11 @@ def _highlight(area: Frame, across: Floats, up: Floats, trials: Sequence[Trial],
     paint(area, dots.polyline(across, up[:, index], width, height), "secondary")
 
 
-def _draw_axis(frame: Frame, area: Frame, x: int, name: str, axis: Axis) -> None:
-    """Draw an axis with its name above and labels right of it, over the lines."""
-    height, columns = area.characters.shape
+def _draw_axis(area: Frame, x: int, axis: Axis) -> None:
+    """Draw an axis with labels right of it, over the lines."""
+    height = area.characters.shape[0]
     for y in range(height):
         write(area, x, y, "│", "axis")
-    write(frame, max(0, min(x - len(name) // 2, columns - len(name))), 1, name, "label")
     ticks = axis.ticks(max(2, height // _TICKS_APART))
     for tick, text in zip(ticks, axis.labels(ticks), strict=True):
         fraction = axis.fraction(np.array([tick]))

@@ -146,6 +146,11 @@ class StudyView(DirtyRegionWidget):
         self._state = state
         self.draw_again()
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the latest state is on the screen."""
+        return self._frame.characters.size > 0 and not self._is_drawing
+
     def watch_view(self) -> None:
         """Draw another view."""
         self.draw_again()
