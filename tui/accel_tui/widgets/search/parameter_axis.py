@@ -38,8 +38,9 @@ class ChoiceAxis(Axis):
         return [(tick, round((1 - float(self.fraction(np.array(tick)))) * rows)) for tick in ticks]
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
-        """The names of the choices."""
-        return [shorten(self.names[round(tick)], _LONGEST) for tick in ticks]
+        """The names of the choices; at an end of the axis, of the nearest."""
+        last = len(self.names) - 1
+        return [shorten(self.names[min(max(round(tick), 0), last)], _LONGEST) for tick in ticks]
 
 
 def axis_of_parameter(parameter: Parameter, trials: Iterable[Trial] = ()) -> Axis:

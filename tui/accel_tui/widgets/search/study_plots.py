@@ -91,7 +91,7 @@ def slice_plots(state: StudyState, first: int, selected: int | None) -> list[Plo
 def front_plots(state: StudyState, selected: int | None) -> list[Plot]:
     """A plot of each pair of objectives, with the trials of the front joined."""
     found = []
-    for across, up in itertools.combinations(state.objectives, 2):
+    for up, across in itertools.combinations(state.objectives, 2):
         trials = [
             trial for trial in state.trials.values() if is_counted(trial, up.name) and is_counted(trial, across.name)
         ]
