@@ -98,11 +98,11 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         lambda study: (0.0, _state(study)[0]),
         colour=lambda study: _state(study)[1],
     ),
-    Column("search", 24, lambda study, _: study.name, lambda study: (0.0, study.name.lower())),
-    Column("model", 16, lambda study, _: _model(study), lambda study: (0.0, _model(study)), drop_priority=3),
+    Column("search", 20, lambda study, _: study.name, lambda study: (0.0, study.name.lower())),
+    Column("model", 12, lambda study, _: _model(study), lambda study: (0.0, _model(study)), drop_priority=3),
     Column(
         "trials",
-        12,
+        10,
         lambda study, _: _trials(study),
         lambda study: (float(len(study.state.trials)), "") if study.state else None,
         right=True,
@@ -111,13 +111,13 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
     Column("best", 8, lambda study, _: _best(study), lambda study: (0.0, _best(study)), right=True, drop_priority=1),
     Column(
         "monitor",
-        14,
+        12,
         lambda study, _: objective_name(study.state.monitor.name) if study.state else "",
         lambda study: (0.0, study.state.monitor.name) if study.state else None,
         drop_priority=2,
     ),
     Column(
-        "parameters", 20, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
+        "parameters", 12, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
     ),
 )
 """The columns of the list."""

@@ -25,6 +25,9 @@ SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
 _SHORT_STATES = {TrialState.OUT_OF_MEMORY: "memory"}
 
 
+_OUTCOMES = {"finished": ("✓", "success"), "stopped": ("■", "warning"), "failed": ("✗", "error")}
+
+
 def state_text(trial: Trial) -> str:
     """The symbol and the state of a trial, in at most ten cells."""
     return f"{SYMBOLS[trial.state][0]} {_SHORT_STATES.get(trial.state, str(trial.state))}"
@@ -61,7 +64,9 @@ def state_of_study(state: StudyState) -> tuple[str, str]:
     if state.is_running:
         return ("● running", "accent")
     if state.ended is not None:
-        return ("✓ ended", "success")
+        outcome = str(state.ended.get("outcome", "finished"))
+        symbol, colour = _OUTCOMES.get(outcome, _OUTCOMES["finished"])
+        return (f"{symbol} {printable_line(outcome)}", colour)
     return ("■ not running", "warning")
 
 
@@ -69,6 +74,7 @@ def progress_text(state: StudyState, now: float) -> str:
     """How far a search is: trials, their states, and its time."""
     if state.definition is None:
         return ""
+    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else ""
     done = sum(not trial.state.live for trial in state.trials.values())
     parts = [f"{done:,} of {state.definition.trials:,} trials"]
     counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
@@ -81,7 +87,7 @@ def progress_text(state: StudyState, now: float) -> str:
     left = seconds_left(state, now)
     if left is not None:
         parts.append(f"about {numbers.duration(left)} left")
-    return " · ".join(parts)
+    return " · ".join([*([printable_line(reason)] if reason else []), *parts])
 
 
 def seconds_spent(state: StudyState, now: float) -> float | None:
