@@ -256,6 +256,10 @@ class AccelApp(EarlyInputApp):
         """Go to Runs."""
         self.show_runs()
 
+    def action_open_searches(self) -> None:
+        """Open the only search, or the list if there are several."""
+        self.open_searches()
+
     def show_plan(self, plan: Plan | None = None) -> None:
         """Go to New run, and fill the form in if a plan is given. There is at most one screen of each kind."""
         if not self._go_back_to(NewRunScreen):
@@ -294,6 +298,30 @@ class AccelApp(EarlyInputApp):
             self.switch_screen(self._with_size_classes(RunScreen(directory)))
         else:
             self.push_screen(self._with_size_classes(RunScreen(directory)))  # the default screen cannot be switched
+
+    def show_searches(self) -> None:
+        """Go to the list of searches."""
+        from accel_tui.screens.searches_screen import SearchesScreen  # see get_default_screen
+
+        if not self._go_back_to(SearchesScreen):
+            self.push_screen(self._with_size_classes(SearchesScreen()))
+
+    def show_search(self, directory: Path) -> None:
+        """Open a search."""
+        from accel_tui.screens.search_screen import SearchScreen  # see get_default_screen
+
+        self.push_screen(self._with_size_classes(SearchScreen(directory)))
+
+    def open_searches(self) -> None:
+        """Open the only search, or the list if there are several."""
+        self._find_searches()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="searches")
+    def _find_searches(self) -> None:
+        from accel_engine.search.study_paths import studies  # see get_default_screen
+
+        found = studies()
+        self.call_later(partial(self.show_search, found[0]) if len(found) == 1 else self.show_searches)
 
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Compare runs side by side."""
@@ -418,6 +446,8 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.race_screen
         import accel_tui.screens.run_screen
         import accel_tui.screens.runs_screen
+        import accel_tui.screens.search_screen
+        import accel_tui.screens.searches_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
         from accel_engine.run_queue.wake import wake
 

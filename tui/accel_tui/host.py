@@ -40,6 +40,15 @@ class Host(Protocol):
     def show_queue(self) -> None:
         """Go to Queue."""
 
+    def show_searches(self) -> None:
+        """Go to the list of searches."""
+
+    def show_search(self, directory: Path) -> None:
+        """Open a search."""
+
+    def open_searches(self) -> None:
+        """Open the only search, or the list if there are several."""
+
     def show_comparison(self, directories: Sequence[Path]) -> None:
         """Compare runs side by side."""
 

@@ -22,7 +22,11 @@ from accel_tui.settings.user_settings import Settings
 AUTO = "auto"
 """Selects a theme by the colours of the terminal."""
 
-SHARED_SCREENS = (frozenset({"run", "charts", "log"}), frozenset({"new-run", "picker", "field", "group", "finder"}))
+SHARED_SCREENS = (
+    frozenset({"run", "charts", "log"}),
+    frozenset({"new-run", "picker", "field", "group", "finder"}),
+    frozenset({"search", "searches", "item-table"}),
+)
 """Groups of binding ids whose keys are active on the same screen."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})

@@ -98,7 +98,7 @@ async def test_keys_and_clicks_on_the_header_order_the_list(made: Callable[..., 
         await open_runs(pilot)
         assert shown(pilot) == [net.name, mlp.name, cnn.name]
         await shows(pilot, "▼created")
-        await pilot.press("S")
+        await pilot.press("o")
         await shows(pilot, "▲created")
         assert shown(pilot) == [cnn.name, mlp.name, net.name]
         await pilot.press(">")

@@ -1,7 +1,8 @@
 """The groups of the form: which fields are shown first, and what a folded group shows, without widgets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from accel_engine.plan import GROUPS, SPECS
 from accel_engine.plan.fields import PlanFields
@@ -73,12 +74,17 @@ class GroupSummary:
     is_wrong: bool = False
 
 
-def summarize(names: Sequence[str], filled: ResolvedPlan, defaults: PlanFields) -> GroupSummary:
-    """Summarize the relevant fields of a group."""
-    changed = [name for name in names if is_changed(name, filled, defaults)]
+def summarize(
+    names: Sequence[str], filled: ResolvedPlan, defaults: PlanFields, ranges: Mapping[str, str] = MappingProxyType({})
+) -> GroupSummary:
+    """Summarize the relevant fields of a group; ``ranges`` are the texts of those that vary in a search."""
+    changed = [name for name in names if name in ranges or is_changed(name, filled, defaults)]
     if changed:
         is_wrong = any(name in filled.errors for name in changed)
-        return GroupSummary(", ".join(_value(name, filled) for name in changed), is_changed=True, is_wrong=is_wrong)
+        texts = [
+            f"{field_labels.label(name)} {ranges[name]}" if name in ranges else _value(name, filled) for name in changed
+        ]
+        return GroupSummary(", ".join(texts), is_changed=True, is_wrong=is_wrong)
     if len(names) == 1:
         return GroupSummary(_text(names[0], filled))
     return GroupSummary(", ".join(field_labels.label(name) for name in names))

@@ -1,7 +1,6 @@
 """New run screen: devices, the form, a summary of the plan, and Start."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -18,16 +17,17 @@ from textual.widgets import Button, Input, Static
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.text import printable
+from accel_engine.search.definition import Parameter
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan import form
+from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
+from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
@@ -62,10 +62,6 @@ STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
 
 KEEP = Answer("keep", "Cancel", "escape")
-START = Answer("start", "Start now", "s")
-QUEUE = Answer("queue", "Queue", "q")
-RATE = Answer("rate", "Learning rate", "l")
-SIZE = Answer("size", "Batch size", "b")
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
 
 
@@ -88,6 +84,13 @@ class NewRunScreen(DirtyRegionScreen):
             "Queue",
             id="new-run.queue",
             tooltip="Let the run wait in the queue until what it needs is free",
+        ),
+        Binding(
+            "S,f4",
+            "search",
+            "Search",
+            id="new-run.search",
+            tooltip="Search for the best values of fields with ranges; without any, show the searches",
         ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding(
@@ -161,6 +164,7 @@ class NewRunScreen(DirtyRegionScreen):
         super().__init__()
         self._plan = plan
         self._filled: ResolvedPlan | None = None
+        self._parameters: tuple[Parameter, ...] = ()
         self._was_shown = False
         self._was_suspended = False
         self._hint = Static(id="hint", markup=False)
@@ -230,15 +234,28 @@ class NewRunScreen(DirtyRegionScreen):
 
     def action_start(self) -> None:
         """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
-        if (filled := self._valid()) is not None:
-            host_of(self).launcher.start_run_unless_busy(
-                filled.plan, self._machine, partial(self._ask_to_queue, filled.plan)
-            )
+        if (filled := self._valid_plan()) is not None:
+            start(self, filled.plan, self._machine)
 
     def action_queue(self) -> None:
         """Add the run to the queue, or focus the first invalid field."""
-        if (filled := self._valid()) is not None:
+        if (filled := self._valid_plan()) is not None:
             host_of(self).launcher.queue_run(filled.plan, self._machine)
+
+    def action_race(self) -> None:
+        """Race the ways to run the plan."""
+        host_of(self).show_race(self.form.filled.plan)
+
+    def action_measure(self) -> None:
+        """Ask what to find for the plan, and find it."""
+        ask_what_to_find(self, self.form)
+
+    def action_search(self) -> None:
+        """Ask for trials, monitor and time, then search; without ranges, show the searches."""
+        if self.form.parameters and (filled := self._valid()) is not None:
+            ask_to_search(self, filled, self.form.parameters)
+        elif not self.form.parameters:
+            host_of(self).open_searches()
 
     @property
     def _machine(self) -> Sequence[Device] | None:
@@ -254,55 +271,18 @@ class NewRunScreen(DirtyRegionScreen):
             picker.is_open = False  # an open list could still restore the old value
         return filled
 
-    def _ask_to_queue(self, plan: Plan, busy: Sequence[str]) -> None:
-        """Ask whether to share the devices of the plan with runs that train on them."""
-
-        def answer(chosen: str | None) -> None:
-            if chosen == START.id:
-                host_of(self).launcher.start_run(plan, self._machine)
-            elif chosen == QUEUE.id:
-                host_of(self).launcher.queue_run(plan, self._machine)
-
-        trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
-        detail = (
-            f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
-            "In the queue it starts by itself when they are free."
-        )
-        self.app.push_screen(
-            QuestionScreen("Start beside another run?", printable(detail), (QUEUE, START, KEEP)), answer
-        )
-
-    def action_race(self) -> None:
-        """Race the ways to run the plan."""
-        host_of(self).show_race(self.form.filled.plan)
+    def _valid_plan(self) -> ResolvedPlan | None:
+        """The plan; ``None``, with a message, if a field has a range, too."""
+        filled = self._valid()
+        if filled is not None and self.form.parameters:
+            explain_ranges(self, len(self.form.parameters))
+            return None
+        return filled
 
     def action_copy(self) -> None:
         """Copy the command to the clipboard."""
-        self.app.copy_to_clipboard(settings_of(self).command(self.form.filled.plan))
+        self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
-
-    def action_measure(self) -> None:
-        """Ask what to find for the plan, and find it."""
-        plan, form = self.form.filled.plan, self.form
-
-        def take_rate(rate: float) -> None:
-            form.set("learning_rate", f"{rate:g}")
-            self.notify(f"Learning rate {rate:g}", timeout=2)
-
-        def take_size(size: int, rate: float | None) -> None:
-            form.set("batch_size", str(size))
-            if rate is not None:
-                form.set("learning_rate", f"{rate:g}")
-            self.notify(f"Batch size {size:,}", timeout=2)
-
-        def find(answer: str | None) -> None:
-            if answer == RATE.id:
-                host_of(self).show_rate_finder(plan, take_rate)
-            elif answer == SIZE.id:
-                host_of(self).show_size_finder(plan, take_size)
-
-        detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
-        self.app.push_screen(QuestionScreen("What to find?", detail, (RATE, SIZE, KEEP)), find)
 
     def action_defaults(self) -> None:
         """Reset the form to the defaults; asks first if something differs from them."""
@@ -412,22 +392,30 @@ class NewRunScreen(DirtyRegionScreen):
         else:
             self.form.survey_error, self.form.surveyed = None, event.found
 
+    def _command_text(self, filled: ResolvedPlan) -> str:
+        """The command that trains the form's plan, or searches."""
+        if parameters := self.form.parameters:
+            return search_fields.search_command(filled.plan, parameters)
+        return settings_of(self).command(filled.plan)
+
     def _update(self, filled: ResolvedPlan) -> None:
-        if filled == self._filled:
+        parameters = self.form.parameters
+        if (filled, parameters) == (self._filled, self._parameters):
             return
+        self._parameters = parameters
         if self._filled is None or bool(self._filled.errors) is not bool(filled.errors):
             self.refresh_bindings()
         self._filled = filled
         host_of(self).launcher.clear_problem()
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.query_one(SummaryPanel).preview(filled)
+        self.query_one(SummaryPanel).preview(filled, search_fields.describe(parameters) if parameters else "")
 
     def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:
             name = next(name for name in SPECS if name in filled.errors)
             return Content.styled(f"$ fix {field_labels.label(name)} first", "$text-disabled")
-        return Content.assemble(("$ ", "$text-disabled"), settings_of(self).command(filled.plan))
+        return Content.assemble(("$ ", "$text-disabled"), self._command_text(filled))
 
     def _show_status(self) -> None:
         """Show why the plan cannot start, else the status of the engine."""

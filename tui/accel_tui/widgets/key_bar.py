@@ -10,6 +10,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 DROP_ORDER = (
+    "clone",
+    "stop_search",
+    "take_best",
+    "maximize",
+    "pin",
+    "prune",
+    "next_tab",
     "predict",
     "bench",
     "export",

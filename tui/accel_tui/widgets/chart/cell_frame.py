@@ -1,6 +1,6 @@
 """A chart's cells as two arrays, characters and styles, and the difference of two charts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -51,18 +51,18 @@ class Frame:
         """The characters of a row."""
         return str(self.characters[row].tobytes(), "utf-32-le")
 
-    def runs(self, row: int, first: int = 0, last: int | None = None) -> list[TextSpan]:
-        """The cells of a row from ``first`` to before ``last`` as text spans with style names."""
+    def runs(self, row: int, first: int = 0, last: int | None = None, names: Sequence[str] = STYLES) -> list[TextSpan]:
+        """The cells of a row from ``first`` to before ``last`` as text spans with style names, of ``names``."""
         text = str(self.characters[row, first:last].tobytes(), "utf-32-le")
         found: list[TextSpan] = []
         start, style = 0, -1
         for index, (character, number) in enumerate(zip(text, self.styles[row, first:last].tolist(), strict=True)):
             if number != style and character != " ":
                 if style >= 0:
-                    found.append((text[start:index], STYLES[style]))
+                    found.append((text[start:index], names[style]))
                     start = index
                 style = number
-        return [*found, (text[start:], STYLES[max(style, 0)])] if text else []
+        return [*found, (text[start:], names[max(style, 0)])] if text else []
 
     def write(self, x: int, y: int, text: str, style: str) -> None:
         """Write text into a row, clipped to the frame."""

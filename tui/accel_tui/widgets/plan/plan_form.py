@@ -16,8 +16,9 @@ from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.search.definition import Parameter
 from accel_tui.formatting.field_labels import word
-from accel_tui.plan import form
+from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_survey import SurveyError, survey_subject
 from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize
 from accel_tui.plan.relevance import is_relevant
@@ -122,11 +123,27 @@ class PlanForm(Widget):
     @property
     def filled(self) -> ResolvedPlan:
         """The current result."""
-        filled = form.evaluate(self._texts, self._known_devices, self.surveyed)
+        split = search_fields.split(self._texts)
+        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        wrong = {name: reason for name, reason in split.errors.items() if self._is_relevant(name, filled)}
         error = self.survey_error
         if error and error.subject == survey_subject(filled.plan):
-            return replace(filled, errors={error.field: error.reason, **filled.errors})
-        return filled
+            wrong = {error.field: error.reason, **wrong}
+        return replace(filled, errors={**filled.errors, **wrong}) if wrong else filled
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What varies: the fields with a range or a list of values."""
+        split = search_fields.split(self._texts)
+        if not split.parameters:
+            return ()
+        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        return tuple(
+            split.parameters[name] for name in ORDER if name in split.parameters and self._is_relevant(name, filled)
+        )
+
+    def _is_relevant(self, name: str, filled: ResolvedPlan) -> bool:
+        return is_relevant(name, filled, self._known_devices)
 
     def load(self, plan: PlanFields) -> None:
         """Fill the form in from a plan."""
@@ -148,9 +165,12 @@ class PlanForm(Widget):
     @property
     def values(self) -> dict[str, tuple[str, bool]]:
         """The text of each relevant field, or what it stands for if it is empty; and whether it is not the default."""
-        filled = self.filled
+        filled, varying = self.filled, {each.name for each in self.parameters}
         return {
-            name: (self._texts[name] or form.placeholder(name, filled), is_changed(name, filled, self.defaults))
+            name: (
+                self._texts[name] or form.placeholder(name, filled),
+                name in varying or is_changed(name, filled, self.defaults),
+            )
             for name in ORDER
             if is_relevant(name, filled, self._known_devices)
         }
@@ -252,15 +272,16 @@ class PlanForm(Widget):
         for group in _groups_of_errors(filled):
             self._groups[group].header.is_open = True
         relevant = {name for name in ORDER if is_relevant(name, filled, self._known_devices)}
+        ranges = search_fields.range_texts(self.parameters)
         for name, field in self._first.items():
             field.display = name in relevant
         for box in self._groups.values():
             names = [name for name in box.names if name in relevant]
-            box.update(names, summarize(names, filled, self.defaults))
+            box.update(names, summarize(names, filled, self.defaults, ranges))
         for field in self.shown:
             name = field.field
             field.error = word(filled.errors.get(name, ()))
-            field.is_changed = is_changed(name, filled, self.defaults)
+            field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
             field.picker.placeholder = form.placeholder(name, filled)
         self.post_message(self.Changed(self, filled))

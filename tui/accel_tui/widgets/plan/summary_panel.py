@@ -73,6 +73,7 @@ class SummaryPanel(Widget):
         super().__init__()
         self.border_title = "Summary"
         self._filled: ResolvedPlan | None = None
+        self._search = ""
         self._described: tuple[Subject, Description] | None = None
         self._asked: tuple[WarmEngine | None, Subject] | None = None
         self._pause: Timer | None = None
@@ -80,9 +81,10 @@ class SummaryPanel(Widget):
         self._port_warning = ""
         self._measured: tuple[ResolvedPlan, tuple[PreviewRow, ...]] | None = None
 
-    def preview(self, filled: ResolvedPlan) -> None:
-        """Show a form's plan; request missing details once the user stops typing."""
+    def preview(self, filled: ResolvedPlan, search: str = "") -> None:
+        """Show a form's plan, and what varies in a search; request missing details once the user stops typing."""
         self._filled = filled
+        self._search = search
         self._update(filled)
         if self._pause:
             self._pause.stop()
@@ -104,7 +106,8 @@ class SummaryPanel(Widget):
         pending = "counting…" if self.launch.ready_engine else "waiting for TensorFlow"
         self.choices = printable_fields(plan_preview.choice_rows(filled))
         measured = self._measured[1] if self._measured and self._measured[0] is filled else ()
-        self.facts = printable_fields((*plan_preview.rows(filled, description, pending), *measured))
+        varying = [PreviewRow("search", self._search)] if self._search else []
+        self.facts = printable_fields((*varying, *plan_preview.rows(filled, description, pending), *measured))
         ports = filter(None, [self._port_warning])
         self.warnings = printable_fields((*plan_preview.warnings(filled, description), *ports))
 

@@ -85,7 +85,7 @@ class RunsTable(ScrollView, can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="runs.sort-previous", tooltip="Sort by the previous column"),
-        Binding("S", "reverse", "Reverse the order", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
+        Binding("o", "reverse", "Reverse the order", show=False, id="runs.reverse", tooltip="Reverse the sort order"),
         Binding("j,down", "move(1)", "Next run", id="runs.down", show=False, tooltip="Go to the next run"),
         Binding("k,up", "move(-1)", "Previous run", id="runs.up", show=False, tooltip="Go to the previous run"),
         Binding("pagedown", "page(1)", id="runs.page-down", tooltip="Page down"),

@@ -1,0 +1,172 @@
+"""Measures what the Search screen does on the event loop with a thousand trials of thirty epochs.
+
+    python benchmarks/searches.py [--trials 1000] [--epochs 30] [--polls 20]
+
+A study made by a script is opened at 200x50 while another process adds reports and changes trials. Every callback of
+the event loop is timed: its processor time is the screen's own work, its wall-clock time includes waiting for other
+threads and processes.
+"""
+
+import argparse
+import asyncio
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+SIZE = (200, 50)
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from dataclasses import replace
+from accel_engine.run.lock import WriterLock
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import LOCK
+from accel_engine.search.trial import Report, TrialState
+
+directory = Path(sys.argv[1])
+with WriterLock(directory, LOCK), StudyDatabase(directory) as database:
+    trials = database.trials()
+    epoch = 100
+    while True:
+        for trial in trials[-4:]:
+            database.add_report(Report(trial.number, epoch, 50 * epoch, time.time(), 0.9))
+            database.put_trial(replace(trial, reason=f"epoch {epoch}"))
+        epoch += 1
+        time.sleep(0.25)
+"""
+
+
+class Loop:
+    """Times the callbacks of an event loop."""
+
+    def __init__(self) -> None:
+        self._times: list[tuple[float, float]] = []
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Time all callbacks in the block."""
+        run, times = asyncio.Handle._run, self._times  # noqa: SLF001 - the loop has no public hook
+
+        def timed_run(handle: asyncio.Handle) -> None:
+            began, used = time.perf_counter(), time.thread_time()
+            run(handle)
+            times.append((time.perf_counter() - began, time.thread_time() - used))
+
+        asyncio.Handle._run = timed_run  # type: ignore[method-assign]  # noqa: SLF001
+        try:
+            yield
+        finally:
+            asyncio.Handle._run = run  # type: ignore[method-assign]  # noqa: SLF001
+
+    def row(self, name: str) -> str:
+        """A row about the callbacks since the last one."""
+        times, self._times[:] = list(self._times), []
+        walls, own = ([1000 * each[index] for each in times] for index in (0, 1))
+        return f"| {name} | {len(times)} | {sum(own):.0f} | {max(own):.1f} | {max(walls):.1f} |"
+
+
+async def measure(arguments: argparse.Namespace, directory: Path) -> None:
+    """Open the study and use its screen."""
+    from accel_tui.screens.search_screen import SearchScreen
+    from accel_tui.widgets.search.study_view import VIEWS, StudyView
+    from tui.stand_ins import StubApp
+
+    loop, app = Loop(), StubApp()
+    async with app.run_test(size=SIZE) as pilot:
+        await asyncio.sleep(2.0)
+
+        async def until(condition: Callable[[], object]) -> None:
+            deadline = time.monotonic() + 60
+            while not condition() and time.monotonic() < deadline:
+                await asyncio.sleep(0.02)
+
+        def drawn() -> bool:
+            return app.screen.query_one(StudyView).is_drawn
+
+        print("| what | callbacks | processor time, ms | longest, ms | longest with waits, ms |")
+        print("|---|---|---|---|---|")
+        with loop.timed():
+            began = time.perf_counter()
+            app.show_search(directory)
+            await until(lambda: isinstance(app.screen, SearchScreen) and app.screen.state.trials and drawn())
+            seconds = time.perf_counter() - began
+            print(loop.row(f"opening, {seconds:.2f} s until the curves are drawn"))
+            await asyncio.sleep(0.5 * arguments.polls)
+            print(loop.row(f"{arguments.polls} polls with 4 changed trials each, curves"))
+            for _ in range(20):
+                await pilot.press("down")
+            await asyncio.sleep(1.0)
+            print(loop.row("20 moves of the cursor"))
+            for _ in range(4):
+                await pilot.press("greater_than_sign")
+            await asyncio.sleep(1.0)
+            print(loop.row("sorting by 4 columns"))
+            for number, name in enumerate(list(VIEWS)[:6], 1):
+                await pilot.press(str(number))
+                await asyncio.sleep(3.0)
+                print(loop.row(f"view {name}, and 6 polls"))
+    print()
+    print("| drawn in a thread | median of 5, ms |")
+    print("|---|---|")
+    for name, seconds in _drawings(directory):
+        print(f"| {name} | {1000 * seconds:.0f} |")
+
+
+def _drawings(directory: Path) -> Iterator[tuple[str, float]]:
+    """Reading the study, and drawing each view, with nothing else going on."""
+    from accel_engine.search.study_database import StudyDatabase
+    from accel_tui.study_state.fold_study import apply_update
+    from accel_tui.study_state.state import StudyState
+    from accel_tui.study_state.study_follower import read_update
+    from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
+
+    with StudyDatabase(directory) as database:
+        began = time.perf_counter()
+        state = apply_update(StudyState(), read_update(database, StudyState()))
+        yield "reading the whole study, once", time.perf_counter() - began
+        began = time.perf_counter()
+        apply_update(state, read_update(database, state))
+        yield "a poll without news, once", time.perf_counter() - began
+    for view in VIEWS:
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            draw_view(ViewInputs(view, state, 3, 0, Importance(), 190, 25))
+            times.append(time.perf_counter() - began)
+        yield view, statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--polls", type=int, default=20)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="accel-tui-benchmark-") as home:
+        os.environ |= {"ACCEL_TUI_HOME": home, "ACCEL_TUI_SETTINGS": os.devnull}
+        from example_study import write_study
+
+        print(f"{os.cpu_count()} logical CPUs with a load of {os.getloadavg()[0]:.1f} before")
+        print()
+        gc.disable()  # as the command that opens the dashboard does; the app enables it again
+        directory = write_study(arguments.trials, arguments.epochs, end=time.time())
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(directory)])
+        try:
+            asyncio.run(measure(arguments, directory))
+        finally:
+            writer.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""How much each parameter of a search matters for an objective: Optuna's PED-ANOVA, which takes few trials.
+
+Watanabe, Bansal and Hutter: PED-ANOVA, Efficiently Quantifying Hyperparameter Importance in Arbitrary Subspaces, 2023.
+
+The dashboard has a process of its own compute it: importing Optuna in a thread would hold its event loop for up to
+60 ms, and stay in its memory.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from accel_engine.errors import AccelError
+from accel_engine.search.definition import Objective, Parameter, StudyDefinition
+from accel_engine.search.trial import Trial, TrialState
+from accel_engine.stored_values import make, parse
+
+if TYPE_CHECKING:
+    import optuna
+
+MIN_TRIALS = 10
+"""Fewest trials: it compares the best tenth of them with all."""
+
+SECONDS = 60.0
+"""Seconds that the process may take."""
+
+_COMPARED = (TrialState.FINISHED, TrialState.STOPPED, TrialState.PRUNED)
+
+
+def compute(definition: StudyDefinition, objective: Objective, trials: Sequence[Trial]) -> dict[str, float]:
+    """The importance of each parameter, computed in another process; see :func:`importance`."""
+    content = {
+        "definition": definition.to_json(),
+        "objective": asdict(objective),
+        "trials": [asdict(trial) for trial in trials],
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__], input=json.dumps(content), capture_output=True, text=True, timeout=SECONDS
+        )
+        answer = parse(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise AccelError(f"importance cannot be computed: {error}") from error
+    if "problem" in answer:
+        raise AccelError(answer["problem"])
+    return dict(answer["importance"])
+
+
+def importance(parameters: Sequence[Parameter], objective: Objective, trials: Sequence[Trial]) -> dict[str, float]:
+    """The share of each parameter in what makes trials good, the most important first; together 1.
+
+    Args:
+        parameters: The parameters.
+        objective: What is judged.
+        trials: The trials; those without the objective, or with values outside of the ranges, do not count.
+
+    Raises:
+        AccelError: Optuna is missing, or too few trials can be compared.
+    """
+    try:
+        import optuna
+        from optuna.importance import PedAnovaImportanceEvaluator
+    except ImportError:
+        raise AccelError("importance needs Optuna: pip install 'accel-tui[search]'") from None
+    from accel_engine.search.distributions import distributions
+
+    ranges = distributions(parameters)
+    rebuilt = [found for trial in trials if (found := _rebuilt(trial, objective, ranges))]
+    if len(rebuilt) < MIN_TRIALS:
+        raise AccelError(
+            f"importance needs {MIN_TRIALS} trials that have ended with {objective.name}; there are {len(rebuilt)}"
+        )
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize" if objective.maximize else "minimize")
+    study.add_trials(rebuilt)
+    variances = PedAnovaImportanceEvaluator().evaluate(study)
+    total = sum(variances.values())
+    shares = {name: value / total if total else 0.0 for name, value in variances.items()}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _rebuilt(trial: Trial, objective: Objective, ranges: Mapping[str, Any]) -> "optuna.trial.FrozenTrial | None":
+    """A trial as Optuna knows it; ``None`` if it cannot be compared."""
+    import optuna
+
+    from accel_engine.search.distributions import as_categorical
+
+    value = trial.objectives.get(objective.name, math.nan)
+    is_compared = trial.state in _COMPARED and math.isfinite(value) and trial.duplicate_of is None
+    if not is_compared or not ranges.keys() <= trial.values.keys():
+        return None
+    values = {name: as_categorical(trial.values[name]) for name in ranges}
+    try:
+        return optuna.trial.create_trial(params=values, distributions=dict(ranges), value=value)
+    except ValueError:  # a range was changed since
+        return None
+
+
+def main() -> None:
+    """Answer a request on standard input with a line of JSON on standard output."""
+    content = parse(sys.stdin.read(), constants=True)
+    definition = StudyDefinition.from_json(content["definition"])
+    trials = [make(Trial, each) for each in content["trials"]]
+    try:
+        answer: dict[str, Any] = {
+            "importance": importance(definition.parameters, make(Objective, content["objective"]), trials)
+        }
+    except AccelError as error:
+        answer = {"problem": str(error)}
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

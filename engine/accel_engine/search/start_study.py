@@ -1,0 +1,36 @@
+"""Starts searches in the background, for the dashboard."""
+
+from pathlib import Path
+
+from accel_engine.devices import detect
+from accel_engine.search import launch
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.new_study import begin
+from accel_engine.search.study_database import StudyDatabase
+
+
+def start_study(definition: StudyDefinition) -> Path:
+    """Begin a search, and start the process that runs it. Blocks.
+
+    Returns:
+        The search's directory.
+
+    Raises:
+        AccelError: See :func:`accel_engine.search.new_study.begin` and :func:`accel_engine.search.launch.start`.
+    """
+    directory = begin(definition, detect().devices)
+    resume_study(directory)
+    return directory
+
+
+def resume_study(directory: Path) -> None:
+    """Start the process that runs a search, unless one does. Blocks.
+
+    Raises:
+        AccelError: See :func:`accel_engine.search.launch.start`.
+    """
+    if launch.is_running(directory):
+        return
+    with StudyDatabase(directory) as database:
+        database.set_ended(None)
+    launch.start(directory).returncode = 0  # it outlives this process, of which Python would warn at the exit

@@ -1,0 +1,265 @@
+"""The screens of searches, on a study that a script has made, whose commands nobody or the test obeys."""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from accel_engine.errors import RunError
+from accel_engine.plan import Plan
+from accel_engine.run.lock import WriterLock
+from accel_engine.search.study_commands import StudyCommand
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import LOCK
+from accel_engine.search.trial import Report
+from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.search_screen import SearchScreen
+from accel_tui.screens.searches_screen import SearchesScreen
+from accel_tui.screens.start_search_screen import StartSearchScreen
+from accel_tui.study_state import study_follower
+from accel_tui.widgets.search.study_view import VIEWS, StudyView
+from accel_tui.widgets.search.trial_loss import TrialLoss
+from accel_tui.widgets.search.trials_table import TrialsTable
+from example_study import DEFINITION, confirm, write_study
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, text_of, until
+
+SMALL, WIDE, HUGE = (80, 24), (120, 40), (200, 50)
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_follower, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(study_follower, "PENDING_SECONDS", 0.02)
+    monkeypatch.setattr(study_follower, "ANSWER_SECONDS", 0.1)
+
+
+@pytest.fixture
+def runs(home: Path) -> tuple[FakeEngine, FakeEngine]:
+    made = []
+    for _ in range(2):
+        engine = FakeEngine(Plan(epochs=30))
+        engine.begin().build().train(100)
+        made.append(engine)
+    return made[0], made[1]
+
+
+@pytest.fixture
+def study(runs: tuple[FakeEngine, FakeEngine]) -> Path:
+    directory = write_study(end=time.time(), runs=tuple(each.directory.name for each in runs))
+    confirm(directory, 26)
+    return directory
+
+
+@pytest.fixture
+def running(study: Path) -> Iterator[Path]:
+    """The study, of which this process says that it runs it."""
+    with WriterLock(study, LOCK):
+        yield study
+
+
+async def open_search(pilot: Pilot[None], directory: Path) -> None:
+    await shows(pilot, "Start")
+    pilot.app.show_search(directory)  # type: ignore[attr-defined]
+    await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
+    await shows(pilot, "of 40 trials")
+    await until(pilot, lambda: pilot.app.screen.query_one(StudyView).is_drawn, "the curves")
+
+
+def table(pilot: Pilot[None]) -> TrialsTable:
+    return pilot.app.screen.query_one(TrialsTable)
+
+
+def number(pilot: Pilot[None]) -> int:
+    current = table(pilot).current
+    assert current
+    return current.number
+
+
+async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
+    """The command that was sent, which is answered."""
+    with StudyDatabase(directory) as database:
+        await until(pilot, database.unanswered, "a command")
+        (command,) = database.unanswered()
+        database.answer(command.id, f"did {command.name}", obeyed=command.name != "prune")
+    await shows(pilot, f"did {command.name}")
+    pilot.app.clear_notifications()
+    return command
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE, HUGE])
+async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
+    running: Path, size: tuple[int, int]
+) -> None:
+    async with StubApp().run_test(size=size) as pilot:
+        await open_search(pilot, running)
+        await shows(pilot, "● running  34 of 40 trials · 2 running", "best val accuracy 0.9935, trial 26")
+        await shows(pilot, "trained again: 0.9726", "val accuracy by epoch", "1 Curves", "0.9086")
+        assert ("weight decay" in text_of(pilot)) is (size is not SMALL)
+        if size is not SMALL:
+            await until(pilot, lambda: pilot.app.screen.query_one(TrialLoss).series, "the steps of the selected trial")
+        with StudyDatabase(running) as database:
+            database.add_report(Report(35, 11, 550, time.time(), 0.9511))
+        await shows(pilot, "0.9511")
+        assert number(pilot) == 35
+
+
+async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study: Path) -> None:
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await open_search(pilot, study)
+        await shows(pilot, "■ not running")
+        words = ("by epoch", "best so far", "worst", "Importance for", "not finished", "over learning rate")
+        for key, (name, word) in enumerate(zip(VIEWS, words, strict=False), 1):
+            await pilot.press(str(key))
+            await until(pilot, lambda name=name: pilot.app.screen.query_one(StudyView).view == name, name)  # type: ignore[misc]
+            await shows(pilot, word)
+        await shows(pilot, "batch size over learning rate")
+        await pilot.press("right")
+        await shows(pilot, "optimizer over learning rate")
+        await pilot.press("tab")
+        await until(pilot, lambda: pilot.app.screen.query_one(StudyView).view == "curves", "round to the first")
+        assert "7 Front" not in text_of(pilot), "there is one objective"
+        while number(pilot) != 7:
+            await pilot.press("down")
+        await shows(pilot, "trial 7 failed: the loss became NaN at step 12")
+        await pilot.press("f")
+        await until(pilot, lambda: not table(pilot).display, "the view alone")
+
+
+async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(running: Path) -> None:
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await open_search(pilot, running)
+        for key, name in (("s", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
+            await pilot.press(key)
+            command = await sent(pilot, running)
+            assert (command.name, command.trial) == (name, 35)
+        await pilot.press("down", "down", "l")
+        await shows(pilot, "Prolong trial 33")
+        await pilot.press(*"x", "enter")
+        await shows(pilot, "must be a number of epochs")
+        await pilot.press("backspace", "backspace", "8", "enter")
+        command = await sent(pilot, running)
+        assert (command.name, command.trial, command.argument) == ("prolong", 33, 8)
+        await pilot.press("X")
+        await shows(pilot, "Stop the search?")
+        await pilot.press("s")
+        assert (await sent(pilot, running)).name == "stop"
+
+
+async def test_ranges_are_changed_while_it_runs_and_a_bad_one_is_refused_at_once(running: Path) -> None:
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await open_search(pilot, running)
+        await pilot.press("e")
+        await shows(pilot, "Change the search")
+        field = pilot.app.screen.query_one("#range-learning_rate", Input)
+        field.value = "1e-1..1e-4:log"
+        await shows(pilot, "is reversed")
+        await pilot.press("enter")
+        field.value = "1e-4..1e-2:log"
+        await shows(pilot, "enter changes learning_rate=0.0001..0.01:log")
+        await pilot.press("enter")
+        command = await sent(pilot, running)
+        assert (command.name, command.argument) == ("set_range", "learning_rate=0.0001..0.01:log")
+
+
+async def test_without_a_process_nothing_is_commanded_but_the_search_is_continued(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    continued: list[Path] = []
+    launch = SimpleNamespace(resume_study=continued.append)
+    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", launch)
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await open_search(pilot, study)
+        for key in "sxylpeX":
+            await pilot.press(key)
+        assert isinstance(pilot.app.screen, SearchScreen)
+        with StudyDatabase(study) as database:
+            assert not database.unanswered()
+        await pilot.press("R")
+        await until(pilot, lambda: continued == [study], "the process")
+
+        def refuse(directory: Path) -> None:
+            raise RunError("the disk is full")
+
+        launch.resume_study = refuse
+        await pilot.press("R")
+        await shows(pilot, "the disk is full")
+
+
+async def test_trials_are_runs_that_are_opened_and_compared_and_plans_for_the_form(study: Path) -> None:
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await open_search(pilot, study)
+        await pilot.press("space", "space", "c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
+        pilot.app.pop_screen()
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        pilot.app.pop_screen()
+        await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search again")
+        await pilot.press("greater_than_sign", "greater_than_sign")
+        assert number(pilot) == 26, "by the objective, best first"
+        await pilot.press("N")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
+        await until(pilot, lambda: "optimizer" in screen_form(pilot).changed, "the best plan")
+        assert screen_form(pilot).filled.plan.optimizer == "adamw"
+
+
+def screen_form(pilot: Pilot[None]) -> Any:
+    screen = pilot.app.screen
+    assert isinstance(screen, NewRunScreen)
+    return screen.form
+
+
+async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) -> None:
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await shows(pilot, "Start")
+        await pilot.press("r")
+        await shows(pilot, "running")
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the only one")
+        write_study(12, 10, definition=replace(DEFINITION, name="another"), seed=1)
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SearchesScreen), "the list")
+        await shows(pilot, "another", "digits-cnn", "34 of 40", "0.9935", "learning_rate, batch_size")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "a search")
+
+
+async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.MonkeyPatch, study: Path) -> None:
+    started: list[Any] = []
+
+    def start_study(definition: Any) -> Path:
+        started.append(definition)
+        return study
+
+    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", SimpleNamespace(start_study=start_study))
+    async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
+        await shows(pilot, "Start")
+        screen_form(pilot).set("learning_rate", "1e-1..1e-4:log")
+        await shows(pilot, "is reversed")
+        screen_form(pilot).set("learning_rate", "1e-4..1e-1:log")
+        screen_form(pilot).set("batch_size", "32,64,128")
+        await shows(pilot, "2 parameters", "$ accel-tui search", "--over learning_rate=0.0001..0.1:log")
+        await pilot.press("s")
+        await shows(pilot, "2 fields of the form vary")
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartSearchScreen), "the questions")
+        await shows(pilot, "number of trials", "validation_accuracy", "enter searches")
+        pilot.app.screen.query_one("#within", Input).value = "2"
+        await shows(pilot, "needs a unit")
+        pilot.app.screen.query_one("#within", Input).value = "2h"
+        await shows(pilot, "enter searches")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
+        (definition,) = started
+        assert (definition.trials, definition.within) == (40, 7200.0)
+        assert [each.name for each in definition.parameters] == ["batch_size", "learning_rate"]

@@ -1,0 +1,129 @@
+"""A study is folded into its state as it is read, piece by piece."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accel_engine.search.definition import Objective
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import Report, Trial, TrialState
+from accel_tui.study_state import texts
+from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.state import StudyState, value_range
+from accel_tui.study_state.study_follower import read_update
+from accel_tui.study_state.trial_columns import columns_of, ordered
+from accel_tui.study_state.trial_values import plan_of
+from example_study import DEFINITION, END, confirm, write_study
+
+
+def read(directory: Path, state: StudyState | None = None) -> StudyState:
+    state = state or StudyState("one")
+    with StudyDatabase(directory) as database:
+        return apply_update(state, read_update(database, state))
+
+
+@pytest.fixture
+def directory() -> Path:
+    return write_study()
+
+
+def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: Path) -> None:
+    state = read(directory)
+    assert len(state.trials) == 36
+    assert state.counts[TrialState.RUNNING] == 2
+    assert read(directory, state) is state
+    with StudyDatabase(directory) as database:
+        database.put_trial(
+            replace(state.trials[35], state=TrialState.FINISHED, objectives={"validation_accuracy": 1.0})
+        )
+        database.add_report(Report(35, 11, 550, END, 0.93))
+        update = read_update(database, state)
+    assert [trial.number for trial in update.trials] == [35]
+    assert len(update.reports) == 1
+    after = apply_update(state, update)
+    assert after.best is not None
+    assert after.best.number == 35
+    assert after.curves[35].epochs.tolist() == list(range(1, 12))
+    assert after.curves[35].last == 0.93
+    assert after.curves[0] is state.curves[0]
+
+
+def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: Path) -> None:
+    state = read(directory)
+    with StudyDatabase(directory) as database:
+        database.add_report(Report(35, 2, 100, END, 0.5))
+    curve = read(directory, state).curves[35]
+    assert curve.epochs.tolist() == list(range(1, 11))
+    assert curve.values[1] == 0.5
+
+
+def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:
+    with StudyDatabase(directory) as database:
+        database.put_trial(Trial(36, "", TrialState.FAILED, {"model": "a\x1bb"}, reason="red\x1b[31m"))
+    trial = read(directory).trials[36]
+    assert "\x1b" not in trial.reason
+    assert trial.values["model"] == "a\x1bb"
+    assert "\x1b" not in texts.value_text(trial.values["model"])
+
+
+def test_of_several_objectives_the_front_has_what_no_other_trial_dominates() -> None:
+    objectives = (Objective("validation_accuracy", maximize=True), Objective("time", maximize=False))
+    found = {
+        number: Trial(number, "", state, {}, {"validation_accuracy": accuracy, "time": time})
+        for number, (accuracy, time, state) in enumerate(
+            [
+                (0.9, 10.0, TrialState.FINISHED),
+                (0.8, 5.0, TrialState.FINISHED),
+                (0.8, 6.0, TrialState.FINISHED),
+                (0.99, 1.0, TrialState.PRUNED),
+            ]
+        )
+    }
+    state = StudyState(definition=replace(DEFINITION, objectives=objectives), trials=found)
+    assert state.front == {0, 1}
+    assert state.best is found[0]
+
+
+def test_both_figures_are_told_the_search_s_best_and_its_plan_trained_again(directory: Path) -> None:
+    state = read(directory)
+    assert texts.confirmation_text(state) == ""
+    confirm(directory, 26)
+    state = read(directory, state)
+    assert texts.best_text(state, state.monitor) == "best val accuracy 0.9935, trial 26"
+    assert texts.confirmation_text(state) == "trained again: 0.9726 ± 0.0046 over 3 seeds"
+
+
+def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(directory: Path) -> None:
+    state = read(directory)
+    columns = {column.title: column for column in columns_of(state)}
+    assert list(columns) == [
+        "trial", "state", "val accuracy", "learning rate", "batch size", "optimizer", "weight decay", "epochs", "time",
+        "reason",
+    ]  # fmt: skip
+    best_first = ordered(state.trials.values(), columns["val accuracy"], is_reversed=False)
+    assert best_first[0] is state.best
+    assert {trial.number for trial in best_first[-2:]} == {7, 19}, "neither has reported"
+    rates = [
+        trial.values["learning_rate"]
+        for trial in ordered(state.trials.values(), columns["learning rate"], is_reversed=True)
+    ]
+    assert rates == sorted(rates, reverse=True)
+    assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
+
+
+def test_the_plan_of_a_trial_is_that_of_the_search_with_its_values(directory: Path) -> None:
+    state = read(directory)
+    assert state.best is not None
+    plan = plan_of(state, state.best)
+    assert (plan.model, plan.data, plan.epochs) == ("cnn", "digits", 30)
+    assert plan.optimizer == state.best.values["optimizer"]
+    assert plan.learning_rate == state.best.values["learning_rate"]
+
+
+def test_the_worst_tenth_does_not_hide_the_differences_of_the_others(directory: Path) -> None:
+    curves = read(directory).curves
+    low, high = value_range(curves[0].values, maximize=True)
+    assert curves[0].values.min() < low < high == curves[0].values.max()
+    low, high = value_range(-curves[0].values, maximize=False)
+    assert low == -curves[0].values.max()

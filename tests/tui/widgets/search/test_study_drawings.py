@@ -1,0 +1,116 @@
+"""The views of a search, drawn without an app."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from accel_engine.search.definition import Objective, Parameter
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.trial import Trial, TrialState
+from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.state import StudyState
+from accel_tui.study_state.study_follower import read_update
+from accel_tui.widgets.chart.axes import LogAxis
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.search.importance_drawing import draw_importance
+from accel_tui.widgets.search.parameter_axis import ChoiceAxis, axis_of_parameter, positions
+from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, STUDY_STYLES, levels_of
+from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
+from example_study import DEFINITION, PARAMETERS, write_study
+
+SIZES = [(78, 9), (110, 20), (190, 30), (20, 3)]
+
+
+@pytest.fixture
+def state() -> StudyState:
+    with StudyDatabase(write_study()) as database:
+        return apply_update(StudyState(), read_update(database, StudyState()))
+
+
+def draw(view: str, state: StudyState, size: tuple[int, int] = (110, 20), selected: int = 3, shift: int = 0) -> Frame:
+    return draw_view(ViewInputs(view, state, selected, shift, Importance(), *size))
+
+
+def text_of(frame: Frame) -> str:
+    return "\n".join(frame.text(row) for row in range(frame.characters.shape[0]))
+
+
+def styles_of(frame: Frame) -> set[str]:
+    return {STUDY_STYLES[number] for number in np.unique(frame.styles[frame.characters != ord(" ")])}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_view_fits_its_size_with_many_trials_one_and_none(
+    view: str, size: tuple[int, int], state: StudyState
+) -> None:
+    first = {0: state.trials[0]}
+    for each in (state, replace(state, trials=first, curves={0: state.curves[0]}), StudyState(definition=DEFINITION)):
+        assert draw(view, each, size).characters.shape == size[::-1]
+
+
+def test_curves_tell_running_pruned_finished_best_and_selected_trials_apart(state: StudyState) -> None:
+    frame = draw("curves", state, (190, 30), selected=3)
+    assert {"primary", "primary-band", "axis", "success", "secondary"} <= styles_of(frame)
+    assert "val accuracy by epoch" in text_of(frame)
+    assert "selected 3" in frame.text(0)
+    assert "best 26 0.9935" in frame.text(0)
+    assert "●35" in text_of(frame), "the latest value of a trial that trains"
+
+
+def test_parallel_coordinates_have_an_axis_per_parameter_on_its_own_scale(state: StudyState) -> None:
+    frame = draw("parallel", state, (120, 24))
+    shown = text_of(frame)
+    assert all(name in frame.text(1) for name in ("learning rate", "batch size", "optimizer", "val accuracy"))
+    assert all(label in shown for label in ("1e-4", "0.1", "adamw", "sgd", "256"))
+    assert {"level-0", "level-4", "secondary"} <= styles_of(frame)
+    narrow = draw("parallel", state, (40, 12))
+    assert "more" in text_of(narrow)
+    assert draw("parallel", state, (40, 12), shift=1).text(1) != narrow.text(1)
+
+
+def test_contours_show_the_best_region_and_the_trials(state: StudyState) -> None:
+    frame = draw("contour", state, (110, 20))
+    assert {"level-4", "level-0"} <= styles_of(frame)
+    assert "★" in text_of(frame)
+    assert "batch size over learning rate" in frame.text(0)
+    assert "optimizer over learning rate" in draw("contour", state, shift=1).text(0)
+
+
+def test_a_front_is_marked(state: StudyState) -> None:
+    objectives = (Objective("validation_accuracy", maximize=True), Objective("time", maximize=False))
+    assert state.definition
+    several = replace(state, definition=replace(state.definition, objectives=objectives))
+    shown = text_of(draw("front", several))
+    assert "val accuracy over time" in shown
+    assert "front" in shown
+    assert "several objectives" in text_of(draw("front", state))
+
+
+def test_importance_is_bars_or_the_reason() -> None:
+    frame = draw_importance({"learning_rate": 0.75, "batch_size": 0.25}, "", "Importance", 60, 10)
+    rows = [frame.text(row) for row in range(10)]
+    assert [row.count("█") for row in rows if "█" in row] == [39, 13]
+    assert "75%" in rows[3]
+    assert "needs Optuna" in text_of(draw_importance({}, "importance needs Optuna", "Importance", 60, 10))
+
+
+def test_axes_of_parameters() -> None:
+    rate, batch, _, _ = PARAMETERS
+    assert isinstance(axis_of_parameter(rate), LogAxis)
+    axis = axis_of_parameter(batch)
+    assert isinstance(axis, ChoiceAxis)
+    assert axis.labels(axis.ticks(9)) == ["32", "64", "128", "256"]
+    earlier = Trial(0, "", TrialState.FINISHED, {"learning_rate": 0.5, "batch_size": 512})
+    assert axis_of_parameter(rate, [earlier]).high == 0.5, "a value from before the range was changed"
+    assert positions(batch, [earlier]).tolist() == [4.0]
+    assert math.isnan(positions(Parameter("momentum", low=0.1, high=0.9), [earlier])[0])
+
+
+def test_levels_are_ranks() -> None:
+    values = np.array([1.0, math.nan, 5.0, 3.0, 2.0, 4.0])
+    assert levels_of(values, maximize=True).tolist() == [0, -1, 4, 2, 1, 3]
+    assert levels_of(values, maximize=False).tolist() == [4, -1, 0, 2, 3, 1]
+    assert STUDY_STYLE_ID["level-4"] == STUDY_STYLE_ID["level-0"] + 4

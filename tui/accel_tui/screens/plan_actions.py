@@ -1,0 +1,114 @@
+"""What the New run screen does with its plan besides showing it: each asks first, where there is a choice."""
+
+from collections.abc import Sequence
+
+from textual.screen import Screen
+
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.search.definition import Parameter, StudyDefinition
+from accel_engine.text import printable
+from accel_tui.formatting import numbers
+from accel_tui.host import host_of
+from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.widgets.plan.plan_form import PlanForm
+
+_CANCEL = Answer("keep", "Cancel", "escape")
+_START = Answer("start", "Start now", "s")
+_QUEUE = Answer("queue", "Queue", "q")
+_RATE = Answer("rate", "Learning rate", "l")
+_SIZE = Answer("size", "Batch size", "b")
+
+
+def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+    """Start a run; if other runs train on its devices, ask whether to wait for them.
+
+    Args:
+        screen: The screen.
+        plan: The plan.
+        machine: The machine's devices; ``None`` if they are not detected yet.
+    """
+    launcher = host_of(screen).launcher
+
+    def ask(busy: Sequence[str]) -> None:
+        trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
+        detail = (
+            f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
+            "In the queue it starts by itself when they are free."
+        )
+        question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, _CANCEL))
+        screen.app.push_screen(question, answer)
+
+    def answer(chosen: str | None) -> None:
+        if chosen == _START.id:
+            launcher.start_run(plan, machine)
+        elif chosen == _QUEUE.id:
+            launcher.queue_run(plan, machine)
+
+    launcher.start_run_unless_busy(plan, machine, ask)
+
+
+def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
+    """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
+    plan = form.filled.plan
+
+    def take_rate(rate: float) -> None:
+        form.set("learning_rate", f"{rate:g}")
+        screen.notify(f"Learning rate {rate:g}", timeout=2)
+
+    def take_size(size: int, rate: float | None) -> None:
+        form.set("batch_size", str(size))
+        if rate is not None:
+            form.set("learning_rate", f"{rate:g}")
+        screen.notify(f"Batch size {size:,}", timeout=2)
+
+    def find(answer: str | None) -> None:
+        if answer == _RATE.id:
+            host_of(screen).show_rate_finder(plan, take_rate)
+        elif answer == _SIZE.id:
+            host_of(screen).show_size_finder(plan, take_size)
+
+    detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
+    screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, _CANCEL)), find)
+
+
+def ask_to_search(screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter]) -> None:
+    """Ask for trials, monitor and time, then start a search, and open it."""
+    from accel_tui.screens.start_search_screen import StartSearchScreen  # the first frame does not need it
+
+    def begin(definition: StudyDefinition | None) -> None:
+        if definition is not None:
+            screen.run_worker(
+                lambda: _start_search(screen, definition), thread=True, exit_on_error=False, group="search"
+            )
+
+    screen.app.push_screen(StartSearchScreen(filled, parameters), begin)
+
+
+def _start_search(screen: Screen[None], definition: StudyDefinition) -> None:
+    """Start a search, in a thread."""
+    from accel_engine.search.start_study import start_study
+
+    try:
+        directory = start_study(definition)
+    except AccelError as error:
+        screen.app.notify(str(error), title="The search was not started", severity="error", markup=False)
+    else:
+        screen.call_later(host_of(screen).show_search, directory)
+
+
+def explain_ranges(screen: Screen[None], count: int) -> None:
+    """Say that a plan with ranges is searched, not started.
+
+    Args:
+        screen: The screen.
+        count: Number of fields that have a range.
+    """
+    screen.notify(
+        f"{numbers.counted(count, 'field')} of the form vary. Press S (f4 in a field) to search for the best values; "
+        "Start and Queue train one plan, and need a single value in each field.",
+        title="Search?",
+        severity="warning",
+    )

@@ -1,0 +1,69 @@
+"""Searches screen: all searches of this machine."""
+
+from typing import ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import ScreenResume
+from textual.screen import Screen
+
+from accel_engine.text import printable
+from accel_tui.host import host_of
+from accel_tui.study_state.study_list import COLUMNS, ListedStudy, list_studies
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.search.trials_table import StudiesTable
+from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.visibility import is_covered
+
+INTERVAL = 5.0
+"""Seconds between two reads of all searches."""
+
+EMPTY = "No searches yet. Write a range into a field of New run, e.g. learning rate 1e-4..1e-1:log, then press S."
+"""Text where there are none."""
+
+
+class SearchesScreen(Screen[None]):
+    """Lists the searches of this machine."""
+
+    CSS_PATH = "searches_screen.tcss"
+    AUTO_FOCUS = "StudiesTable"
+    BINDING_GROUP_TITLE = "Searches"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "app.show_plan", "New run", id="searches.new-run", tooltip="Go to the New run form"),
+        Binding("r", "app.show_runs", "Runs", id="searches.runs", tooltip="List all runs"),
+        Binding("escape", "app.pop_screen", "Back", id="searches.back", tooltip="Go back"),
+    ]
+
+    _table = getters.query_one(StudiesTable)
+
+    def compose(self) -> ComposeResult:
+        """Compose the table."""
+        yield TopBar("Searches")
+        yield StudiesTable("reading the searches…")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Read the searches, now and periodically."""
+        self.set_interval(INTERVAL, self._refresh)
+
+    @on(ScreenResume)
+    def _refresh(self) -> None:
+        if not is_covered(self):
+            self._list()
+
+    @work(thread=True, exclusive=True, exit_on_error=False, group="searches")
+    def _list(self) -> None:
+        self.call_later(self._show, list_studies())
+
+    def _show(self, found: tuple[ListedStudy, ...]) -> None:
+        self._table.empty = EMPTY
+        self._table.show_items(found, COLUMNS)
+
+    @on(StudiesTable.Opened)
+    def _open(self, event: StudiesTable.Opened) -> None:
+        study: ListedStudy = event.item
+        if study.state:
+            host_of(self).show_search(study.directory)
+        else:
+            self.notify(printable(study.problem), title=study.name, severity="warning", markup=False)

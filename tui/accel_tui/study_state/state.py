@@ -1,0 +1,154 @@
+"""The state of a search: an immutable value."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
+from accel_engine.search.trial import Trial, TrialState
+
+Floats = npt.NDArray[np.float64]
+
+COUNTED = (TrialState.FINISHED, TrialState.STOPPED)
+"""States of trials whose objectives count; those of pruned trials are of a shorter training."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialCurve:
+    """The monitor of a trial by epoch.
+
+    Attributes:
+        epochs: The epochs, rising, shape ``[n]``.
+        steps: Steps taken by the end of each.
+        times: Ends of the epochs, in seconds since the Unix epoch.
+        values: The monitor at the end of each.
+    """
+
+    epochs: Floats
+    steps: Floats
+    times: Floats
+    values: Floats
+
+    @property
+    def last(self) -> float:
+        """The latest value; NaN if there is none."""
+        return float(self.values[-1]) if self.values.size else math.nan
+
+
+NO_CURVE = TrialCurve(*(np.empty(0) for _ in range(4)))
+"""Of a trial without a completed epoch."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyState:
+    """The state of a search.
+
+    Attributes:
+        name: The study's name.
+        definition: What is searched; ``None`` before it is read.
+        created: When it was created, in seconds since the Unix epoch.
+        trials: The trials by number, rising.
+        curves: The monitor of each trial that has completed an epoch.
+        ended: How it ended; ``None`` while it is not at its end.
+        confirmation: The best plan, trained again; ``None`` before.
+        is_running: Whether a process runs the study.
+        changes: The study's number of changes that this state includes.
+        last_report: The last report that this state includes.
+    """
+
+    name: str = ""
+    definition: StudyDefinition | None = None
+    created: float = 0.0
+    trials: Mapping[int, Trial] = field(default_factory=dict)
+    curves: Mapping[int, TrialCurve] = field(default_factory=dict)
+    ended: Mapping[str, Any] | None = None
+    confirmation: Confirmation | None = None
+    is_running: bool = False
+    changes: int = 0
+    last_report: int = 0
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that vary."""
+        return self.definition.parameters if self.definition else ()
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives, the monitor first."""
+        return self.definition.objectives if self.definition else ()
+
+    @property
+    def monitor(self) -> Objective:
+        """The first objective."""
+        return self.objectives[0] if self.objectives else Objective("", maximize=True)
+
+    @cached_property
+    def counts(self) -> Mapping[TrialState, int]:
+        """The number of trials in each state that some are in."""
+        found: dict[TrialState, int] = {}
+        for trial in self.trials.values():
+            found[trial.state] = found.get(trial.state, 0) + 1
+        return found
+
+    @cached_property
+    def best(self) -> Trial | None:
+        """The trial with the best monitor, the first of equal ones; ``None`` before one has counted."""
+        name, sign = self.monitor.name, 1 if self.monitor.maximize else -1
+        known = [trial for trial in self.trials.values() if is_counted(trial, name)]
+        return max(known, key=lambda trial: (sign * trial.objectives[name], -trial.number), default=None)
+
+    @cached_property
+    def front(self) -> frozenset[int]:
+        """Numbers of the trials of which no other is better in one objective and as good in all; of one, the best."""
+        if len(self.objectives) < 2:
+            return frozenset({self.best.number} if self.best else ())
+        names = [each.name for each in self.objectives]
+        known = [trial for trial in self.trials.values() if all(is_counted(trial, name) for name in names)]
+        signs = np.array([1.0 if each.maximize else -1.0 for each in self.objectives])
+        values = np.array([[trial.objectives[name] for name in names] for trial in known]).reshape(-1, len(names))
+        return frozenset(known[index].number for index in _undominated(values * signs))
+
+    def value(self, trial: Trial, name: str = "") -> float:
+        """An objective of a trial, by default the monitor; while it trains, the monitor so far; NaN if unknown."""
+        name = name or self.monitor.name
+        found = trial.objectives.get(name, math.nan)
+        if math.isnan(found) and name == self.monitor.name:
+            return self.curves.get(trial.number, NO_CURVE).last
+        return found
+
+
+def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
+    """The range of values that matter for their differences: without the worst tenth, such as those of first epochs.
+
+    Args:
+        values: Any, of which those that are not finite do not count.
+        maximize: Whether larger is better.
+
+    Returns:
+        Its ends; NaN if there is no value.
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return math.nan, math.nan
+    low, high = (0.1, 1.0) if maximize else (0.0, 0.9)
+    return float(np.quantile(known, low)), float(np.quantile(known, high))
+
+
+def is_counted(trial: Trial, objective: str) -> bool:
+    """Whether a trial's objective is comparable with others'."""
+    return trial.state in COUNTED and math.isfinite(trial.objectives.get(objective, math.nan))
+
+
+def _undominated(values: Floats) -> list[int]:
+    """Indices of the rows of which no other is at least as large in all columns and larger in one."""
+    found = []
+    for index, row in enumerate(values):
+        at_least = (values >= row).all(axis=1)
+        if not (at_least & (values > row).any(axis=1)).any():
+            found.append(index)
+    return found

@@ -1,0 +1,171 @@
+"""Follows a study in a separate thread."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import AccelError
+from accel_engine.run.lock import is_held
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import LOCK
+from accel_engine.text import printable_line
+from accel_tui.study_state.fold_study import StudyUpdate, apply_update
+from accel_tui.study_state.state import StudyState
+
+POLL_SECONDS = 0.5
+"""Seconds between two polls: a trial reports once an epoch."""
+
+
+PENDING_SECONDS = 0.1
+"""The same while a command has no answer."""
+
+ANSWER_SECONDS = 10.0
+"""Seconds that a command waits for an answer while no process runs the study."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRequest:
+    """A command to the process that runs a study.
+
+    Attributes:
+        name: One of :data:`accel_engine.search.study_commands.COMMANDS`.
+        trial: Number of the trial, of commands about one.
+        argument: As of :class:`accel_engine.search.study_commands.StudyCommand`.
+    """
+
+    name: str
+    trial: int | None = None
+    argument: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A command without an answer: its row, and when it was sent."""
+
+    row: int
+    request: StudyRequest
+    time: float
+
+
+class StudyFollower:
+    """Folds a study into its state and reports new states; at most one report is pending. Sends commands, too.
+
+    Args:
+        directory: The study's directory.
+        on_news: Called in the following thread when there is a new state; the next time only after :meth:`latest`.
+        on_problem: Called in the following thread with the reason when the study cannot be read.
+        on_answer: Called in the following thread with a command, whether it was obeyed, and the answer.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        on_news: Callable[[], object],
+        on_problem: Callable[[str], object],
+        on_answer: Callable[[StudyRequest, bool, str], object] = lambda *_: None,
+    ) -> None:
+        self._directory = directory
+        self._on_news = on_news
+        self._on_problem = on_problem
+        self._on_answer = on_answer
+        self._requests: deque[StudyRequest] = deque()
+        self._sent: list[_Sent] = []
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._latest = StudyState(printable_line(directory.name))
+        self._taken = True
+
+    def run(self) -> None:
+        """Follow the study until :meth:`stop`; blocks."""
+        problem = ""
+        while not self._stop.is_set():
+            try:
+                with StudyDatabase(self._directory) as database:
+                    problem = ""
+                    self._follow(database)
+            except AccelError as error:  # the disk may be back at the next poll: reported once, and tried again
+                if str(error) != problem:
+                    problem = str(error)
+                    self._on_problem(problem)
+                self._wait()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon; callable from any thread."""
+        self._stop.set()
+        self._wake.set()
+
+    def send(self, request: StudyRequest) -> None:
+        """Send a command; callable from any thread."""
+        self._requests.append(request)
+        self._wake.set()
+
+    def latest(self) -> StudyState:
+        """The latest state; callable from any thread."""
+        with self._lock:
+            self._taken = True
+            return self._latest
+
+    def _follow(self, database: StudyDatabase) -> None:
+        while not self._stop.is_set():
+            self._send_requests(database)
+            before = self._latest
+            after = apply_update(before, read_update(database, before))
+            if after is not before:
+                self._put(after)
+            self._read_answers(database)
+            self._wait()
+
+    def _wait(self) -> None:
+        if not self._requests:
+            self._wake.wait(PENDING_SECONDS if self._sent else POLL_SECONDS)
+        self._wake.clear()
+
+    def _send_requests(self, database: StudyDatabase) -> None:
+        while self._requests:
+            request = self._requests.popleft()
+            row = database.request(request.name, request.trial, request.argument)
+            self._sent.append(_Sent(row, request, time.monotonic()))
+
+    def _read_answers(self, database: StudyDatabase) -> None:
+        for sent in tuple(self._sent):
+            answer = database.answer_to(sent.row)
+            waited = time.monotonic() - sent.time
+            if answer is None and (self._latest.is_running or waited < ANSWER_SECONDS):
+                continue
+            self._sent.remove(sent)
+            obeyed, text = answer or (False, "no process runs this search; once it continues, the command is obeyed")
+            self._on_answer(sent.request, obeyed, printable_line(text))
+
+    def _put(self, state: StudyState) -> None:
+        with self._lock:
+            self._latest = state
+            is_wanted, self._taken = self._taken, False
+        if is_wanted:
+            self._on_news()
+
+
+def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
+    """Read what a state does not have yet.
+
+    Raises:
+        RunError: The study cannot be read.
+    """
+    changes = database.changes()  # before the trials: one that changes meanwhile is read again
+    trials = database.trials(state.changes) if changes != state.changes else []
+    last_report, reports = database.reports(state.last_report)
+    return StudyUpdate(
+        definition=database.definition,
+        created=database.created,
+        trials=trials,
+        reports=reports,
+        ended=database.ended,
+        confirmation=database.confirmation,
+        is_running=is_held(database.directory, LOCK),
+        changes=changes,
+        last_report=last_report,
+    )

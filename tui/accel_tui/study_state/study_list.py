@@ -1,0 +1,123 @@
+"""All studies, for the list of searches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import AccelError
+from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import studies
+from accel_engine.text import printable_line
+from accel_tui.formatting import names, numbers
+from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.state import StudyState
+from accel_tui.study_state.study_follower import read_update
+from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
+from accel_tui.study_state.trial_columns import Column
+
+
+@dataclass(frozen=True, slots=True)
+class ListedStudy:
+    """A study in the list.
+
+    Attributes:
+        directory: Its directory.
+        state: Its state, without curves; ``None`` if it cannot be read.
+        problem: Why it cannot be read.
+    """
+
+    directory: Path
+    state: StudyState | None = None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return printable_line(self.directory.name)
+
+
+def list_studies() -> tuple[ListedStudy, ...]:
+    """Read all studies, newest first; blocks."""
+    return tuple(_read(studies()))
+
+
+def _read(directories: list[Path]) -> Iterator[ListedStudy]:
+    for directory in directories:
+        try:
+            with StudyDatabase(directory) as database:
+                yield ListedStudy(directory, apply_update(StudyState(), read_update(database, StudyState())))
+        except AccelError as error:
+            yield ListedStudy(directory, problem=printable_line(str(error)))
+
+
+def _state(study: ListedStudy) -> tuple[str, str]:
+    return state_of_study(study.state) if study.state else ("! unreadable", "warning")
+
+
+def _model(study: ListedStudy) -> str:
+    definition = study.state.definition if study.state else None
+    if definition is None:
+        return ""
+    models = next((each.choices for each in definition.parameters if each.name == "model"), ())
+    chosen = [str(definition.plan.get("model", "auto"))] if not models else [str(each) for each in models]
+    return printable_line(",".join(names.base_name(each) for each in chosen))
+
+
+def _trials(study: ListedStudy) -> str:
+    state = study.state
+    if state is None or state.definition is None:
+        return ""
+    done = sum(not trial.state.live for trial in state.trials.values())
+    return f"{done:,} of {state.definition.trials:,}"
+
+
+def _best(study: ListedStudy) -> str:
+    state = study.state
+    if state is None or state.best is None:
+        return "—"
+    return objective_text(state.monitor.name, state.best.objectives[state.monitor.name])
+
+
+def _parameters(study: ListedStudy) -> str:
+    return ", ".join(each.name for each in study.state.parameters) if study.state else study.problem
+
+
+COLUMNS: tuple[Column[ListedStudy], ...] = (
+    Column(
+        "created",
+        8,
+        lambda study, now: numbers.ago(now - study.state.created) if study.state else "",
+        lambda study: (study.state.created, "") if study.state else None,
+        right=True,
+        descending=True,
+    ),
+    Column(
+        "state",
+        13,
+        lambda study, _: _state(study)[0],
+        lambda study: (0.0, _state(study)[0]),
+        colour=lambda study: _state(study)[1],
+    ),
+    Column("search", 20, lambda study, _: study.name, lambda study: (0.0, study.name.lower())),
+    Column("model", 12, lambda study, _: _model(study), lambda study: (0.0, _model(study)), drop_priority=3),
+    Column(
+        "trials",
+        10,
+        lambda study, _: _trials(study),
+        lambda study: (float(len(study.state.trials)), "") if study.state else None,
+        right=True,
+        descending=True,
+    ),
+    Column("best", 8, lambda study, _: _best(study), lambda study: (0.0, _best(study)), right=True, drop_priority=1),
+    Column(
+        "monitor",
+        12,
+        lambda study, _: objective_name(study.state.monitor.name) if study.state else "",
+        lambda study: (0.0, study.state.monitor.name) if study.state else None,
+        drop_priority=2,
+    ),
+    Column(
+        "parameters", 12, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
+    ),
+)
+"""The columns of the list."""

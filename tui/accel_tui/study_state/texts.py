@@ -1,0 +1,133 @@
+"""A search and its trials as text."""
+
+import math
+from collections.abc import Mapping
+
+from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.search.definition import Objective
+from accel_engine.search.over import format_value
+from accel_engine.search.trial import Trial, TrialState
+from accel_engine.text import printable_line
+from accel_tui.formatting import numbers
+from accel_tui.study_state.state import StudyState
+
+SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
+    TrialState.WAITING: ("○", "accent"),
+    TrialState.RUNNING: ("●", "accent"),
+    TrialState.FINISHED: ("✓", "success"),
+    TrialState.PRUNED: ("✂", "note"),
+    TrialState.STOPPED: ("■", "warning"),
+    TrialState.FAILED: ("✗", "error"),
+    TrialState.OUT_OF_MEMORY: ("✗", "error"),
+}
+"""The symbol and the colour of each state."""
+
+_SHORT_STATES = {TrialState.OUT_OF_MEMORY: "memory"}
+
+
+_OUTCOMES = {"finished": ("✓", "success"), "stopped": ("■", "warning"), "failed": ("✗", "error")}
+
+
+def state_text(trial: Trial) -> str:
+    """The symbol and the state of a trial, in at most ten cells."""
+    return f"{SYMBOLS[trial.state][0]} {_SHORT_STATES.get(trial.state, str(trial.state))}"
+
+
+def objective_name(name: str) -> str:
+    """The name of an objective: ``val accuracy``."""
+    return printable_line(name).replace(VALIDATION_PREFIX, "val ", 1).replace("_", " ")
+
+
+def objective_text(name: str, value: float) -> str:
+    """The value of an objective with its unit; a dash if it is unknown."""
+    if not math.isfinite(value):
+        return "—"
+    match name:
+        case "time":
+            return numbers.duration(value)
+        case "memory":
+            return numbers.size(value)
+        case "latency":
+            return numbers.latency(value)
+    return numbers.metric(value)
+
+
+def value_text(value: object) -> str:
+    """The value of a parameter, numbers in four digits."""
+    if isinstance(value, float):
+        return numbers.learning_rate(value)
+    return printable_line(format_value(value))
+
+
+def state_of_study(state: StudyState) -> tuple[str, str]:
+    """The state of a search in a word with its symbol, and its colour."""
+    if state.is_running:
+        return ("● running", "accent")
+    if state.ended is not None:
+        outcome = str(state.ended.get("outcome", "finished"))
+        symbol, colour = _OUTCOMES.get(outcome, _OUTCOMES["finished"])
+        return (f"{symbol} {printable_line(outcome)}", colour)
+    return ("■ not running", "warning")
+
+
+def progress_text(state: StudyState, now: float) -> str:
+    """How far a search is: trials, their states, and its time."""
+    if state.definition is None:
+        return ""
+    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else ""
+    done = sum(not trial.state.live for trial in state.trials.values())
+    parts = [f"{done:,} of {state.definition.trials:,} trials"]
+    counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
+    if counts:
+        parts.append(", ".join(counts))
+    spent = seconds_spent(state, now)
+    if spent is not None:
+        limit = f" of {numbers.duration(state.definition.within)}" if state.definition.within else ""
+        parts.append(f"{numbers.duration(spent)}{limit}")
+    left = seconds_left(state, now)
+    if left is not None:
+        parts.append(f"about {numbers.duration(left)} left")
+    return " · ".join([*([printable_line(reason)] if reason else []), *parts])
+
+
+def seconds_spent(state: StudyState, now: float) -> float | None:
+    """Seconds from the first trial to now, or to the end of the last trial; ``None`` before the first."""
+    started = [trial.started for trial in state.trials.values() if trial.started]
+    if not started:
+        return None
+    ends = [trial.ended for trial in state.trials.values() if trial.ended]
+    end = now if state.is_running else max(ends, default=min(started))
+    return max(0.0, end - min(started))
+
+
+def seconds_left(state: StudyState, now: float) -> float | None:
+    """Seconds until all trials have ended, if they take as long as those so far; ``None`` if unknown."""
+    spent, definition = seconds_spent(state, now), state.definition
+    done = sum(not trial.state.live for trial in state.trials.values())
+    if not state.is_running or not spent or definition is None or not 0 < done < definition.trials:
+        return None
+    left = spent / done * (definition.trials - done)
+    return left if definition.within is None else min(left, max(0.0, definition.within - spent))
+
+
+def best_text(state: StudyState, objective: Objective) -> str:
+    """The search's own best; empty before there is one."""
+    best = state.best
+    if best is None:
+        return ""
+    value = objective_text(objective.name, best.objectives[objective.name])
+    return f"best {objective_name(objective.name)} {value}, trial {best.number}"
+
+
+def confirmation_text(state: StudyState) -> str:
+    """The best plan trained again: mean, spread and number of seeds; empty before."""
+    found = state.confirmation
+    if found is None:
+        return ""
+    seeds = numbers.counted(len(found.values), "seed")
+    if found.mean is None:
+        return f"trial {found.trial} trains again with {numbers.counted(len(found.runs), 'seed')}"
+    spread = f" ± {numbers.metric(found.spread)}" if found.spread is not None else ""
+    more = f", {len(found.runs) - len(found.values)} more" if len(found.runs) > len(found.values) else ""
+    value = objective_text(state.monitor.name, found.mean)
+    return f"trained again: {value}{spread} over {seeds}{more}"

@@ -1,0 +1,164 @@
+"""The columns of the table of trials."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from accel_engine.search.definition import Parameter
+from accel_engine.search.trial import Trial
+from accel_tui.formatting import field_labels, numbers
+from accel_tui.study_state.state import NO_CURVE, StudyState
+from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, state_text, value_text
+
+SortKey = tuple[float, str]
+"""A number, then a text for equal numbers."""
+
+T = TypeVar("T")
+
+_WIDEST = 14
+_FIRST = 5  # parameters that matter more than the time and the number of epochs
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column of a table.
+
+    Attributes:
+        title: Its header.
+        width: In cells.
+        text: Its cell of an item, given the present time.
+        sort_key: The sort key of an item; ``None`` for an item without a value, which comes last.
+        right: Whether it is aligned to the right.
+        descending: Whether its default order is descending.
+        colour: The theme colour of an item's cell; empty for none.
+        drop_priority: The highest is hidden first where there is no room; 0 never.
+    """
+
+    title: str
+    width: int
+    text: Callable[[T, float], str]
+    sort_key: Callable[[T], SortKey | None]
+    right: bool = False
+    descending: bool = False
+    colour: Callable[[T], str] = lambda _: ""
+    drop_priority: int = 0
+
+
+def ordered(items: Iterable[T], column: Column[T], *, is_reversed: bool) -> tuple[T, ...]:
+    """Items by a column; the order is stable, and items without a value come last."""
+    keyed = [(column.sort_key(item), item) for item in items]
+    known = [(key, item) for key, item in keyed if key is not None]
+    known.sort(key=lambda pair: pair[0], reverse=column.descending is not is_reversed)
+    return (*(item for _, item in known), *(item for key, item in keyed if key is None))
+
+
+def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
+    """The columns of a study's trials: number, state, objectives, parameters, epochs, time, reason."""
+    objectives = [
+        _objective(state, objective.name, descending=objective.maximize, drop_priority=index)
+        for index, objective in enumerate(state.objectives)
+    ]
+    parameters = [
+        _parameter(each, (3 if index < _FIRST else 20) + index) for index, each in enumerate(state.parameters)
+    ]
+    return (
+        Column("trial", 6, lambda trial, _: _number(trial, state), lambda trial: (float(trial.number), ""), right=True),
+        Column(
+            "state",
+            10,
+            lambda trial, _: state_text(trial),
+            lambda trial: (float(list(SYMBOLS).index(trial.state)), ""),
+            colour=lambda trial: SYMBOLS[trial.state][1],
+        ),
+        *objectives,
+        *parameters,
+        _epochs(state),
+        Column("time", 8, _time, _time_key, right=True, drop_priority=9, descending=True),
+        Column(
+            "reason",
+            16,
+            lambda trial, _: reason_of(trial),
+            lambda trial: (0.0, reason_of(trial).lower()) if reason_of(trial) else None,
+            drop_priority=12,
+        ),
+    )
+
+
+def _number(trial: Trial, state: StudyState) -> str:
+    sign = "★" if trial.number in state.front else "⚲" if trial.pinned else ""
+    return f"{sign} {trial.number}"
+
+
+def _objective(state: StudyState, name: str, drop_priority: int, *, descending: bool) -> Column[Trial]:
+    def key(trial: Trial) -> SortKey | None:
+        value = state.value(trial, name)
+        return (value, "") if math.isfinite(value) else None
+
+    title = objective_name(name)[:_WIDEST]
+    return Column(
+        title,
+        max(8, len(title)),
+        lambda trial, _: objective_text(name, state.value(trial, name)),
+        key,
+        right=True,
+        descending=descending,
+        drop_priority=drop_priority,
+    )
+
+
+def _parameter(parameter: Parameter, drop_priority: int) -> Column[Trial]:
+    name, title = parameter.name, field_labels.label(parameter.name)[:_WIDEST]
+    widest = max((len(value_text(choice)) for choice in parameter.choices), default=9)
+
+    def key(trial: Trial) -> SortKey | None:
+        value = trial.values.get(name)
+        if isinstance(value, int | float):
+            return (float(value), "")
+        return (math.inf, value_text(value)) if name in trial.values else None
+
+    return Column(
+        title,
+        min(max(len(title), widest), _WIDEST),
+        lambda trial, _: value_text(trial.values[name]) if name in trial.values else "",
+        key,
+        right=not parameter.choices or all(isinstance(each, int | float) for each in parameter.choices),
+        drop_priority=drop_priority,
+    )
+
+
+def _epochs(state: StudyState) -> Column[Trial]:
+    def epochs(trial: Trial) -> float:
+        curve = state.curves.get(trial.number, NO_CURVE)
+        return float(curve.epochs[-1]) if curve.epochs.size else 0.0
+
+    return Column(
+        "epochs",
+        6,
+        lambda trial, _: f"{epochs(trial):.0f}" if epochs(trial) else "—",
+        lambda trial: (epochs(trial), "") if epochs(trial) else None,
+        right=True,
+        drop_priority=10,
+        descending=True,
+    )
+
+
+def _time(trial: Trial, now: float) -> str:
+    seconds = _seconds(trial, now)
+    return numbers.duration(seconds) if seconds is not None else "—"
+
+
+def _time_key(trial: Trial) -> SortKey | None:
+    seconds = _seconds(trial, math.inf if trial.started else 0.0)
+    return None if seconds is None else (seconds, "")
+
+
+def _seconds(trial: Trial, now: float) -> float | None:
+    return (now if trial.ended is None else trial.ended) - trial.started if trial.started else None
+
+
+def reason_of(trial: Trial) -> str:
+    """Why a trial ended early, or where it trains; empty for most."""
+    if trial.duplicate_of is not None:
+        return f"same as trial {trial.duplicate_of}"
+    return trial.reason or (f"on {trial.machine}" if trial.machine else "")

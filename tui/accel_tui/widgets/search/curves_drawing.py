@@ -1,0 +1,118 @@
+"""Draws the monitor of all trials by epoch: the running ones strong, the pruned ones fading."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from accel_engine.search.trial import TrialState
+from accel_tui.study_state.state import Floats, StudyState, value_range
+from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.widgets.chart import dots, raster
+from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.background import layout_of
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.chart_view import ChartView
+from accel_tui.widgets.chart.value_axis import value_axis
+from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write
+
+FADING = 5
+"""Number of the latest pruned trials that are not faint yet."""
+
+_GROUPS = (
+    ("grid", "pruned"),
+    ("axis", "just pruned"),
+    ("primary-band", "finished"),
+    ("primary", "running"),
+    ("success", "best"),
+    ("secondary", "selected"),
+)
+
+
+def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int) -> Frame:
+    """Draw all curves with their axes, and a legend in the first row."""
+    groups = _groups(state, selected)
+    numbers = [number for members in groups.values() for number in members]
+    values = np.concatenate([np.empty(0), *(state.curves[number].values for number in numbers)])
+    last = max((float(state.curves[number].epochs[-1]) for number in numbers), default=1.0)
+    y = value_axis(*value_range(values, maximize=state.monitor.maximize), rows=max(rows - 3, 0))
+    view = ChartView(columns, rows, Axis(0.0, max(last, 2.0)), y)
+    layout = layout_of(view)
+    frame = layout.frame.copy()
+    if layout.plot:
+        area = frame.part(*layout.plot)
+        for style, members in groups.items():
+            across, up = _joined(state, members)
+            height, width = area.characters.shape
+            paint(area, dots.polyline(view.x.fraction(across), view.y.fraction(up), width, height), style)
+        _write_ends(area, view, state, [*groups["primary"], *groups["secondary"]])
+    _write_header(frame, state, groups)
+    return frame
+
+
+def _groups(state: StudyState, selected: int | None) -> dict[str, list[int]]:
+    """Trials with a curve, by the style that they are drawn in, the last on top."""
+    groups: dict[str, list[int]] = {style: [] for style, _ in _GROUPS}
+    pruned = [number for number, trial in state.trials.items() if trial.state is TrialState.PRUNED]
+    latest = set(sorted(pruned, key=lambda number: state.trials[number].ended or 0.0)[-FADING:])
+    best = state.best.number if state.best else None
+    for number, trial in state.trials.items():
+        if number not in state.curves:
+            continue
+        if number == selected:
+            style = "secondary"
+        elif number == best:
+            style = "success"
+        elif trial.state is TrialState.RUNNING:
+            style = "primary"
+        elif trial.state is TrialState.FINISHED or trial.state is TrialState.STOPPED:
+            style = "primary-band"
+        else:
+            style = "axis" if number in latest else "grid"
+        groups[style].append(number)
+    return groups
+
+
+def _joined(state: StudyState, numbers: Iterable[int]) -> tuple[Floats, Floats]:
+    """All curves one after the other, with gaps in between."""
+    gap, across, up = np.array([math.nan]), [np.empty(0)], [np.empty(0)]
+    for number in numbers:
+        curve = state.curves[number]
+        across += [curve.epochs, gap]
+        up += [curve.values, gap]
+    return np.concatenate(across), np.concatenate(up)
+
+
+def _write_ends(area: Frame, view: ChartView, state: StudyState, numbers: Iterable[int]) -> None:
+    """Mark the latest value of the trials that train, and of the selected one, with its number."""
+    height, width = area.characters.shape
+    for number in numbers:
+        curve = state.curves[number]
+        across = float(view.x.fraction(curve.epochs[-1:])[0])
+        up = view.y.fraction(curve.values[-1:])
+        if not -raster.EDGE <= float(up[0]) <= 1 + raster.EDGE:
+            continue
+        x, y = min(int(across * width), width - 1), int(raster.dot_rows(up, height)[0]) // 4
+        style = "secondary" if state.trials[number].state is not TrialState.RUNNING else "primary"
+        text = f"●{number}"
+        write(area, min(x, width - len(text)), y, text, style)
+
+
+def _write_header(frame: Frame, state: StudyState, groups: dict[str, list[int]]) -> None:
+    name = state.monitor.name
+    title = f"{objective_name(name)} by epoch"
+    frame.write(0, 0, title, "title")
+    x, columns = len(title) + 2, frame.characters.shape[1]
+    for style, word in reversed(_GROUPS):
+        members = groups[style]
+        if not members:
+            continue
+        count = f" {len(members)}" if len(members) > 1 else f" {members[0]}"
+        if style in ("success", "secondary"):
+            count += f" {objective_text(name, state.value(state.trials[members[0]]))}"
+        if x + 4 + len(word) + len(count) > columns:
+            break
+        write(frame, x, 0, "━━ ", style)
+        write(frame, x + 3, 0, word + count, "label")
+        x += 5 + len(word) + len(count)
+    frame.styles[0][frame.characters[0] == ord(" ")] = STUDY_STYLE_ID["label"]

@@ -1,0 +1,85 @@
+"""Styles of the cells of a search's views, and how many trials are painted at once."""
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_tui.study_state.state import Floats
+from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.style_rules import style_rules
+
+LEVELS = 5
+"""Levels of an objective, from the worst fifth of the trials to the best."""
+
+STUDY_STYLES = (*STYLES, *(f"level-{level}" for level in range(LEVELS)), "accent")
+"""Styles of cells; a style's id is its index here."""
+
+STUDY_STYLE_ID = {name: number for number, name in enumerate(STUDY_STYLES)}
+"""Index of each style."""
+
+LEVEL_SIGNS = "·░▒▓█"
+"""A sign per level, for terminals without colours."""
+
+_LEVEL_RULES = (
+    "color: $foreground 25%;",
+    "color: $primary 50%;",
+    "color: $primary;",
+    "color: $success;",
+    "color: $warning;",
+)
+_ANSI_RULES = (
+    "color: ansi_bright_black;",
+    "color: ansi_blue;",
+    "color: ansi_cyan;",
+    "color: ansi_green;",
+    "color: ansi_yellow;",
+)
+
+
+def study_rules(owner: str) -> str:
+    """CSS rules for the component classes ``study--STYLE`` of a widget of this CSS type."""
+    rules = [f"{owner} > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_LEVEL_RULES)]
+    rules += [f"{owner}:ansi > .study--level-{level} {{ {rule} }}" for level, rule in enumerate(_ANSI_RULES)]
+    accent = f"{owner} > .study--accent {{ color: $accent; text-style: bold; }}"
+    return style_rules(owner, "study") + "\n".join([*rules, accent]) + "\n"
+
+
+def levels_of(values: Floats, *, maximize: bool) -> npt.NDArray[np.int64]:
+    """The level of each value by its rank, :data:`LEVELS` - 1 for the best; -1 for NaN."""
+    known = np.flatnonzero(np.isfinite(values))
+    found = np.full(len(values), -1)
+    order = known[np.argsort(values[known] if maximize else -values[known], kind="stable")]
+    found[order] = np.arange(len(order)) * LEVELS // max(len(order), 1)
+    return found
+
+
+def paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
+    """Add dots of a style to those that are there."""
+    mask = patterns > 0
+    has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
+    below = np.where(has_dots, area.characters - np.uint32(raster.BLANK), 0)
+    area.characters[mask] = (below | patterns)[mask] + np.uint32(raster.BLANK)
+    area.styles[mask] = STUDY_STYLE_ID[style]
+
+
+def write(frame: Frame, x: int, y: int, text: str, style: str) -> None:
+    """Write text into a row, clipped to the frame; as :meth:`Frame.write`, with any style of a study."""
+    rows, columns = frame.characters.shape
+    if x < 0:
+        text, x = text[-x:], 0
+    text = text[: max(0, columns - x)]
+    if text and 0 <= y < rows:
+        frame.characters[y, x : x + len(text)] = np.frombuffer(text.encode("utf-32-le"), "<u4")
+        frame.styles[y, x : x + len(text)] = STUDY_STYLE_ID[style]
+
+
+def legend(frame: Frame, x: int, y: int) -> None:
+    """Write the levels, from worst to best."""
+    write(frame, x, y, "worst ", "note")
+    for level in range(LEVELS):
+        write(frame, x + 6 + 2 * level, y, "██" if level else "░░", f"level-{level}")
+    write(frame, x + 7 + 2 * LEVELS, y, "best", "note")
+
+
+LEGEND_WIDTH = 11 + 2 * LEVELS
+"""Width of :func:`legend`."""

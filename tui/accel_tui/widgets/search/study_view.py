@@ -1,0 +1,243 @@
+"""The view of a search: one of several pictures of its trials, drawn in a thread."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import work
+from textual.geometry import Region
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from accel_engine.errors import AccelError
+from accel_engine.search.importance import compute
+from accel_engine.text import printable_line
+from accel_tui.study_state.state import StudyState
+from accel_tui.study_state.texts import objective_name
+from accel_tui.terminal.dirty_regions import DirtyRegionWidget
+from accel_tui.widgets.chart.cell_frame import Frame, damage
+from accel_tui.widgets.search.contour_drawing import draw_contour
+from accel_tui.widgets.search.curves_drawing import draw_curves
+from accel_tui.widgets.search.importance_drawing import draw_importance
+from accel_tui.widgets.search.parallel_drawing import draw_parallel
+from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
+from accel_tui.widgets.search.study_styles import STUDY_STYLES, study_rules
+from accel_tui.widgets.visibility import is_covered
+
+VIEWS: Mapping[str, str] = {
+    "curves": "Curves",
+    "best": "Best",
+    "parallel": "Parallel",
+    "importance": "Importance",
+    "slices": "Slices",
+    "contour": "Contour",
+    "front": "Front",
+}
+"""Labels of the views."""
+
+IMPORTANCE_SECONDS = 10.0
+"""Seconds between two computations of the importance, each of which takes a second of a processor."""
+
+_NONE_YET = "no trial has finished yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """The importance of the parameters.
+
+    Attributes:
+        ended: Number of ended trials that it was computed from.
+        shares: The share of each parameter.
+        problem: Why there are none.
+    """
+
+    ended: int = -1
+    shares: Mapping[str, float] | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewInputs:
+    """All that a picture depends on.
+
+    Attributes:
+        view: One of :data:`VIEWS`.
+        state: The search.
+        selected: Number of the selected trial.
+        shift: Number of the first parameter, or pair of parameters.
+        importance: The importance, for its view.
+        columns: Width in cells.
+        rows: Height in cells.
+    """
+
+    view: str
+    state: StudyState
+    selected: int | None
+    shift: int
+    importance: Importance
+    columns: int
+    rows: int
+
+
+def draw_view(inputs: ViewInputs) -> Frame:
+    """Draw a view; a pure function that may take longer than a frame of the event loop."""
+    state, selected, columns, rows = inputs.state, inputs.selected, inputs.columns, inputs.rows
+    count = max(len(state.parameters), 1)
+    match inputs.view:
+        case "curves":
+            return draw_curves(state, selected, columns, rows)
+        case "best":
+            return draw_grid(best_plots(state, selected), columns, rows, _NONE_YET)
+        case "parallel":
+            return draw_parallel(state, selected, inputs.shift % count, columns, rows)
+        case "importance":
+            title = f"Importance for {objective_name(state.monitor.name)}"
+            found = inputs.importance
+            return draw_importance(found.shares or {}, found.problem, title, columns, rows)
+        case "slices":
+            return draw_grid(slice_plots(state, inputs.shift % count, selected), columns, rows, _NONE_YET)
+        case "contour":
+            names = state.parameters
+            pairs = [(first, second) for index, first in enumerate(names) for second in names[index + 1 :]]
+            across, up = pairs[inputs.shift % len(pairs)] if pairs else (None, None)
+            return draw_contour(state, across, up, selected, columns, rows)
+        case _:
+            text = "a front needs several objectives" if len(state.objectives) < 2 else _NONE_YET
+            return draw_grid(front_plots(state, selected), columns, rows, text)
+
+
+class StudyView(DirtyRegionWidget):
+    """Shows a view of a search. Pictures of a thousand trials take longer than 10 ms, so a thread draws them."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"study--{name}" for name in STUDY_STYLES}
+    DEFAULT_CSS = "StudyView { width: 1fr; height: 1fr; }\n" + study_rules("StudyView")
+
+    view: reactive[str] = reactive("curves", repaint=False)
+    """One of :data:`VIEWS`."""
+
+    selected: reactive[int | None] = reactive(None, repaint=False)
+    """Number of the selected trial."""
+
+    shift: reactive[int] = reactive(0, repaint=False)
+    """Number of the first parameter, or pair of parameters."""
+
+    importance: reactive[Importance] = reactive(Importance(), repaint=False)
+    """The importance of the parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = StudyState()
+        self._frame = Frame.blank(0, 0)
+        self._is_drawing = False
+        self._is_stale = False
+        self._is_computing = False
+        self._computed = -IMPORTANCE_SECONDS
+
+    @property
+    def state(self) -> StudyState:
+        """The search. Not a reactive, which would compare it."""
+        return self._state
+
+    @state.setter
+    def state(self, state: StudyState) -> None:
+        self._state = state
+        self.draw_again()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the latest state is on the screen."""
+        return self._frame.characters.size > 0 and not self._is_drawing
+
+    def watch_view(self) -> None:
+        """Draw another view."""
+        self.draw_again()
+
+    watch_selected = watch_shift = watch_importance = watch_view
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.draw_again()
+
+    def draw_again(self) -> None:
+        """Draw in a thread; once more if a drawing is under way."""
+        if not self.is_mounted or not self.size or is_covered(self.screen):
+            return
+        if self.view == "importance":
+            self._renew_importance()
+        self._is_stale = True
+        if not self._is_drawing:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._is_drawing, self._is_stale = True, False
+        width, height = self.size
+        self._inputs = ViewInputs(self.view, self._state, self.selected, self.shift, self.importance, width, height)
+        self._draw()
+
+    @work(thread=True, exit_on_error=False, group="draw")
+    def _draw(self) -> None:
+        # No arguments: Textual describes a worker by all of them, and repr() of a state takes long.
+        frame = None
+        try:
+            frame = draw_view(self._inputs)
+        finally:
+            self.call_later(self._show, frame)
+
+    def _show(self, frame: Frame | None) -> None:
+        self._is_drawing = False
+        if frame is not None:
+            old, self._frame = self._frame, frame
+            if old.characters.shape == frame.characters.shape:
+                if regions := damage(old, frame):
+                    self.refresh(*regions)
+            else:
+                self.refresh()
+        if self._is_stale and self.size:
+            self._begin()
+
+    def _renew_importance(self) -> None:
+        """Compute the importance anew if trials have ended since; at most every few seconds."""
+        ended = sum(not trial.state.live for trial in self._state.trials.values())
+        wait = self._computed + IMPORTANCE_SECONDS - time.monotonic()
+        if self._is_computing or ended == self.importance.ended or self._state.definition is None:
+            return
+        self._is_computing = True
+        if wait > 0:
+            self.set_timer(wait, self._compute)
+        else:
+            self._compute()
+
+    @work(thread=True, exit_on_error=False, group="importance")
+    def _compute(self) -> None:
+        state = self._state
+        trials = tuple(state.trials.values())
+        ended = sum(not trial.state.live for trial in trials)
+        try:
+            shares = compute(state.definition, state.monitor, trials) if state.definition else {}
+            found = Importance(ended, shares)
+        except AccelError as error:
+            found = Importance(ended, problem=printable_line(str(error)))
+        self.call_later(self._take_importance, found)
+
+    def _take_importance(self, found: Importance) -> None:
+        self._is_computing, self._computed = False, time.monotonic()
+        self.importance = found
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Render the requested cells of the latest picture."""
+        return [self._row(row, *crop.column_span) for row in crop.line_range]
+
+    def _row(self, row: int, first: int, last: int) -> Strip:
+        rows, columns = self._frame.characters.shape
+        if row >= rows or first >= columns:
+            return Strip.blank(last - first, self.rich_style)
+        runs = self._frame.runs(row, first, last, STUDY_STYLES)
+        strip = Strip([Segment(text, self.cell_style(name)) for text, name in runs])
+        return strip.adjust_cell_length(last - first, self.rich_style)
+
+    def resolve_style(self, name: str) -> Style:
+        """The style of that name in the current theme."""
+        return self.get_component_rich_style(f"study--{name}")
