@@ -1,8 +1,8 @@
 """Makes the screenshots in this folder, with real screens and real runs.
 
 Run it from the project's directory: ``.venv/bin/python screenshots/make.py [NAME...]``. It trains in a temporary
-directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here. Names are the keys of ``SHOTS`` and ``TERMINALS``, and
-``serve``, a PNG from Chromium.
+directory and writes ``NAME-THEME-WIDTHxHEIGHT.svg`` here. Names are the keys of ``SHOTS``, ``SEARCH_SHOTS`` and
+``TERMINALS``, and ``serve``, a PNG from Chromium.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from accel_engine.run_queue.queue import QueueRequest
 from accel_tui.app import AccelApp
 from browsed import capture_page
 from cells import GROUND, of_screen, of_terminal
+from searched import search
 from svg import Row, draw
 from trained import TIMEOUT, Runs, status, train, wait, write_scans
 
@@ -149,6 +150,19 @@ SHOTS = {
 EMPTY_SHOTS = {"runs-empty": Shot(None, ("r", "<No runs yet>"), (SMALL,))}
 """Screenshots before there is a run."""
 
+SEARCH = ("S", "<best val accuracy>", "<loss of trial>")
+"""Opens the search, which is the only one."""
+
+SEARCH_SHOTS = {
+    "search": Shot(None, SEARCH, (MEDIUM, SMALL, LARGE), (MEDIUM,)),
+    "search-parallel": Shot(None, (*SEARCH, "3", "<worst>"), (MEDIUM, SMALL), (MEDIUM,)),
+    "search-contour": Shot(None, (*SEARCH, "6", "<over learning rate>"), (MEDIUM,), (MEDIUM,)),
+    "search-importance": Shot(None, (*SEARCH, "4", "<%>"), (MEDIUM,)),
+    "search-slices": Shot(None, (*SEARCH, "5", "<hidden>"), (MEDIUM,)),
+    "search-best": Shot(None, (*SEARCH, "2", "<best so far>"), (MEDIUM,)),
+}
+"""Screenshots of a search that a script wrote."""
+
 
 @dataclass(frozen=True)
 class TerminalShot:
@@ -188,7 +202,7 @@ BROWSED = "serve"
 
 def main() -> None:
     """Train the runs, then make the named screenshots, or all."""
-    everything = [*EMPTY_SHOTS, *SHOTS, *TERMINALS, BROWSED]
+    everything = [*EMPTY_SHOTS, *SEARCH_SHOTS, *SHOTS, *TERMINALS, BROWSED]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(everything)} (default: all)")
     wanted = parser.parse_args().name or everything
@@ -201,6 +215,12 @@ def main() -> None:
         for name in wanted:
             if name in EMPTY_SHOTS:
                 asyncio.run(capture(name, EMPTY_SHOTS[name], None))
+        if names := [name for name in wanted if name in SEARCH_SHOTS]:
+            with search():
+                for name in names:
+                    asyncio.run(capture(name, SEARCH_SHOTS[name], None))
+        if set(wanted) <= {*EMPTY_SHOTS, *SEARCH_SHOTS}:
+            return
         runs = train(home)
         write_scans(home / "scans.npz")
         with chdir(home):  # models are exported to the working directory
