@@ -14,9 +14,10 @@ static:
 tests:
 	$(BIN)pytest
 
-# Runs the tests marked `campaign`, which `tests` leaves out: further variants of what it tests, such as other models and strategies.
+# Runs the tests marked `campaign`, which `tests` leaves out: variants of what it tests, such as other models and strategies.
+# For some: CAMPAIGN="tests/tui -k diagnostics".
 campaign:
-	$(BIN)pytest -m campaign
+	$(BIN)pytest -m campaign $(CAMPAIGN)
 
 # Trains all of docs/what-trains.md; `tests` trains a twelfth of it.
 gallery:

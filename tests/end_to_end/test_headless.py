@@ -87,12 +87,12 @@ def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
     ("arguments", "told"),
     [
         (("train", "--model", "nlp"), "did you mean mlp"),
-        (("train", "--data", "digit"), "did you mean digits"),
-        (("train", "--strategy", "mirrord"), "did you mean mirrored"),
+        pytest.param(("train", "--data", "digit"), "did you mean digits", marks=pytest.mark.campaign),
+        pytest.param(("train", "--strategy", "mirrord"), "did you mean mirrored", marks=pytest.mark.campaign),
         (("train", "--strategy", "mirrored"), "--virtual-cpus 2"),
-        (("train", "--batch-size", "0"), "at least 1"),
+        pytest.param(("train", "--batch-size", "0"), "at least 1", marks=pytest.mark.campaign),
         (("train", "nowhere.toml"), "nowhere.toml"),
-        (("watch", "last"), "no runs yet"),
+        pytest.param(("watch", "last"), "no runs yet", marks=pytest.mark.campaign),
         (("trian",), "did you mean train"),
     ],
 )

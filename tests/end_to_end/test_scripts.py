@@ -31,10 +31,8 @@ USUAL = (
     "transfer_learning.py",
     "fit_in_process.py",
     "gradient_tape.py --epochs 2 --learning_rate 0.01",
-    "-m wave_classifier --epochs 2",
-    "fails_in_fit.py",
 )
-"""Several fits, forked processes, a loop of its own, a package, an exception."""
+"""Several fits, forked processes, a loop of its own. ``test_run_command.py`` has packages and exceptions."""
 
 CHOSEN = [row for row in ROWS if os.environ.get("SCRIPTS") == "all" or row.command in USUAL]
 

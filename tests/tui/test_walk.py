@@ -119,10 +119,11 @@ async def unseen(pilot: Pilot[None], picture: Callable[[Widget], object] = pictu
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_has_whatever_keys_do(
+async def test_each_screen_is_painted_what_has_the_keys_is_seen_and_the_palette_has_whatever_keys_do(
     engine: FakeEngine, place: str
 ) -> None:
     async with at(place) as pilot:
+        check_backgrounds(pilot)
         screen = pilot.app.screen
         chain = screen.focus_chain
         screen.set_focus(chain[0])
@@ -147,20 +148,29 @@ async def test_what_has_the_keys_is_seen_tab_goes_through_all_and_the_palette_ha
             assert not await unseen(pilot)
 
 
-@pytest.mark.parametrize("place", PLACES)
-async def test_no_cell_has_the_background_of_the_terminal(engine: FakeEngine, place: str) -> None:
-    async with at(place) as pilot:
-        rows = pilot.app.screen._compositor.render_strips()
-        bare = [
-            (y, segment.text)
-            for y, row in enumerate(rows)
-            for segment in row
-            if segment.text and not (segment.style and segment.style.bgcolor)
-        ]
-        assert bare == []
+def check_backgrounds(pilot: Pilot[None]) -> None:
+    """No cell has the background of the terminal."""
+    rows = pilot.app.screen._compositor.render_strips()
+    bare = [
+        (y, segment.text)
+        for y, row in enumerate(rows)
+        for segment in row
+        if segment.text and not (segment.style and segment.style.bgcolor)
+    ]
+    assert bare == []
 
 
-@pytest.mark.parametrize("place", ["plan", "runs", "run with its log", "advice", "comparison", "question"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "plan",
+        "runs",
+        "question",
+        pytest.param("run with its log", marks=pytest.mark.campaign),
+        pytest.param("advice", marks=pytest.mark.campaign),
+        pytest.param("comparison", marks=pytest.mark.campaign),
+    ],
+)
 async def test_what_has_the_keys_is_seen_without_colours(
     engine: FakeEngine, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from accel_engine import run
 from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated
@@ -29,6 +30,7 @@ def build(input_shape, classes):
 """Has what a checkpoint must restore: random numbers, moving averages, and a layer that is frozen at first."""
 
 
+@pytest.mark.campaign
 def test_a_killed_run_continues_with_the_next_batch_of_its_stream(
     engines: list["subprocess.Popen[str]"], wait_until: Callable[..., None]
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_run_begins_with_the_number_of_the_fastest_earlier_runs(
     assert chosen(events) == [(998, "earlier runs")]
 
 
+@pytest.mark.campaign
 def test_a_warm_engine_that_has_run_operations_is_replaced_by_one_with_the_plans_number(
     plan: Plan, tmp_path: Path, wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,7 +136,15 @@ async def test_no_classes_are_no_map(engine: FakeEngine) -> None:
         await shows(pilot, "No validation yet")
 
 
-@pytest.mark.parametrize(("size", "channels"), [(SMALL, 1), (SMALL, 3), (WIDE, 4), (LARGE, 3)])
+@pytest.mark.parametrize(
+    ("size", "channels"),
+    [
+        (SMALL, 1),
+        (WIDE, 4),
+        pytest.param(SMALL, 3, marks=pytest.mark.campaign),
+        pytest.param(LARGE, 3, marks=pytest.mark.campaign),
+    ],
+)
 async def test_pictures_have_pages_of_the_most_wrong(engine: FakeEngine, size: tuple[int, int], channels: int) -> None:
     engine.writer.write_diagnostics(examined(channels=channels, wrong=40), 30)
     async with looked_into(engine, size) as pilot:

@@ -170,9 +170,9 @@ async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, qu
     ("field", "text", "message"),
     [
         ("#tolerance", "little", "'little' is no number from 0"),
-        ("#tolerance", "-1", "'-1' is no number from 0"),
+        pytest.param("#tolerance", "-1", "'-1' is no number from 0", marks=pytest.mark.campaign),
         ("#checkpoint Input", "7", "no checkpoint 7: give auto, best, last, or a step of 100"),
-        ("#latency", "20", "'20' is no latency: give one with its unit, such as 10ms"),
+        pytest.param("#latency", "20", "'20' is no latency: give one with its unit", marks=pytest.mark.campaign),
         ("#folder", "", "give a folder"),
         ("#folder", "taken", "taken is a file"),
     ],
