@@ -85,8 +85,7 @@ class Waiter:
     def _signature(self) -> tuple[object, ...]:
         """Changes with the queue, and as engines exit."""
         exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
-        started = [entry.directory for entry in self._queue.entries() if entry.state == "started"]
-        return self._queue.data_version, exited, [lock.is_held(directory) for directory in started]
+        return self._queue.data_version, exited, [lock.is_held(directory) for directory in self._queue.started()]
 
     def _finish_what_was_begun(self) -> None:
         """Remove entries of runs that have ended, and finish what a process was killed at."""
@@ -96,7 +95,7 @@ class Waiter:
                 if entry.state == "cancelled":
                     end_cancelled(entry.directory, CANCELLED)
                     self._queue.remove(entry.run)
-                elif entry.is_waiting and _status(entry.directory) is not Status.QUEUED:
+                elif entry.is_waiting and not (entry.directory / DATABASE).is_file():
                     self._queue.remove(entry.run)  # it was deleted
                 elif entry.state == "started" and not occupies_devices(entry.directory):
                     self._remove_or_repeat(entry)
@@ -142,6 +141,9 @@ class Waiter:
             self._queue.put(replace(entry, state="started", devices=devices, reason=""))
         environment = with_devices(entry.environment, devices, self._machine.devices)
         try:
+            if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
+                self._queue.remove(run)
+                return
             with working_directory(entry.folder):
                 self._engines[run] = engine_process.start(entry.directory, environment)
         except AccelError as error:
