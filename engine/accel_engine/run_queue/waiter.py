@@ -32,6 +32,9 @@ LOOK_SECONDS = 1.0
 
 CANCELLED = "cancelled in the queue"
 
+CANCEL_SECONDS = 5.0
+"""How long a process may take to end a run that it cancels; then it was killed, and this one does."""
+
 
 class Waiter:
     """Starts runs until none waits for something that happens without the user. Only one may work at a time.
@@ -49,6 +52,7 @@ class Waiter:
         self._machine = machine
         self._needs: dict[str, tuple[tuple[object, ...], Need]] = {}
         self._engines: dict[str, subprocess.Popen[str]] = {}
+        self._cancelled: dict[str, float] = {}
 
     def look(self) -> None:
         """Start what fits, and note why other runs wait."""
@@ -93,12 +97,16 @@ class Waiter:
         for entry in self._queue.entries():
             with suppress(RunError):  # the run cannot be read now: its entry stays as it is
                 if entry.state == "cancelled":
-                    end_cancelled(entry.directory, CANCELLED)
-                    self._queue.remove(entry.run)
+                    self._finish_cancelled(entry)
                 elif entry.is_waiting and not (entry.directory / DATABASE).is_file():
                     self._queue.remove(entry.run)  # it was deleted
                 elif entry.state == "started" and not occupies_devices(entry.directory):
                     self._remove_or_repeat(entry)
+
+    def _finish_cancelled(self, entry: StoredEntry) -> None:
+        if time.monotonic() - self._cancelled.setdefault(entry.run, time.monotonic()) >= CANCEL_SECONDS:
+            end_cancelled(entry.directory, CANCELLED)
+            self._queue.remove(entry.run)
 
     def _remove_or_repeat(self, entry: StoredEntry) -> None:
         """Remove an entry that was started, or let it wait again: the process that started it was killed before."""
