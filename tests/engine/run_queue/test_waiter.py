@@ -84,7 +84,7 @@ def test_one_run_starts_and_the_others_say_why_they_wait(waiter: Waiter, engines
 
     assert engines.started == [first]
     assert [(entry.run, entry.is_started) for entry in queue.entries()] == [(first, True), (second, False)]
-    assert queue.entries()[1].reason == f"{first} trains; one run at once on the CPU"
+    assert queue.entries()[1].reason == f"{first} trains; one at once on the CPU"
     assert waiter.has_work()
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_a_user_has_started_is_waited_for(waiter: Waiter, engines: En
         mine.begin().build()
         waiter.look()
         assert not engines.started
-        assert queue.entries()[0].reason == f"{mine.directory.name} trains; one run at once on the CPU"
+        assert queue.entries()[0].reason == f"{mine.directory.name} trains; one at once on the CPU"
 
     waiter.look()
     assert engines.started == [one]
