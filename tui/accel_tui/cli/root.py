@@ -19,7 +19,7 @@ COMMANDS = {
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),
-    "queue": ("accel_tui.cli.queue:queue", "List the runs that wait for free devices, and change their order."),
+    "queue": ("accel_tui.cli.queue:queue", "List the runs that wait, and change their order."),
     "cluster": ("accel_tui.cli.cluster:cluster", "Train on several machines."),
     "watch": ("accel_tui.cli.watch:watch", "Follow a run, live or ended."),
     "evaluate": ("accel_tui.cli.evaluate:evaluate", "Evaluate runs and models, and tell which is better."),
