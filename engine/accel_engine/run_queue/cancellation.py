@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from accel_engine import clock
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded, RunStarted
-from accel_engine.run.connection import DATABASE, writing
+from accel_engine.run.connection import DATABASE, reading, writing
 from accel_engine.run.ending import end
 from accel_engine.run.status import Status, read_info
 from accel_engine.run.stored_events import last_event
@@ -32,5 +33,12 @@ def end_cancelled(directory: Path, reason: str) -> None:
             database.set_meta(queued=None)
             return
     writer = RunWriter(directory)
-    writer.begin()
+    try:
+        writer.begin()
+    except RunError:
+        writer.close()
+        with reading(directory) as database:
+            if read_info(database).status is Status.QUEUED:
+                raise
+        return  # another process ends it
     end(writer, RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))

@@ -75,14 +75,15 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
     directory = directory.absolute()
     with changing_queue() as queue:
         _check_is_queued(directory)
-        others = {entry.run: entry.request.after for entry in queue.entries()}
-        check_dependencies(directory.name, request.after, others)
+        if request.after:
+            others = {entry.run: entry.request.after for entry in queue.entries()}
+            check_dependencies(directory.name, request.after, others)
         queue.put(
             StoredEntry(
                 directory.name,
                 directory,
                 request,
-                _last_place(queue) + 1,
+                queue.last_place() + 1,
                 environment=chosen_variables(os.environ),
                 folder=_working_directory(),
                 added=time.time(),
@@ -244,10 +245,6 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         reason=stored.held or after.reason or stored.reason,
         added=stored.added,
     )
-
-
-def _last_place(queue: QueueDatabase) -> int:
-    return max((entry.place for entry in queue.entries()), default=0)
 
 
 def _check_is_queued(directory: Path) -> None:

@@ -118,6 +118,17 @@ class QueueDatabase:
             rows = self._database.execute("SELECT * FROM entry").fetchall()
             return sorted(map(_entry, rows), key=lambda entry: entry.order)
 
+    def started(self) -> list[Path]:
+        """The directories of runs that were started, as far as is noted."""
+        with _explained(database_path()):
+            rows = self._database.execute("SELECT directory FROM entry WHERE state = 'started' ORDER BY run").fetchall()
+            return [Path(directory) for (directory,) in rows]
+
+    def last_place(self) -> int:
+        """The largest number that orders entries; 0 without entries."""
+        with _explained(database_path()):
+            return int(self._database.execute("SELECT COALESCE(MAX(place), 0) FROM entry").fetchone()[0])
+
     def find(self, run: str) -> StoredEntry | None:
         """The entry of a run; ``None`` if there is none."""
         with _explained(database_path()):

@@ -123,7 +123,7 @@ class _Plan:
             return f"{_trains(self._active)}; at most {at_once} run{'s' * (at_once != 1)} at once"
         on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
         if candidate.need.kind == "cpu" and at_once is None and on_cpu:
-            return f"{_trains(on_cpu)}; one run at once on the CPU"
+            return f"{_trains(on_cpu)}; one at once on the CPU"
         return ""
 
     def _on_devices(self, candidate: Candidate) -> str:

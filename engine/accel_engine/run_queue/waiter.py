@@ -32,6 +32,9 @@ LOOK_SECONDS = 1.0
 
 CANCELLED = "cancelled in the queue"
 
+CANCEL_SECONDS = 5.0
+"""How long a process may take to end a run that it cancels; then it was killed, and this one does."""
+
 
 class Waiter:
     """Starts runs until none waits for something that happens without the user. Only one may work at a time.
@@ -49,6 +52,7 @@ class Waiter:
         self._machine = machine
         self._needs: dict[str, tuple[tuple[object, ...], Need]] = {}
         self._engines: dict[str, subprocess.Popen[str]] = {}
+        self._cancelled: dict[str, float] = {}
 
     def look(self) -> None:
         """Start what fits, and note why other runs wait."""
@@ -85,8 +89,7 @@ class Waiter:
     def _signature(self) -> tuple[object, ...]:
         """Changes with the queue, and as engines exit."""
         exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
-        started = [entry.directory for entry in self._queue.entries() if entry.state == "started"]
-        return self._queue.data_version, exited, [lock.is_held(directory) for directory in started]
+        return self._queue.data_version, exited, [lock.is_held(directory) for directory in self._queue.started()]
 
     def _finish_what_was_begun(self) -> None:
         """Remove entries of runs that have ended, and finish what a process was killed at."""
@@ -94,12 +97,16 @@ class Waiter:
         for entry in self._queue.entries():
             with suppress(RunError):  # the run cannot be read now: its entry stays as it is
                 if entry.state == "cancelled":
-                    end_cancelled(entry.directory, CANCELLED)
-                    self._queue.remove(entry.run)
-                elif entry.is_waiting and _status(entry.directory) is not Status.QUEUED:
+                    self._finish_cancelled(entry)
+                elif entry.is_waiting and not (entry.directory / DATABASE).is_file():
                     self._queue.remove(entry.run)  # it was deleted
                 elif entry.state == "started" and not occupies_devices(entry.directory):
                     self._remove_or_repeat(entry)
+
+    def _finish_cancelled(self, entry: StoredEntry) -> None:
+        if time.monotonic() - self._cancelled.setdefault(entry.run, time.monotonic()) >= CANCEL_SECONDS:
+            end_cancelled(entry.directory, CANCELLED)
+            self._queue.remove(entry.run)
 
     def _remove_or_repeat(self, entry: StoredEntry) -> None:
         """Remove an entry that was started, or let it wait again: the process that started it was killed before."""
@@ -142,6 +149,9 @@ class Waiter:
             self._queue.put(replace(entry, state="started", devices=devices, reason=""))
         environment = with_devices(entry.environment, devices, self._machine.devices)
         try:
+            if _status(entry.directory) is not Status.QUEUED:  # it was ended or started by other means
+                self._queue.remove(run)
+                return
             with working_directory(entry.folder):
                 self._engines[run] = engine_process.start(entry.directory, environment)
         except AccelError as error:

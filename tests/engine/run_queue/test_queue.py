@@ -15,6 +15,7 @@ from accel_engine.run import RunReader, Status
 from accel_engine.run.connection import writing
 from accel_engine.run.removal import remove
 from accel_engine.run_queue import queue
+from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.queue import QueueRequest
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue
 from engine.run_queue.conftest import Make, queued
@@ -113,6 +114,19 @@ def test_a_cancelled_run_is_stopped_and_keeps_its_plan(add: Make) -> None:
     assert "cancelled in the queue by" in run.list_runs()[0].reason
     with pytest.raises(UsageError, match="is not in the queue"):
         queue.cancel(one)
+
+
+def test_a_run_that_another_process_ends_meanwhile(asleep: list[str]) -> None:
+    directory = queued("one")
+    with closing(FakeEngine(directory=directory)) as other:
+        other.writer.begin()
+        with writing(directory) as database:
+            database.set_meta(queued=1)  # as it was when this process looked
+        with pytest.raises(RunError, match="already being trained"):
+            end_cancelled(directory, "cancelled")
+        with writing(directory) as database:
+            database.set_meta(queued=None)
+        end_cancelled(directory, "cancelled")
 
 
 def test_a_cancelled_continuation_is_as_it_was(asleep: list[str]) -> None:

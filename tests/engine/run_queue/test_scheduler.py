@@ -23,14 +23,14 @@ def test_the_cpu_trains_one_run_at_once_in_order() -> None:
     decision = decide([waits("a"), waits("b"), waits("c")], [], Machine())
 
     assert decision.starts == {"a": ()}
-    assert decision.reasons == dict.fromkeys("bc", "a trains; one run at once on the CPU")
+    assert decision.reasons == dict.fromkeys("bc", "a trains; one at once on the CPU")
 
 
 def test_a_run_that_a_user_has_started_counts() -> None:
     decision = decide([waits("a")], [ActiveRun("mine")], Machine())
 
     assert not decision.starts
-    assert decision.reasons["a"] == "mine trains; one run at once on the CPU"
+    assert decision.reasons["a"] == "mine trains; one at once on the CPU"
 
 
 @pytest.mark.parametrize(("at_once", "started"), [(1, "a"), (2, "ab"), (3, "abc"), (9, "abc")])

@@ -51,7 +51,7 @@ def start(run_id: str) -> FakeEngine:
         entry = database.find(run_id)
         assert entry
         database.put(replace(entry, state="started", devices=("gpu:1",)))
-        database.set_reasons(dict.fromkeys(waiting(), f"{run_id} trains; one run at once on the CPU"))
+        database.set_reasons(dict.fromkeys(waiting(), f"{run_id} trains; one at once on the CPU"))
     assign_process(entry.directory, os.getpid())
     engine = FakeEngine(directory=entry.directory)
     engine.begin().build()
@@ -93,7 +93,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         async with StubApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
             await shows(pilot, "1 training, 1 waiting", "━━━━━━━━────────  50%  running", "gpu:1")
-            await shows(pilot, f"{one} trains; one run at once on the CPU")
+            await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one
             assert "h Hold" not in text_of(pilot)

@@ -127,7 +127,7 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "custom_objects": lambda: (),
     "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
-    **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run"), _runs),
+    **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
 

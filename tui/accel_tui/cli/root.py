@@ -105,6 +105,7 @@ Files:
   runs/RUN/log.txt      output of its engine, including TensorFlow's
   runs/RUN/model.keras  its trained model
   runs/RUN/checkpoints  its checkpoints, to continue from
+  queue.db              runs that wait; see queue --help
   settings.toml         user settings; see settings --help
 
 Runs are in ACCEL_TUI_HOME, by default the platform's user data directory (accel-tui doctor shows it).

@@ -78,13 +78,7 @@ class NewRunScreen(DirtyRegionScreen):
     BINDING_GROUP_TITLE = "New run"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
-        Binding(
-            "Q",
-            "queue",
-            "Queue",
-            id="new-run.queue",
-            tooltip="Let the run wait in the queue until what it needs is free",
-        ),
+        Binding("Q", "queue", "Queue", id="new-run.queue", tooltip="Queue the run until devices are free"),
         Binding(
             "S,f4",
             "search",

@@ -113,11 +113,11 @@ class RunsScreen(Screen[None]):
         Binding(
             "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
         ),
-        Binding("Q", "app.show_queue", "Queue", id="runs.queue", tooltip="Show the runs that wait for free devices"),
         Binding(
             "S", "app.open_searches", "Searches", id="runs.searches", tooltip="Show the searches for the best plan"
         ),
         Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),
+        Binding("Q", "app.show_queue", "Queue", id="runs.queue", tooltip="Show the runs that wait for free devices"),
     ]
 
     _filter_input = getters.query_one("#words", Input)

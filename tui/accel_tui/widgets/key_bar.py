@@ -20,6 +20,8 @@ DROP_ORDER = (
     "predict",
     "bench",
     "export",
+    "show_queue",
+    "limit",
     "command_palette",
     "zoom_in",
     "toggle_theme",

@@ -52,4 +52,6 @@ def _detail(row: QueueRow) -> Content:
 
 def _sentence(row: QueueRow) -> str:
     text = waits(row.entry)
-    return text[:1].upper() + text[1:]
+    if row.entry.is_held:
+        return text[:1].upper() + text[1:]
+    return f"Waits: {text}" if row.entry.reason else "Waits"
