@@ -3,6 +3,7 @@
 import contextlib
 import json
 import queue
+import re
 import signal
 import subprocess
 import tempfile
@@ -22,6 +23,9 @@ POLL_SECONDS = 0.05
 
 EXIT_SECONDS = 5.0
 """How long a process may take to exit by itself."""
+
+
+_AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 
 
 class TrialCancelledError(AccelError):
@@ -228,9 +232,7 @@ class TrialProcess:
         if status == -signal.SIGKILL:
             return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
-        lines = self._log.read().strip().splitlines()
-        why = lines[-1].strip() if lines else f"with status {status}"
-        return TrialFailedError(f"the engine exited: {why}", out_of_memory=False)
+        return TrialFailedError(f"the engine exited{exit_reason(status, self._log.read())}", out_of_memory=False)
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
@@ -248,3 +250,22 @@ class TrialProcess:
         if self._process.stdout:
             self._process.stdout.close()
         self._log.close()
+
+
+def exit_reason(status: int, log: str) -> str:
+    """Why a process exited without a reply: the signal that ended it, or its status, and the last line of its log.
+
+    Args:
+        status: Its exit status; negative for a signal.
+        log: Its log. Lines that TensorFlow writes at every start do not count.
+    """
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
+    how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
+    return how + (f": {lines[-1]}" if lines else "")
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, such as ``SIGSEGV``; its number if it has none."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return str(number)
