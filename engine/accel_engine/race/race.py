@@ -124,6 +124,9 @@ class Race:
                 self._race(trials)
             except TrialCancelledError:
                 self.was_stopped = True
+        for result in self.results:
+            if result.state in (WayState.WAITING, WayState.COMPILING, WayState.READY):
+                self._update(replace(result, state=WayState.NOT_MEASURED))
         remember(self._resolved, self._devices, self.results)
         return self.results
 

@@ -114,6 +114,7 @@ def test_a_race_that_is_stopped_has_results() -> None:
     found, _, raced = race({}, should_stop=stop, on_result=seen.append)
     assert raced.was_stopped
     assert found["XLA"].state is WayState.MEASURING
+    assert found["batch size 128"].state is WayState.NOT_MEASURED
     assert found["XLA"].examples_per_second is not None
 
 
