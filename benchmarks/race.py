@@ -80,10 +80,10 @@ def plans(folder: Path) -> tuple[Plan, ...]:
     )
 
 
-def raced(plan: Plan, seconds: float) -> tuple[WayResult, ...]:
+def raced(plan: Plan, seconds: float, kinds: tuple[WayKind, ...]) -> tuple[WayResult, ...]:
     """The results of a race."""
     devices = detect().devices
-    return Race(check(plan, devices), devices, RaceOptions(seconds, KINDS, combines=False)).run()
+    return Race(check(plan, devices), devices, RaceOptions(seconds, kinds, combines=False)).run()
 
 
 def measured_long(results: list[WayResult], seconds: float) -> dict[str, float]:
@@ -116,14 +116,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each way in the race (default: 3)")
     parser.add_argument("--long", type=float, default=20.0, help="of each way in the long measurement (default: 20)")
-    parser.add_argument("--plans", type=int, default=4, help="how many of the plans (default: all 4)")
+    parser.add_argument("--models", default="mlp,cnn,lstm,tabular", help="models of the plans (default: all four)")
+    parser.add_argument("--ways", default=",".join(KINDS), help=f"what changes (default: {','.join(KINDS)})")
     chosen = parser.parse_args()
-    pairs: list[Pair] = []
+    pairs, kinds = list[Pair](), tuple(map(WayKind, chosen.ways.split(",")))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ACCEL_TUI_HOME"] = folder
-        for plan in plans(Path(folder))[: chosen.plans]:
+        for plan in (each for each in plans(Path(folder)) if each.model in chosen.models.split(",")):
             began = time.monotonic()
-            results = [result for result in raced(plan, chosen.seconds) if result.is_measured]
+            results = [result for result in raced(plan, chosen.seconds, kinds) if result.is_measured]
             took = time.monotonic() - began
             long = measured_long(results, chosen.long)
             print(f"\n{plan.title}: a race of {took:.0f} s, load {os.getloadavg()[0]:.1f}")

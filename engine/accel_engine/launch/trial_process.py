@@ -28,6 +28,9 @@ EXIT_SECONDS = 5.0
 """How long a process may take to exit by itself."""
 
 
+_AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
+
+
 class TrialCancelledError(AccelError):
     """Somebody asked a trial to stop."""
 
@@ -246,10 +249,8 @@ class TrialProcess:
         if status == -signal.SIGKILL:
             return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
-        lines = self._log.read().strip().splitlines()
-        why = next((line for line in reversed(lines) if _MEMORY.search(line)), lines[-1] if lines else "").strip()
-        out_of_memory = _MEMORY.search(why) is not None
-        return TrialFailedError(f"the engine exited: {why or f'with status {status}'}", out_of_memory=out_of_memory)
+        why = exit_reason(status, self._log.read())
+        return TrialFailedError(f"the engine exited{why}", out_of_memory=_MEMORY.search(why) is not None)
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
@@ -267,3 +268,25 @@ class TrialProcess:
         if self._process.stdout:
             self._process.stdout.close()
         self._log.close()
+
+
+def exit_reason(status: int, log: str) -> str:
+    """Why a process exited without a reply: the signal that ended it, or its status, and a line of its log.
+
+    That is the last line that tells of too little memory, or else the last one.
+
+    Args:
+        status: Its exit status; negative for a signal.
+        log: Its log. Lines that TensorFlow writes at every start do not count.
+    """
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
+    how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
+    telling = next((line for line in reversed(lines) if _MEMORY.search(line)), lines[-1] if lines else "")
+    return how + (f": {telling}" if telling else "")
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, such as ``SIGSEGV``; its number if it has none."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return str(number)

@@ -124,24 +124,32 @@ class Race:
                 self._race(trials)
             except TrialCancelledError:
                 self.was_stopped = True
+        for result in self.results:
+            if result.state in (WayState.WAITING, WayState.COMPILING, WayState.READY):
+                self._update(replace(result, state=WayState.NOT_MEASURED))
         remember(self._resolved, self._devices, self.results)
         return self.results
 
     def _race(self, trials: Trials) -> None:
         reference = self._enter(trials, self._found.reference)
-        if reference.is_live:
+        if reference and reference.is_live:
             self._reference = reference
-        if self._room.is_exclusive:
+        if reference and self._room.is_exclusive:
             self._measure([reference], self._options.seconds)
-            reference.close()
+            self._finish(reference)
         self._race_heats(trials, self._found.others)
         if self._options.combines and (way := self._combined()):
             self._race_heats(trials, (way,))
-        elif reference.is_live and not reference.result.rates:  # nothing raced against it
+        elif reference and reference.is_live and not reference.result.rates:  # nothing raced against it
             self._measure([reference], self._options.seconds)
-        if reference.is_live:
-            self._update(replace(reference.result, state=WayState.FINISHED))
-            reference.close()
+        if reference:
+            self._finish(reference)
+
+    def _finish(self, way: MeasuredWay) -> None:
+        """End the process of a way that has been measured."""
+        if way.is_live:
+            self._update(replace(way.result, state=WayState.FINISHED))
+            way.close()
 
     def _combined(self) -> Way | None:
         faster = [result.way for result in winners(self.results)]
@@ -153,6 +161,8 @@ class Race:
             heat: list[MeasuredWay] = []
             while waiting and (not heat or self._has_room(len(heat), waiting[0])):
                 entered = self._enter(trials, waiting.popleft())
+                if entered is None:
+                    continue
                 if entered.is_live:
                     self._measure([entered], min(FIRST_SECONDS, self._options.seconds))
                     heat += [entered] if entered.is_live else []
@@ -161,9 +171,7 @@ class Race:
                     waiting.append(entered.way)
             self._measure(heat, self._options.seconds)
             for each in heat:
-                if each.is_live:
-                    self._update(replace(each.result, state=WayState.FINISHED))
-                each.close()
+                self._finish(each)
 
     def _has_room(self, others: int, way: Way) -> bool:
         reference = self._reference
@@ -172,12 +180,18 @@ class Race:
         factor = way.plan.batch_size / self._resolved.plan.batch_size
         return self._room.fits(others + 1, reference.resident_bytes, reference.device_bytes, factor)
 
-    def _enter(self, trials: Trials, way: Way) -> MeasuredWay:
-        """Start a process for a way, compile it, and check its first losses."""
+    def _enter(self, trials: Trials, way: Way) -> MeasuredWay | None:
+        """Start a process for a way, compile it, and check its first losses; ``None`` if no process can be started."""
         placement = resolve(way.plan, self._devices).placement
         meters = self._make_meters(self._devices, placement.devices if placement else ())
         self._update(WayResult(way, WayState.COMPILING))
-        entered = MeasuredWay(way, trials.add(TrialStart(way.plan)), meters, self._update)
+        try:
+            trial = trials.add(TrialStart(way.plan))
+        except OSError as error:  # such as too little memory
+            reason = f"no process can be started: {error.strerror or error}"
+            self._update(WayResult(way, WayState.FAILED, reason))
+            return None
+        entered = MeasuredWay(way, trial, meters, self._update)
         entered.prepare(None if self._reference is None else self._reference.first_losses)
         return entered
 

@@ -19,6 +19,7 @@ class WayState(StrEnum):
     ENDED_EARLY = "ended early"
     FAILED = "failed"
     REFUSED = "refused"
+    NOT_MEASURED = "not measured"
 
 
 class Mark(StrEnum):

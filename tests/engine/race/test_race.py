@@ -104,6 +104,7 @@ def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
 def test_a_device_for_one_process_has_no_two() -> None:
     found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=Room(is_exclusive=True))
     assert trials.most_open == 1
+    assert found["this plan"].state is WayState.FINISHED
     assert found["XLA"].examples_per_second == pytest.approx(2000.0)
 
 
@@ -113,7 +114,22 @@ def test_a_race_that_is_stopped_has_results() -> None:
     found, _, raced = race({}, should_stop=stop, on_result=seen.append)
     assert raced.was_stopped
     assert found["XLA"].state is WayState.MEASURING
+    assert found["batch size 128"].state is WayState.NOT_MEASURED
     assert found["XLA"].examples_per_second is not None
+
+
+def test_a_process_that_cannot_be_started_is_a_result(monkeypatch) -> None:
+    add = StandInTrials.add
+
+    def refuse(self, start):
+        if start.plan.remat == "on":
+            raise OSError(12, "Cannot allocate memory")
+        return add(self, start)
+
+    monkeypatch.setattr(StandInTrials, "add", refuse)
+    found, _, _ = race({})
+    assert found["rematerialization"].reason == "no process can be started: Cannot allocate memory"
+    assert found["1 thread"].state is WayState.FINISHED
 
 
 def test_only_the_reference_is_measured_where_there_is_no_other_way() -> None:

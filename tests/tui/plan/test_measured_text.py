@@ -31,7 +31,7 @@ def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
     rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
     assert rows == {
         "measured": "5,000 examples/s, 1.0 GiB (race, 2h ago)",
-        "an epoch": "0.29 s of steps, as measured",  # 1,437 examples
+        "an epoch": "0.29 s of steps",  # 1,437 examples
         "faster": "--xla on: 2.50 times as fast",
     }
 
@@ -41,6 +41,6 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     race(plan.replace(xla="off"))
     rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
     assert rows["measured"].startswith("12,500 examples/s")
-    assert rows["an epoch"] == "0:50 of steps, as measured"
+    assert rows["an epoch"] == "0:50 of steps"
     assert "faster" not in rows
     assert measured_rows(check(plan.replace(batch_size=32), CPU), CPU) == ()

@@ -14,8 +14,8 @@ from accel_engine.race.room import Room
 from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
-from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
-from tui.stand_ins import Inventory, StubApp, hides, shows, text_of, until
+from engine.race.stand_ins import Behaviour, StandInTrials, no_meters
+from tui.stand_ins import MACHINE, StubApp, hides, shows, text_of, until
 
 BEHAVIOURS = {
     "xla=on": Behaviour(2200.0, memory=3e8, losses=(2.0, 1.5, 1.250001)),
@@ -47,7 +47,7 @@ def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     room = Room(available=lambda: 1 << 50)
     raced = partial(Race, make_trials=machine.trials, make_meters=no_meters, room=room)
     monkeypatch.setattr(race_screen, "Race", raced)
-    monkeypatch.setattr(race_screen, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(race_screen, "detect", lambda: MACHINE)
     yield machine
     machine.may_go_on.set()
 
@@ -115,6 +115,15 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
         await hides(pilot, "Stopped")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is not screen, "the form")
+
+
+async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None:
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "The fastest is")
+        await pilot.press("escape")
+        await shows(pilot, "measured", "2,200 examples/s, 286 MiB")  # auto is as fast as XLA
+        await shows(pilot, "0.65 s of steps")
 
 
 async def test_processes_end_with_the_app(machine: Machine) -> None:

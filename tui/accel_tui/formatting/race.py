@@ -124,9 +124,7 @@ def notes_on(results: Sequence[WayResult]) -> Iterator[str]:
     for each in results:
         if each.state in (WayState.FAILED, WayState.REFUSED):
             yield f"{each.title}: {state_text(each)}"
-    if missing := [
-        each.title for each in results if each.state in (WayState.WAITING, WayState.COMPILING, WayState.READY)
-    ]:
+    if missing := [each.title for each in results if each.state is WayState.NOT_MEASURED]:
         yield f"Not measured: {', '.join(missing)}."
 
 

@@ -22,7 +22,7 @@ LEAST_BAR = 4
 WIDE = 104
 """Columns from which compile times, energy and losses have room."""
 
-ENDED = (WayState.ENDED_EARLY, WayState.FAILED, WayState.REFUSED)
+ENDED = (WayState.ENDED_EARLY, WayState.FAILED, WayState.REFUSED, WayState.NOT_MEASURED)
 """States in which a way is faint."""
 
 

@@ -29,7 +29,7 @@ def _rows(found: RememberedWay, resolved: ResolvedPlan) -> list[PreviewRow]:
         PreviewRow("measured", f"{numbers.count(round(found.examples_per_second))} examples/s{memory} (race, {age})")
     ]
     if (seconds := found.epoch_seconds(resolved)) is not None:
-        rows.append(PreviewRow("an epoch", f"{seconds_text(seconds)} of steps, as measured"))
+        rows.append(PreviewRow("an epoch", f"{seconds_text(seconds)} of steps"))
     if found.faster_changes:
         text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast"
         rows.append(PreviewRow("faster", text))

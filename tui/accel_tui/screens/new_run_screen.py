@@ -92,7 +92,7 @@ class NewRunScreen(DirtyRegionScreen):
             "race",
             "Race",
             id="new-run.race",
-            tooltip="Measure the ways to run this plan on this machine, side by side",
+            tooltip="Race the ways to run this plan",
         ),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(

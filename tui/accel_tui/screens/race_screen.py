@@ -48,7 +48,7 @@ class RaceScreen(Screen[None]):
         ),
         Binding("c", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this way"),
         Binding("s", "start", "Again", id="race.start", tooltip="Race again"),
-        Binding("escape", "back", "Stop", id="race.stop", tooltip="Stop the race; then go back"),
+        Binding("escape", "back", "Back", id="race.back", tooltip="Stop the race; then go back"),
     ]
 
     _ways = getters.query_one(WayList)
