@@ -17,6 +17,12 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 
+EPILOG = """\b
+Examples:
+  accel-tui find learning-rate --model resnet20 --data cifar10
+  accel-tui find batch-size plan.toml
+"""
+
 RATE_EPILOG = """\b
 Examples:
   accel-tui find learning-rate --model resnet20 --data cifar10
@@ -47,7 +53,7 @@ Exit status:
 """
 
 
-@click.group()
+@click.group(epilog=EPILOG)
 def find() -> None:
     """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
 
