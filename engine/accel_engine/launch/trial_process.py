@@ -247,9 +247,10 @@ class TrialProcess:
             return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
-        why = next((line for line in reversed(lines) if _MEMORY.search(line)), lines[-1] if lines else "").strip()
-        out_of_memory = _MEMORY.search(why) is not None
-        return TrialFailedError(f"the engine exited: {why or f'with status {status}'}", out_of_memory=out_of_memory)
+        if any(_MEMORY.search(line) for line in lines):
+            return TrialFailedError("out of memory: the engine exited", out_of_memory=True)
+        why = lines[-1].strip() if lines else f"with status {status}"
+        return TrialFailedError(f"the engine exited: {why}", out_of_memory=False)
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""

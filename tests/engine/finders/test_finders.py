@@ -107,6 +107,14 @@ def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "128 cannot be trained: out of memory" in found.stopped
 
 
+def test_smaller_sizes_are_tried_where_the_first_one_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = TrialFailedError("out of memory", out_of_memory=True)
+    made = use(monkeypatch, outcome=staticmethod(lambda size: full if size > 2 else (100.0 * size, 1e6 * size)))
+    found = find_batch_size(PLAN)
+    assert [start.plan.batch_size for start in made.made] == [8, 4, 2, 1, 3, 2]
+    assert found.batch_size == 2
+
+
 def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     made = use(monkeypatch, outcome=staticmethod(lambda size: (100.0 * size, 7e6 * size)))
     found = find_batch_size(PLAN)

@@ -56,7 +56,7 @@ def _names(found: FoundSize, size: MeasuredSize) -> str:
     if found.chosen is None:
         return ""
     chosen = found.chosen
-    pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest that fits"))
+    pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest"))
     return ", ".join(name for each, name in pairs if each.batch_size == size.batch_size)
 
 
