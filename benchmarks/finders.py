@@ -121,22 +121,24 @@ def train(trial: PlanTrial, task: Task, rate: float, orders: int) -> float:
     return statistics.fmean(found)
 
 
-def measure(task: Task, orders: int) -> dict[str, object]:
-    """Find rates for a task, and train with them and with the grid."""
+def measure(task: Task, orders: int, before: dict[str, object]) -> dict[str, object]:
+    """Find rates for a task, and train with them and with the grid, as far as an earlier call has not."""
     found = find_learning_rate(task.plan, lambda _: None)
-    suggestions = found.suggestions
+    suggestions, known = found.suggestions, dict(before.get("grid", ()))  # type: ignore[call-overload]
     with PlanTrials((TrialStart(task.plan),)) as trials:
         trials.wait_ready()
         trial = trials.trials[0]
         values = {}
         for rate in grid(*task.rates):
-            values[rate] = train(trial, task, rate, orders)
+            values[rate] = known[rate] if rate in known else train(trial, task, rate, orders)
             print(f"  {rate:.3g}: {values[rate]:.4g}", file=sys.stderr)
         suggested = {each.rule.value: (each.rate, train(trial, task, each.rate, orders)) for each in suggestions.found}
     curve = suggestions.curve
     return {
         "task": task.name,
         "problem": suggestions.problem,
+        "answer": found.best.rule.value if found.best else "",
+        "compared": {rule.value: loss for rule, loss in found.compared.items()},
         "grid": list(values.items()),
         "suggested": suggested,
         "spread": {each.rule.value: (each.low, each.high) for each in suggestions.found},
@@ -153,7 +155,8 @@ def report(task: Task, measured: dict[str, object]) -> str:
     cells = [f"{best:.2g}: {finite[best]:.4g}"]
     for rule in Rule:
         rate, value = measured["suggested"].get(rule.value, (math.nan, math.nan))  # type: ignore[attr-defined]
-        cells.append(f"{rate:.2g}: {value:.4g} ({100 * task.share(value, finite[best]):.1f}%)")
+        mark = "**" if rule.value == measured["answer"] else ""
+        cells.append(f"{mark}{rate:.2g}: {value:.4g} ({100 * task.share(value, finite[best]):.1f}%){mark}")
     return f"| {task.name} | {task.metric} | {' | '.join(cells)} |"
 
 
@@ -163,14 +166,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("tasks", nargs="*", help="names, or beginnings of names, of tasks; default: all")
     parser.add_argument("--orders", type=int, default=2, help="trainings of each rate")
     parser.add_argument("--out", type=Path, help="file for all figures, as JSON")
+    parser.add_argument("--grids", type=Path, help="such a file of an earlier call, whose grids are not trained again")
     options = parser.parse_args(arguments)
+    earlier = json.loads(options.grids.read_text()) if options.grids else []
     everything = []
     with tempfile.TemporaryDirectory() as folder:
         for task in tasks(Path(folder)):
             if options.tasks and not any(task.name.startswith(name) for name in options.tasks):
                 continue
             print(task.name, file=sys.stderr)
-            everything.append(measure(task, options.orders))
+            before = next((each for each in earlier if each["task"] == task.name), {})
+            everything.append(measure(task, options.orders, before))
             print(report(task, everything[-1]), flush=True)
             if options.out:
                 options.out.write_text(json.dumps(everything))

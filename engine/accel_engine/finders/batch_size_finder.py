@@ -222,12 +222,21 @@ class _Search:
             found = self._measure(size, self._options.seconds)
             self._add(found)
             if found.problem:
+                if len(self._measured) == 1 and self._options.smallest is None:
+                    self._shrink(size)
                 return f"{found.batch_size:,} cannot be trained: {found.problem}"
             if got_slower(self._measured):
                 return "larger ones are slower"
             if found.steps_per_second * STEP_SECONDS < 1:
                 return f"a step of {size:,} takes {1 / found.steps_per_second:.1f} s"
         return "the largest one to be tried"
+
+    def _shrink(self, size: int) -> None:
+        """Measure smaller sizes than the first one, which does not fit, up to one that does."""
+        least = self._expected_replicas * (self._plan.micro_batches or 1)
+        while size // 2 >= least and size // 2 % least == 0 and not any(each.fits for each in self._measured):
+            size //= 2
+            self._add(self._measure(size, self._options.seconds))
 
     def _sizes(self) -> Iterator[int]:
         """Sizes that double; the number of replicas is known after the first one."""

@@ -1,6 +1,8 @@
 """Finds a learning rate: a ramp through the real loop for each of several seeds, in a process of its own."""
 
-from collections.abc import Callable
+import math
+import statistics
+from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 from accel_engine import strategies
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
-from accel_engine.finders.rate_suggestions import Suggestions, suggest
+from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.launch.paused_run import PauseNote, paused, read_run
 from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
 from accel_engine.launch.run_change import send, steps_taken
@@ -27,6 +29,9 @@ PORTION = 5
 LEAST_STEPS = 20
 """Steps of a ramp at least: fewer say nothing."""
 
+LAST_PART = 4
+"""Suggestions are compared by the mean loss over the last of this many parts of the steps."""
+
 LONGEST_PAUSE = 600.0
 """Seconds after which a paused run resumes by itself, should this program be killed."""
 
@@ -40,6 +45,7 @@ class RampOptions:
         highest: The last one.
         steps: Steps of each ramp.
         seeds: Number of ramps, each with another order of the examples.
+        compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
 
     Raises:
         UsageError: The range is empty or reversed, or there are too few steps.
@@ -49,6 +55,7 @@ class RampOptions:
     highest: float = 10.0
     steps: int = 120
     seeds: int = 3
+    compare_steps: int = 200
 
     def __post_init__(self) -> None:
         if not 0 < self.lowest < self.highest:
@@ -93,6 +100,8 @@ class FoundRate:
         rate: The optimizer's constant rate before; ``None`` if it follows a schedule.
         has_schedule: Whether the plan has a schedule, whose highest rate the suggestions are.
         notes: What to know, in words.
+        compared: The loss after some steps with each suggestion; empty if they were not compared.
+        compared_steps: Number of these steps.
     """
 
     suggestions: Suggestions
@@ -101,7 +110,14 @@ class FoundRate:
     step: int = 0
     rate: float | None = None
     has_schedule: bool = False
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    compared: Mapping[Rule, float] = field(default_factory=dict)
+    compared_steps: int = 0
+
+    @property
+    def best(self) -> Suggestion | None:
+        """The suggestion to take; ``None`` if there is none."""
+        return self.suggestions.best_of(self.compared)
 
     def planned(self, rate: float) -> float:
         """The plan's learning rate for one of the optimizer, rounded to three digits."""
@@ -110,7 +126,7 @@ class FoundRate:
     @property
     def learning_rate(self) -> float | None:
         """The plan's learning rate to take; ``None`` if there is none."""
-        best = self.suggestions.best
+        best = self.best
         return None if best is None else self.planned(best.rate)
 
 
@@ -213,6 +229,9 @@ def _find(
         ready, plan = trial.ready, start.plan
         with paused(live, LONGEST_PAUSE, should_stop) if live else nullcontext(PauseNote()) as note:
             ramps = _ramps(trial, options, steps, on_progress, note.now)
+            suggestions = suggest(ramps)
+            count = 0 if start.step else min(options.compare_steps, _total_steps(trial) or options.compare_steps)
+            compared = _compare(trial, suggestions, ramps, count, on_progress) if count else {}
     factor = scaling_factor(plan, ready.replicas) * plan.learning_rate_factor
     notes = [note.after] if note.after else []
     if not ready.has_orders and options.seeds > 1:
@@ -222,14 +241,40 @@ def _find(
     if steps < options.steps:
         notes.append(f"ramps of {steps} steps, as the plan takes no more")
     has_schedule = plan.schedule not in ("auto", "constant") or plan.warmup > 0
-    return FoundRate(suggest(ramps), ramps, factor, start.step, ready.learning_rate, has_schedule, tuple(notes))
+    return FoundRate(
+        suggestions, ramps, factor, start.step, ready.learning_rate, has_schedule, tuple(notes), compared, count
+    )
+
+
+def _total_steps(trial: PlanTrial) -> int:
+    """Steps of the whole plan; 0 if they are unknown."""
+    return trial.start.plan.epochs * trial.ready.steps_per_epoch
 
 
 def _ramp_steps(trial: PlanTrial, options: RampOptions) -> int:
     """Steps of a ramp: at most those of the whole plan."""
-    total = trial.start.plan.epochs * trial.ready.steps_per_epoch
+    total = _total_steps(trial)
     check_plan(trial.start.plan, total)
     return min(options.steps, total) if total else options.steps
+
+
+def _compare(
+    trial: PlanTrial, suggestions: Suggestions, ramps: tuple[Ramp, ...], steps: int, on_progress: OnRamp
+) -> dict[Rule, float]:
+    """The loss of the last steps of short trainings with each suggestion, in the same order of the examples.
+
+    Not from a checkpoint: in the middle of a run, the lowest rate has the lowest loss for a while.
+    """
+    found: dict[Rule, float] = {}
+    for each in suggestions.found:
+        detail = f"comparing the suggestions: {steps} steps at {each.rate:.2g}"
+        on_progress(RampProgress(detail, ramps, len(ramps), len(ramps), 1.0))
+        trial.process.restore(trial.start.plan.seed)
+        losses = trial.process.take_at([each.rate]).losses
+        losses += trial.process.take(steps - 1).losses if steps > 1 else ()
+        last = losses[-max(1, steps // LAST_PART) :]
+        found[each.rule] = statistics.fmean(last) if all(map(math.isfinite, last)) else math.inf
+    return found
 
 
 def _ramps(trial: PlanTrial, options: RampOptions, steps: int, on_progress: OnRamp, detail: str) -> tuple[Ramp, ...]:

@@ -1,7 +1,7 @@
 """Suggests learning rates from the loss over a ramp, or says why none can be suggested."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,9 +28,9 @@ class Rule(StrEnum):
 
 
 ABOUT = {
-    Rule.STEEPEST: "the loss falls fastest",
-    Rule.VALLEY: "middle of the longest fall",
-    Rule.MINIMUM: "lowest loss, a tenth of its rate",
+    Rule.STEEPEST: "the fastest fall",
+    Rule.VALLEY: "middle of the fall",
+    Rule.MINIMUM: "a tenth of the lowest",
 }
 """What each rule takes."""
 
@@ -68,14 +68,25 @@ class Suggestions:
     problem: str = ""
     remark: str = ""
 
-    @property
-    def best(self) -> Suggestion | None:
-        """The one to take: that of :data:`PREFERRED`."""
-        return next((each for each in self.found if each.rule is PREFERRED), None)
+    def best_of(self, losses: Mapping[Rule, float]) -> Suggestion | None:
+        """The one to take: that with the lowest loss, or of :data:`PREFERRED` if that is about as low.
+
+        Args:
+            losses: The losses that trainings with the suggestions ended with; empty if there were none.
+        """
+        preferred = next((each for each in self.found if each.rule is PREFERRED), None)
+        if preferred is None or len(losses) < len(self.found):
+            return preferred
+        best = min(self.found, key=lambda each: losses[each.rule])
+        lowest = losses[best.rule]
+        return preferred if losses[PREFERRED] <= lowest + ABOUT_AS_LOW * abs(lowest) else best
 
 
 PREFERRED = Rule.MINIMUM
-"""The rule whose rate is the answer; see ``benchmarks/README.md``."""
+"""The rule whose rate is the answer unless another one trains better; see ``benchmarks/README.md``."""
+
+ABOUT_AS_LOW = 0.01
+"""Share of a loss by which another one may be higher without being worse."""
 
 
 def suggest(ramps: Sequence[Ramp]) -> Suggestions:

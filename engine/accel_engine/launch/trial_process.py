@@ -249,8 +249,10 @@ class TrialProcess:
         if status == -signal.SIGKILL:
             return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
-        why = exit_reason(status, self._log.read())
-        return TrialFailedError(f"the engine exited{why}", out_of_memory=_MEMORY.search(why) is not None)
+        log = self._log.read()
+        if _MEMORY.search(log):
+            return TrialFailedError("out of memory: the engine exited", out_of_memory=True)
+        return TrialFailedError(f"the engine exited{exit_reason(status, log)}", out_of_memory=False)
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
@@ -271,9 +273,7 @@ class TrialProcess:
 
 
 def exit_reason(status: int, log: str) -> str:
-    """Why a process exited without a reply: the signal that ended it, or its status, and a line of its log.
-
-    That is the last line that tells of too little memory, or else the last one.
+    """Why a process exited without a reply: the signal that ended it, or its status, and the last line of its log.
 
     Args:
         status: Its exit status; negative for a signal.
@@ -281,8 +281,7 @@ def exit_reason(status: int, log: str) -> str:
     """
     lines = [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
     how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
-    telling = next((line for line in reversed(lines) if _MEMORY.search(line)), lines[-1] if lines else "")
-    return how + (f": {telling}" if telling else "")
+    return how + (f": {lines[-1]}" if lines else "")
 
 
 def signal_name(number: int) -> str:

@@ -33,6 +33,8 @@ def test_each_seed_begins_anew_and_ends_with_an_explosion(monkeypatch: pytest.Mo
     assert all(ramp.has_exploded and len(ramp.rates) < 119 for ramp in found.ramps)
     assert found.learning_rate == pytest.approx(0.005, rel=0.4)
     assert (found.rate, found.factor, found.step) == (0.001, 1.0, 0)
+    assert len(found.compared) == 3
+    assert found.compared_steps == 200
     shares = [each.share for each in progress]
     assert shares == sorted(shares)
 
@@ -41,7 +43,7 @@ def test_the_answer_is_the_rate_of_the_plan_not_of_the_optimizer(monkeypatch: py
     use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 100, ("CPU:0", "CPU:1"), True, 2))
     plan = PLAN.replace(strategy="mirrored", virtual_cpus=2, rate_scaling="linear")
     found = find_learning_rate(plan)
-    best = found.suggestions.best
+    best = found.best
     assert best is not None
     assert found.factor == 2
     assert found.learning_rate == pytest.approx(best.rate / 2, rel=0.01)
@@ -103,6 +105,14 @@ def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.batch_size == 96
     assert [each.batch_size for each in found.measured if each.out_of_memory] == [128]
     assert "128 cannot be trained: out of memory" in found.stopped
+
+
+def test_smaller_sizes_are_tried_where_the_first_one_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = TrialFailedError("out of memory", out_of_memory=True)
+    made = use(monkeypatch, outcome=staticmethod(lambda size: full if size > 2 else (100.0 * size, 1e6 * size)))
+    found = find_batch_size(PLAN)
+    assert [start.plan.batch_size for start in made.made] == [8, 4, 2, 1, 3, 2]
+    assert found.batch_size == 2
 
 
 def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:

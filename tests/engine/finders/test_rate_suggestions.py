@@ -45,8 +45,23 @@ def test_each_rule_takes_its_place_of_a_typical_curve() -> None:
     assert 2e-3 < rates[Rule.MINIMUM] < 1e-2
     for each in found.found:
         assert each.low <= each.rate <= each.high
-    assert found.best is not None
-    assert found.best.rule is PREFERRED
+    best = found.best_of({})
+    assert best is not None
+    assert best.rule is PREFERRED
+
+
+def test_the_answer_is_what_trained_best_or_the_preferred_if_it_is_as_good() -> None:
+    found = suggest([ramp(typical)])
+
+    def answer(steepest: float, valley: float, minimum: float) -> Rule | None:
+        losses = {Rule.STEEPEST: steepest, Rule.VALLEY: valley, Rule.MINIMUM: minimum}
+        best = found.best_of(losses)
+        return best and best.rule
+
+    assert answer(0.5, 0.6, 0.504) is Rule.MINIMUM
+    assert answer(0.5, 0.6, 0.52) is Rule.STEEPEST
+    assert answer(0.7, 0.6, math.inf) is Rule.VALLEY
+    assert answer(-0.7, -0.6, -0.1) is Rule.STEEPEST
 
 
 def test_the_loss_of_a_step_is_that_after_the_update_with_the_rate_before() -> None:
@@ -67,7 +82,7 @@ def test_where_nothing_can_be_suggested_it_says_why(loss: Callable[[float], floa
     found = suggest([ramp(loss, seed=seed, noise=noise) for seed in range(3)])
     assert words in found.problem
     assert not found.found
-    assert found.best is None
+    assert found.best_of({}) is None
 
 
 def test_a_loss_that_explodes_at_once_suggests_nothing() -> None:

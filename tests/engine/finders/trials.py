@@ -27,7 +27,7 @@ class Process:
         return Turn(len(rates), len(rates), 1.0, tuple(losses))
 
     def take(self, steps: int) -> Turn:
-        return Turn(steps, steps, 1.0, (0.0,) * steps)
+        return Turn(steps, steps, 1.0, (self.loss(self.rate, self.seed),) * steps)
 
     def validate(self) -> tuple[dict[str, float], float]:
         self.asked.append("validate")

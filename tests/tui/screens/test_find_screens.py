@@ -190,3 +190,19 @@ async def test_another_size_is_taken_alone(home: Path, finders: type[Finders]) -
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
         plan = form_of(pilot).filled.plan
         assert (plan.batch_size, plan.learning_rate) == (256, None)
+
+
+async def test_of_a_run_the_optimizers_rate_is_given(home: Path, finders: type[Finders]) -> None:
+    finders.may_end.set()
+    taken: list[float] = []
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        await shows(pilot, "Start")
+        app = pilot.app
+        assert isinstance(app, StubApp)
+        app.show_rate_finder(Path("k3fp-a"), taken.append)
+        await shows(pilot, "minimum / 10: ")
+        await pilot.press("enter")
+        await until(pilot, lambda: taken, "a rate")
+    best = found_rate().best
+    assert best is not None
+    assert taken == [float(f"{best.rate:.3g}")]

@@ -17,6 +17,12 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 
+EPILOG = """\b
+Examples:
+  accel-tui find learning-rate --model resnet20 --data cifar10
+  accel-tui find batch-size plan.toml
+"""
+
 RATE_EPILOG = """\b
 Examples:
   accel-tui find learning-rate --model resnet20 --data cifar10
@@ -47,7 +53,7 @@ Exit status:
 """
 
 
-@click.group()
+@click.group(epilog=EPILOG)
 def find() -> None:
     """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
 
@@ -63,6 +69,13 @@ def find() -> None:
     "--ramp-steps", metavar="N", type=click.IntRange(1), default=120, help="Steps of each ramp.  [default: 120]"
 )
 @click.option(
+    "--compare-steps",
+    metavar="N",
+    type=click.IntRange(0),
+    default=200,
+    help="Steps with each suggestion, to choose one; 0 for none.  [default: 200]",
+)
+@click.option(
     "--lowest", metavar="X", type=FiniteNumber(min=0), default=1e-6, help="Rate to begin at.  [default: 1e-6]"
 )
 @click.option("--highest", metavar="X", type=FiniteNumber(min=0), default=10.0, help="Rate to end at.  [default: 10]")
@@ -72,6 +85,7 @@ def learning_rate(
     run: str | None,
     seeds: int,
     ramp_steps: int,
+    compare_steps: int,
     lowest: float,
     highest: float,
     as_json: bool,
@@ -81,14 +95,16 @@ def learning_rate(
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
-    The loss is smoothed, and three rates are suggested with their spread over the seeds. With --run, the
-    ramps begin at the run's last checkpoint. A live run is paused meanwhile, and trains on as if nothing
-    had happened.
+    The loss is smoothed, and three rates are suggested with their spread over the seeds. The plan is
+    trained for some steps with each, and the best one is the answer.
+
+    With --run, the ramps begin at the run's last checkpoint, and nothing is trained further. A live run is
+    paused meanwhile, and trains on as if nothing had happened.
     """
     from accel_engine.finders.learning_rate_finder import RampOptions, check_plan
     from accel_tui.cli.find_rate import find_of_plan, find_of_run
 
-    options = RampOptions(lowest, highest, ramp_steps, seeds)
+    options = RampOptions(lowest, highest, ramp_steps, seeds, compare_steps)
     if run is None:
         return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
     if plan_file is not None or given(flags):

@@ -128,7 +128,7 @@ class _JsonRamps:
 
 
 def _result(found: FoundRate, command: Callable[[float], str]) -> dict[str, Any]:
-    best, rate = found.suggestions.best, found.learning_rate
+    best, rate = found.best, found.learning_rate
     return {
         "event": "learning_rate_found",
         "learning_rate": rate,
@@ -139,6 +139,7 @@ def _result(found: FoundRate, command: Callable[[float], str]) -> dict[str, Any]
                 "learning_rate": found.planned(each.rate),
                 "low": found.planned(each.low),
                 "high": found.planned(each.high),
+                "loss": number(found.compared.get(each.rule)),
             }
             for each in found.suggestions.found
         ],

@@ -9,16 +9,20 @@ from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
 from accel_tui.formatting import numbers
 
-RATE_HEADER = ("SUGGESTION", "RATE", "SEEDS", "TAKES")
+RATE_HEADER = ("SUGGESTION", "RATE", "SEEDS", "LOSS", "TAKES")
 SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
 
 
 def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:
     """A row for each suggestion, the answer first."""
-    return [
-        (str(each.rule), numbers.learning_rate(found.planned(each.rate)), _spread(found, each), ABOUT[each.rule])
-        for each in sorted(found.suggestions.found, key=lambda each: each is not found.suggestions.best)
-    ]
+    best = found.best
+    return [_rate_row(found, each) for each in sorted(found.suggestions.found, key=lambda each: each is not best)]
+
+
+def _rate_row(found: FoundRate, each: Suggestion) -> tuple[str, ...]:
+    rate, loss = numbers.learning_rate(found.planned(each.rate)), found.compared.get(each.rule)
+    written = "" if loss is None else f"{loss:.4g}"
+    return str(each.rule), rate, _spread(found, each), written, ABOUT[each.rule]
 
 
 def _spread(found: FoundRate, each: Suggestion) -> str:
@@ -36,6 +40,8 @@ def rate_notes(found: FoundRate) -> Iterator[str]:
         yield f"the learning rate was {numbers.learning_rate(found.planned(found.rate))}"
     if found.step:
         yield f"measured from the checkpoint of step {found.step:,}"
+    if found.compared:
+        yield f"the loss is that of {found.compared_steps:,} steps with each rate; the first one is the answer"
     yield from found.notes
     if found.suggestions.remark:
         yield found.suggestions.remark
@@ -50,7 +56,7 @@ def _names(found: FoundSize, size: MeasuredSize) -> str:
     if found.chosen is None:
         return ""
     chosen = found.chosen
-    pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest that fits"))
+    pairs = ((chosen.knee, "knee"), (chosen.fastest, "fastest"), (chosen.largest, "largest"))
     return ", ".join(name for each, name in pairs if each.batch_size == size.batch_size)
 
 

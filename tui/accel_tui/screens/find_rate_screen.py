@@ -68,7 +68,7 @@ class FindRateScreen(FinderScreen):
     @property
     def found_text(self) -> str:
         """The rate at the cursor or the best one."""
-        best = self._found and self._found.suggestions.best
+        best = self._found and self._found.best
         return f"{best.rule}: {self._written(best.rate)}" if best else "nothing was found"
 
     @property
@@ -81,7 +81,7 @@ class FindRateScreen(FinderScreen):
         """The suggested rates, the best first."""
         if self._found is None:
             return ()
-        found, best = self._found.suggestions.found, self._found.suggestions.best
+        found, best = self._found.suggestions.found, self._found.best
         return [each.rate for each in sorted(found, key=lambda each: each is not best)]
 
     def take(self, value: float) -> None:

@@ -93,6 +93,7 @@ class RunScreen(DirtyRegionScreen):
             "find_rate",
             "Find rate",
             id="run.find-rate",
+            show=False,  # the keys that a run needs more often leave no room
             tooltip="Find a learning rate from the last checkpoint, while the run is paused",
         ),
         Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
