@@ -102,7 +102,7 @@ async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_search(pilot, running)
-        await shows(pilot, "● running  34 of 40 trials · 2 running", "best val accuracy 0.9935, trial 26")
+        await shows(pilot, "● running  34 of 40 trials", "left", "best val accuracy 0.9935, trial 26")
         await shows(pilot, "trained again: 0.9726", "val accuracy by epoch", "1 Curves", "0.9086")
         assert ("weight decay" in text_of(pilot)) is (size is not SMALL)
         if size is not SMALL:
