@@ -28,6 +28,7 @@ DROP_ORDER = (
     "details",
     "advice",
     "sort",
+    "open_searches",
     "show_plan",
     "delete",
     "edit",
