@@ -229,7 +229,7 @@ async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) ->
         write_study(12, 10, definition=replace(DEFINITION, name="another"), seed=1)
         await pilot.press("S")
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchesScreen), "the list")
-        await shows(pilot, "another", "digits-cnn", "34 of 40", "0.9935", "learning_rate, batch_size")
+        await shows(pilot, "another", "digits-cnn", "34 of 40", "0.9935", "learning rate, bat")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "a search")
 
