@@ -176,7 +176,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
 ) -> None:
     continued: list[Path] = []
     launch = SimpleNamespace(resume_study=continued.append)
-    monkeypatch.setitem(sys.modules, "accel_engine.search.launch", launch)
+    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", launch)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         for key in "sxylpeX":
@@ -241,7 +241,7 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         started.append(definition)
         return study
 
-    monkeypatch.setitem(sys.modules, "accel_engine.search.launch", SimpleNamespace(start_study=start_study))
+    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", SimpleNamespace(start_study=start_study))
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await shows(pilot, "Start")
         screen_form(pilot).set("learning_rate", "1e-1..1e-4:log")

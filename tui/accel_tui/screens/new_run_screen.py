@@ -252,7 +252,7 @@ class NewRunScreen(DirtyRegionScreen):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="search")
     def _start_search(self, definition: StudyDefinition) -> None:
-        from accel_engine.search.launch import start_study
+        from accel_engine.search.start_study import start_study
 
         try:
             directory = start_study(definition)

@@ -356,7 +356,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="resume")
     def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.launch import resume_study
+        from accel_engine.search.start_study import resume_study
 
         self._report(partial(resume_study, self.directory), "Not continued")
 
