@@ -74,7 +74,7 @@ def progress_text(state: StudyState, now: float) -> str:
     """How far a search is: trials, their states, and its time."""
     if state.definition is None:
         return ""
-    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else ""
+    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else state.last_words
     done = sum(not trial.state.live for trial in state.trials.values())
     parts = [f"{done:,} of {state.definition.trials:,} trials"]
     spent = seconds_spent(state, now)
