@@ -27,11 +27,14 @@ from accel_engine.plan import Plan
 from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
+from accel_engine.run.lock import WriterLock
 from accel_engine.run.media import Text, histogram_of
 from accel_engine.run.run_paths import LOG
+from accel_engine.search.study_paths import LOCK as STUDY_LOCK
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
+from example_study import confirm, write_study
 from tui.example_reports import histograms
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
@@ -225,6 +228,20 @@ async def test_inside_of_a_run(runs: dict[str, FakeEngine]) -> None:
         await pilot.press("w")
         await shows(pilot, "true 3, predicted 5")
         await looks_as_before(pilot, "diagnostics-120x40")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_search(clock: Clock, size: tuple[int, int]) -> None:
+    study = write_study(end=clock.now)
+    confirm(study, 26)
+    with WriterLock(study, STUDY_LOCK):
+        async with opened(None, size) as pilot:
+            await shows(pilot, "Start")
+            pilot.app.show_search(study)  # type: ignore[attr-defined]
+            await shows(pilot, "34 of 40 trials")
+            await pilot.press("3")
+            await shows(pilot, "worst")
+            await looks_as_before(pilot, f"search-{size[0]}x{size[1]}")
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from accel_engine.run.lock import WriterLock
 from accel_engine.search.definition import Objective
 from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.trial import Report, Trial, TrialState
 from accel_tui.study_state import texts
 from accel_tui.study_state.fold_study import apply_update
@@ -56,6 +58,15 @@ def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: P
     curve = read(directory, state).curves[35]
     assert curve.epochs.tolist() == list(range(1, 11))
     assert curve.values[1] == 0.5
+
+
+def test_of_a_process_that_has_exited_the_last_line_of_its_log_is_told(directory: Path) -> None:
+    (directory / LOG).write_text("Traceback\n  ...\nModuleNotFoundError: no module\x1b[31m\n\n")
+    state = read(directory)
+    assert texts.progress_text(state, END).startswith("ModuleNotFoundError: no module")
+    assert "\x1b" not in state.last_words
+    with WriterLock(directory, LOCK):
+        assert not read(directory, state).last_words
 
 
 def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:

@@ -84,7 +84,7 @@ class NewRunScreen(DirtyRegionScreen):
             "search",
             "Search",
             id="new-run.search",
-            tooltip="Search for the best values of fields with ranges; without any, show the searches",
+            tooltip="Search for the best values of fields with ranges",
         ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding(

@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.events import ScreenResume
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static, Tab, Tabs
@@ -231,9 +232,9 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def _take_answer(self, request: StudyRequest, obeyed: bool, answer: str) -> None:
         """Show the answer to a command."""
-        severity = "information" if obeyed else "warning"
+        severity: SeverityLevel = "information" if obeyed else "warning"
         title = "" if obeyed else f"Not done: {request.name.replace('_', ' ')}"
-        self.notify(answer, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
+        self.notify(answer, title=title, severity=severity, markup=False)
 
     @on(TrialsTable.Moved)
     def _move(self) -> None:

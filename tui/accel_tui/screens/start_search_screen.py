@@ -58,7 +58,7 @@ class StartSearchScreen(ModalScreen[StudyDefinition | None]):
         ranges = (f"{field_labels.label(each.name)} {format_values(each)}" for each in self._parameters)
         with Vertical(classes="dialog"):
             yield Label("Search for the best plan", classes="question")
-            yield Label("\n".join(ranges), classes="detail", markup=False)
+            yield Label(", ".join(ranges), classes="detail", markup=False)
             for name, text in self._defaults.items():
                 yield Label(LABELS[name], classes="label")
                 yield LineInput(text, placeholder="no limit" if name == "within" else "", id=name, compact=True)

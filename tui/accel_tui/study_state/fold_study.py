@@ -24,6 +24,7 @@ class StudyUpdate:
         ended: How it ended.
         confirmation: The best plan, trained again.
         is_running: Whether a process runs the study.
+        last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: Its number of changes before the trials were read.
         last_report: The last report.
     """
@@ -35,6 +36,7 @@ class StudyUpdate:
     ended: Mapping[str, Any] | None
     confirmation: Confirmation | None
     is_running: bool
+    last_words: str
     changes: int
     last_report: int
 
@@ -61,6 +63,7 @@ def apply_update(state: StudyState, update: StudyUpdate) -> StudyState:
         ended=update.ended,
         confirmation=update.confirmation,
         is_running=update.is_running,
+        last_words=update.last_words,
         changes=update.changes,
         last_report=update.last_report,
     )
@@ -72,7 +75,7 @@ def _shown(trial: Trial) -> Trial:
 
 
 def _rest(part: StudyState | StudyUpdate) -> tuple[object, ...]:
-    return part.definition, part.ended, part.confirmation, part.is_running
+    return part.definition, part.ended, part.confirmation, part.is_running, part.last_words
 
 
 def _longer(curves: Mapping[int, TrialCurve], reports: Iterable[Report]) -> dict[int, TrialCurve]:

@@ -57,6 +57,7 @@ class StudyState:
         ended: How it ended; ``None`` while it is not at its end.
         confirmation: The best plan, trained again; ``None`` before.
         is_running: Whether a process runs the study.
+        last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: The study's number of changes that this state includes.
         last_report: The last report that this state includes.
     """
@@ -69,6 +70,7 @@ class StudyState:
     ended: Mapping[str, Any] | None = None
     confirmation: Confirmation | None = None
     is_running: bool = False
+    last_words: str = ""
     changes: int = 0
     last_report: int = 0
 

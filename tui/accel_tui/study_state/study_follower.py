@@ -11,7 +11,7 @@ from typing import Any
 from accel_engine.errors import AccelError
 from accel_engine.run.lock import is_held
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import LOCK
+from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.text import printable_line
 from accel_tui.study_state.fold_study import StudyUpdate, apply_update
 from accel_tui.study_state.state import StudyState
@@ -25,6 +25,9 @@ PENDING_SECONDS = 0.1
 
 ANSWER_SECONDS = 10.0
 """Seconds that a command waits for an answer while no process runs the study."""
+
+TAIL_BYTES = 4096
+"""Bytes of a log that are read for its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +161,27 @@ def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
     changes = database.changes()  # before the trials: one that changes meanwhile is read again
     trials = database.trials(state.changes) if changes != state.changes else []
     last_report, reports = database.reports(state.last_report)
+    is_running, ended = is_held(database.directory, LOCK), database.ended
     return StudyUpdate(
         definition=database.definition,
         created=database.created,
         trials=trials,
         reports=reports,
-        ended=database.ended,
+        ended=ended,
         confirmation=database.confirmation,
-        is_running=is_held(database.directory, LOCK),
+        is_running=is_running,
+        last_words="" if is_running or ended else _last_words(database.directory / LOG),
         changes=changes,
         last_report=last_report,
     )
+
+
+def _last_words(log: Path) -> str:
+    """The last line of a log, from its last bytes; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return printable_line(next((line.strip() for line in reversed(lines) if line.strip()), ""))

@@ -8,7 +8,7 @@ from accel_engine.errors import AccelError
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
-from accel_tui.formatting import names, numbers
+from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
@@ -79,7 +79,7 @@ def _best(study: ListedStudy) -> str:
 
 
 def _parameters(study: ListedStudy) -> str:
-    return ", ".join(each.name for each in study.state.parameters) if study.state else study.problem
+    return ", ".join(field_labels.label(each.name) for each in study.state.parameters) if study.state else study.problem
 
 
 COLUMNS: tuple[Column[ListedStudy], ...] = (

@@ -15,7 +15,7 @@ SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
     TrialState.WAITING: ("○", "accent"),
     TrialState.RUNNING: ("●", "accent"),
     TrialState.FINISHED: ("✓", "success"),
-    TrialState.PRUNED: ("✂", "note"),
+    TrialState.PRUNED: ("×", "note"),  # noqa: RUF001 - as a mark of charts
     TrialState.STOPPED: ("■", "warning"),
     TrialState.FAILED: ("✗", "error"),
     TrialState.OUT_OF_MEMORY: ("✗", "error"),
@@ -74,12 +74,9 @@ def progress_text(state: StudyState, now: float) -> str:
     """How far a search is: trials, their states, and its time."""
     if state.definition is None:
         return ""
-    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else ""
+    reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else state.last_words
     done = sum(not trial.state.live for trial in state.trials.values())
     parts = [f"{done:,} of {state.definition.trials:,} trials"]
-    counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
-    if counts:
-        parts.append(", ".join(counts))
     spent = seconds_spent(state, now)
     if spent is not None:
         limit = f" of {numbers.duration(state.definition.within)}" if state.definition.within else ""
@@ -87,6 +84,9 @@ def progress_text(state: StudyState, now: float) -> str:
     left = seconds_left(state, now)
     if left is not None:
         parts.append(f"about {numbers.duration(left)} left")
+    counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
+    if counts:
+        parts.append(", ".join(counts))
     return " · ".join([*([printable_line(reason)] if reason else []), *parts])
 
 

@@ -86,7 +86,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
 
 
 def _number(trial: Trial, state: StudyState) -> str:
-    sign = "★" if trial.number in state.front else "⚲" if trial.pinned else ""
+    sign = "★" if trial.number in state.front else "⚑" if trial.pinned else ""
     return f"{sign} {trial.number}"
 
 

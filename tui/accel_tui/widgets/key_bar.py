@@ -30,6 +30,7 @@ DROP_ORDER = (
     "details",
     "advice",
     "sort",
+    "open_searches",
     "show_plan",
     "delete",
     "edit",
