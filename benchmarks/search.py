@@ -225,12 +225,12 @@ def report(study: Path, ended: Mapping[str, Any], seconds: float, processor: flo
         trials = [each for each in database.trials() if each.run]
     tests = [test_accuracy(run) for run in ended["confirmation"]["runs"]]
     gaps = list(gaps_between([each.run for each in trials]))
-    cost = processor / len(trials) + statistics.fmean(gaps)
+    cost = processor / seconds * TRIAL_SECONDS + statistics.fmean(gaps)
     print(f"{len(trials)} trials in {seconds / 60:.1f} minutes: {ended['states']}")
     print(f"best validation accuracy {ended['best']['objectives']['validation_accuracy']:.4f}")
     print(f"confirmed: {ended['confirmation']['mean']:.4f} ± {ended['confirmation']['spread']:.4f}")
     print(f"accuracy on the test examples of the confirming runs: {', '.join(f'{each:.4f}' for each in tests)}")
-    print(f"the search's processor time: {processor:.2f} s, {processor / len(trials):.3f} s a trial")
+    print(f"the search's processor time: {processor:.2f} s, {processor / seconds:.2%} of the time")
     print(
         f"from the end of a run to the creation of the next: {statistics.fmean(gaps):.3f} s, at most {max(gaps):.3f} s"
     )

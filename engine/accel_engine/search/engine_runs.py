@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,7 +61,7 @@ class EngineRuns:
         self, starter: TrialStarter, devices: Callable[[], Sequence[Device]] = lambda: detect().devices
     ) -> None:
         self._starter = starter
-        self._devices = devices
+        self._devices = cache(devices)  # finding them takes some milliseconds, and the search looks often
         self._followed: dict[str, _FollowedRun] = {}
         self._waiting: set[str] = set()
 
