@@ -104,23 +104,29 @@ class FunctionRuns:
     started: set[str] = field(default_factory=set)
 
     def slots(self) -> int:
+        """One trial at a time."""
         return 1
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
+        """Note the plan of a trial."""
         run = f"{study}-{trial}"
         self.plans[run] = plan
         return run
 
     def find(self, study: str) -> Mapping[str, int | None]:  # noqa: ARG002
+        """Find nothing: no process was killed."""
         return {}
 
     def start(self, run: str) -> None:
+        """Start a trial."""
         self.started.add(run)
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
+        """No trial is continued."""
         raise NotImplementedError
 
     def observe(self, run: str) -> Observation:
+        """A started trial has ended."""
         if run not in self.started:
             return Observation(Status.QUEUED)
         point = [getattr(self.plans[run], name) / FIELDS[name] for name in self.names]
@@ -128,9 +134,11 @@ class FunctionRuns:
         return Observation(Status.FINISHED, (Measurement(1, 1, time.time(), metrics),))
 
     def stop(self, run: str, reason: str) -> None:
+        """No trial is stopped."""
         raise NotImplementedError
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
+        """There are no such objectives."""
         raise NotImplementedError
 
 
@@ -168,9 +176,8 @@ def functions(seeds: int, trials: int) -> None:
     for name, (_, _, minimum) in FUNCTIONS.items():
         for who, search in (("accel-tui search", ours), ("Optuna alone", optuna_alone)):
             found = sorted(search(name, trials, seed) for seed in range(seeds))
-            print(
-                f"| {name} | {minimum:.4f} | {who} | {statistics.median(found):.4f} | {found[0]:.4f} | {found[-1]:.4f} |"
-            )
+            values = f"{statistics.median(found):.4f} | {found[0]:.4f} | {found[-1]:.4f}"
+            print(f"| {name} | {minimum:.4f} | {who} | {values} |")
 
 
 def make_mnist1d(path: Path) -> None:
@@ -218,14 +225,14 @@ def report(study: Path, ended: Mapping[str, Any], seconds: float, processor: flo
         trials = [each for each in database.trials() if each.run]
     tests = [test_accuracy(run) for run in ended["confirmation"]["runs"]]
     gaps = list(gaps_between([each.run for each in trials]))
-    cost = processor / len(trials) + statistics.fmean(gaps)
+    cost = processor / seconds * TRIAL_SECONDS + statistics.fmean(gaps)
     print(f"{len(trials)} trials in {seconds / 60:.1f} minutes: {ended['states']}")
     print(f"best validation accuracy {ended['best']['objectives']['validation_accuracy']:.4f}")
     print(f"confirmed: {ended['confirmation']['mean']:.4f} ± {ended['confirmation']['spread']:.4f}")
     print(f"accuracy on the test examples of the confirming runs: {', '.join(f'{each:.4f}' for each in tests)}")
-    print(f"the search's processor time: {processor:.2f} s, {processor / len(trials):.3f} s a trial")
+    print(f"the search's processor time: {processor:.2f} s, {processor / seconds:.2%} of the time")
     print(
-        f"from the end of a run to the start of the next engine: {statistics.fmean(gaps):.3f} s, at most {max(gaps):.3f} s"
+        f"from the end of a run to the creation of the next: {statistics.fmean(gaps):.3f} s, at most {max(gaps):.3f} s"
     )
     print(f"together {cost / TRIAL_SECONDS:.2%} of a trial of {TRIAL_SECONDS:g} s")
 

@@ -1,4 +1,4 @@
-"""The CNN of the MNIST-1D paper (Greydanus and Kobak, 2020), three strided convolutions and a linear layer, with dropout."""
+"""The CNN of the MNIST-1D paper (Greydanus and Kobak, 2020): three strided convolutions and a linear layer."""
 
 from typing import Any
 

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import RunError
+from accel_engine.errors import DataError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
 from accel_engine.launch import engine_process
 from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
 from accel_engine.run.annotations import set_tags
+from accel_engine.run.checkpoint_files import check_any_whole
 from accel_engine.run.reader import drop_discarded
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_engine.search.figures import latency, peak_memory, training_seconds
 from accel_engine.search.trial_runs import Measurement, Observation
@@ -59,7 +61,7 @@ class EngineRuns:
         self, starter: TrialStarter, devices: Callable[[], Sequence[Device]] = lambda: detect().devices
     ) -> None:
         self._starter = starter
-        self._devices = devices
+        self._devices = cache(devices)  # finding them takes some milliseconds, and the search looks often
         self._followed: dict[str, _FollowedRun] = {}
         self._waiting: set[str] = set()
 
@@ -86,10 +88,18 @@ class EngineRuns:
             self._waiting.add(run)
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
-        """Prepare an ended run to be continued; one that waits already stays as it is."""
+        """Prepare an ended run to be continued; one that waits already, or was deleted, stays as it is.
+
+        Raises:
+            DataError: Its checkpoints are damaged.
+        """
         directory = runs_directory() / run
-        if self._run(run).status() in (Status.QUEUED, Status.STARTING, Status.RUNNING, Status.PAUSED):
+        if not directory.is_dir() or self._run(run).status().live:
             return
+        try:
+            check_any_whole(directory / CHECKPOINTS)
+        except RunError as error:
+            raise DataError(str(error)) from error
         self._waiting.discard(run)
         if latest_checkpoint(directory):
             prepare_continuation(directory, changes, queued=True)
@@ -104,6 +114,8 @@ class EngineRuns:
 
     def stop(self, run: str, reason: str) -> None:
         """Ask a run to stop with a checkpoint."""
+        if not (runs_directory() / run).is_dir():
+            return
         if self._run(run).status() is Status.QUEUED:
             self._starter.cancel(runs_directory() / run)
             return

@@ -9,12 +9,11 @@ from typing import Any
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.launch.engine_process import require_installation
-from accel_engine.models import find as find_model
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names
-from accel_engine.plan.resolved_plan import resolve
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import AUTO, PRUNERS, SAMPLERS, Parameter, StudyDefinition
 from accel_engine.search.launch import require_optuna
@@ -91,11 +90,12 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     if options.sampler == "grid":
         check_grid(parameters)
     direction = options.direction or _DIRECTION.get(plan.monitor_mode, "")
-    objectives = objectives_of(metric_name(plan.monitor) or _monitor(plan), options.objectives, direction)
+    resolved = resolve(plan).with_survey()
+    objectives = objectives_of(metric_name(plan.monitor) or _monitor(resolved), options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
-    name = options.name or _free_name(plan)
+    name = options.name or _free_name(resolved.with_chosen_model().plan)
     study_directory(name)
     return StudyDefinition(
         name=name,
@@ -180,10 +180,9 @@ def absolute_storage(storage: str) -> str:
     return storage if not storage or "://" in storage else str(user_path(storage).absolute())
 
 
-def _monitor(plan: Plan) -> str:
+def _monitor(resolved: ResolvedPlan) -> str:
     """The metric that a search looks at if none is chosen: the accuracy of validation, or else its loss."""
-    resolved = resolve(plan).with_survey()
-    described = describe_entry(resolved.data, plan.task)
+    plan, described = resolved.plan, describe_entry(resolved.data, resolved.plan.task)
     task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
     return f"{VALIDATION_PREFIX}{infer_monitor(measured_names(plan, task), task)}"
 
@@ -217,8 +216,7 @@ def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
 
 def _free_name(plan: Plan) -> str:
     """A name of the model and the data that no search has yet."""
-    title = plan.title if plan.name else f"{find_model(plan.model).name} {plan.data.rpartition('/')[2]}"
-    base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "search"
+    base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base
     while (studies_directory() / name).exists():
         number += 1

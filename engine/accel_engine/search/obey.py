@@ -77,7 +77,7 @@ def _reached(scheduler: Scheduler, trial: Trial) -> int:
 
 def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _known(scheduler, command)
-    seed = scheduler.clone(trial)
+    seed = scheduler.new.clone(trial)
     return f"trial {trial.number} is trained again with the seed {seed}"
 
 

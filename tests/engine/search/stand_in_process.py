@@ -14,7 +14,16 @@ from engine.search.searching import learns
 from engine.search.stand_in_runs import StandInRuns
 
 PAUSE = float(os.environ.get("STAND_IN_PAUSE", "0.0"))
+GO = os.environ.get("STAND_IN_GO", "/")
+
+
+def wait(_: float) -> None:
+    """Wait a moment, and until the file is there that the test names."""
+    time.sleep(PAUSE)
+    while not os.path.exists(GO):
+        time.sleep(0.01)
+
 
 directory = Path(sys.argv[1])
 with WriterLock(directory, LOCK):
-    run_search(directory, StandInRuns(Path(sys.argv[2]), learns), lambda _: time.sleep(PAUSE))
+    run_search(directory, StandInRuns(Path(sys.argv[2]), learns), wait)

@@ -16,6 +16,7 @@ from accel_engine.search.proposals import load_definition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
+from waiting import wait_until as wait_for
 
 PROGRAM = str(Path(__file__).with_name("stand_in_process.py"))
 
@@ -48,19 +49,26 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
     assert len(killed.runs.find("killed")) == len(whole.runs.find("whole"))
 
 
-def test_machines_share_a_search_by_a_journal_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machines_share_a_search_by_a_journal_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]
+) -> None:
     storage = str(tmp_path / "shared" / "journal.log")
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "first"))
     first = Search(define(trials=10, storage=storage, pruner="off"), tmp_path / "first")
-    one = start(first.directory, first.runs.directory, pause=0.05)
+    go = tmp_path / "go"
+    monkeypatch.setenv("STAND_IN_GO", str(go))  # the first machine has one trial until the second has one, too
+    one = start(first.directory, first.runs.directory)
     try:
         _wait_for_definition(storage)
+        monkeypatch.delenv("STAND_IN_GO")
         monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "second"))
         definition = load_definition(storage)
         assert definition == define(trials=10, storage=storage, pruner="off")
         directory = tmp_path / "second" / "studies" / "s"
         create_study(directory, definition)
-        two = start(directory, tmp_path / "second" / "runs-s", pause=0.05)
+        two = start(directory, tmp_path / "second" / "runs-s", pause=0.02)
+        wait_until(lambda: _own_trials(directory), "a trial of the second machine")
+        go.touch()
         assert (one.wait(120), two.wait(120)) == (0, 0)
     finally:
         one.kill()
@@ -83,9 +91,12 @@ def test_machines_share_a_search_by_a_journal_file(tmp_path: Path, monkeypatch: 
     assert ended is not None
 
 
-def _wait_for_definition(storage: str) -> None:
-    from waiting import wait_until
+def _own_trials(directory: Path) -> list[int]:
+    with StudyDatabase(directory) as database:
+        return [each.number for each in database.trials() if not each.machine]
 
+
+def _wait_for_definition(storage: str) -> None:
     def is_there() -> bool:
         try:
             load_definition(storage)
@@ -93,7 +104,7 @@ def _wait_for_definition(storage: str) -> None:
             return False
         return True
 
-    wait_until(is_there, "the search on the journal")
+    wait_for(is_there, "the search on the journal")
 
 
 def test_a_storage_that_cannot_be_reached_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from accel_tui.cli.train import refuse_two_outputs
 
 EPILOG = """\b
 Examples:
-  accel-tui search --over learning_rate=1e-4..1e-1:log --over batch_size=32,64,128 --trials 20
-  accel-tui search plan.toml --over optimizer=adam,sgd --monitor val_accuracy --within 2h
+  accel-tui search --over learning_rate=1e-4..1e-1:log --over batch_size=32,64
+  accel-tui search plan.toml --over optimizer=adam,sgd --within 2h
   accel-tui search --over epochs=5..20 --objective time --json > trials.jsonl
   accel-tui search --resume digits-search
 

@@ -247,5 +247,5 @@ def _words(name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    """A value of a field, a number in four digits."""
-    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
+    """A value of a field: a number in four digits, a path without its folders."""
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value).rpartition("/")[2]

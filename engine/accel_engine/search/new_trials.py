@@ -1,0 +1,134 @@
+"""Trials that begin: their values, their runs, and the results that equal trials share."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from accel_engine import clock
+from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.search.infeasible import known_to_fail
+from accel_engine.search.proposals import Proposal, Proposals
+from accel_engine.search.space import MAX_POINTS, all_points, count_points
+from accel_engine.search.trial import WITH_SEARCH, Trial, TrialState
+from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial_outcome import proposal_of
+from accel_engine.search.trial_plan import trial_plan
+from accel_engine.search.trial_runs import TrialRuns
+
+REPEATS = 5
+"""Proposals in a row with values that were tried, after which others are chosen at random from those that were not."""
+
+MORE_REPEATS = 50
+"""As many again, where the values cannot be counted."""
+
+OWN_FAILURES = (PlanError, DataError, ModelError)
+"""Errors of a trial's values; others concern the machine, and would meet the next trial as well."""
+
+
+class NewTrials:
+    """Begins trials.
+
+    Args:
+        book: The trials.
+        proposals: Proposes their values.
+        runs: Their runs.
+    """
+
+    def __init__(self, book: TrialBook, proposals: Proposals, runs: TrialRuns) -> None:
+        self._book = book
+        self._proposals = proposals
+        self._runs = runs
+
+    def start(self) -> str:
+        """Start another trial; returns why there is none, empty if one was started."""
+        definition = self._proposals.definition
+        if self._book.counted >= definition.trials:
+            return f"all {definition.trials} trials are done"
+        points = count_points(definition.parameters)
+        repeats = REPEATS if points is None or len(self._book) < points else 0
+        if any(self.add(self._proposals.propose()) for _ in range(repeats)) or self._start_untried(points):
+            return ""
+        return "all combinations of values are tried" if points is not None else "no further proposal was new"
+
+    def tell(self, trial: Trial) -> None:
+        """Tell the sampler what became of a trial."""
+        names = [each.name for each in self._proposals.definition.objectives]
+        is_whole = trial.state in (TrialState.FINISHED, TrialState.STOPPED) and all(
+            name in trial.objectives for name in names
+        )
+        results = [trial.objectives[name] for name in names] if is_whole else None
+        self._proposals.finish(proposal_of(trial), results, "" if is_whole else trial.reason or str(trial.state))
+
+    def _start_untried(self, points: int | None) -> bool:
+        """Start a trial with values that no trial had, where they can be counted; returns whether there were any."""
+        parameters = self._proposals.definition.parameters
+        if points is None or points > MAX_POINTS:
+            return any(self.add(self._proposals.propose()) for _ in range(MORE_REPEATS))
+        untried = list(all_points(parameters))
+        random.Random(self._proposals.definition.seed + len(self._book)).shuffle(untried)  # noqa: S311 (no secret)
+        for values in untried:
+            if not self._is_tried(values):
+                return self.add(self._proposals.propose(values))
+        return False
+
+    def _is_tried(self, values: dict[str, Any]) -> bool:
+        try:
+            same = self._book.with_same_plan(self._proposals.definition, values)
+        except PlanError:
+            return any(each.values == values for each in self._book)
+        return same is not None or known_to_fail(values, self._book) is not None
+
+    def add(self, proposal: Proposal) -> bool:
+        """Add the trial of a proposal; returns whether it has a run of its own."""
+        trial = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now())
+        try:
+            same = self._book.with_same_plan(self._proposals.definition, proposal.values)
+        except PlanError as error:
+            self._fail(trial, str(error))
+            return True
+        if same is not None:
+            self._book.put(replace(trial, duplicate_of=same.number))
+            self.share_results()
+            return False
+        if (failed := known_to_fail(proposal.values, self._book)) is not None:
+            reason = f"trial {failed.number} ran out of memory with no more"
+            shared = replace(trial, state=TrialState.OUT_OF_MEMORY, duplicate_of=failed.number, reason=reason)
+            self.tell(self._book.put(replace(shared, ended=clock.now())))
+            return False
+        self.create_run(self._book.put(trial))
+        return True
+
+    def create_run(self, trial: Trial) -> None:
+        """Create and start the run of a trial, which fails if its plan does."""
+        definition, number = self._proposals.definition, trial.number
+        try:
+            plan = trial_plan(definition, trial.values, number=number, seed=trial.seed, epochs=trial.epochs)
+            run = self._runs.create(plan, definition.name, number)
+        except OWN_FAILURES as error:
+            self._fail(trial, str(error))
+            return
+        self._book.put(replace(trial, run=run))
+        self._proposals.note_run(proposal_of(trial), run)
+        self._runs.start(run)
+
+    def _fail(self, trial: Trial, reason: str) -> None:
+        self.tell(self._book.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))
+
+    def clone(self, trial: Trial) -> int:
+        """Train the plan of a trial again, with another seed; returns the seed."""
+        base = int(self._proposals.definition.plan.get("seed", self._proposals.definition.seed))
+        seed = 1 + max([base, *(each.seed or 0 for each in self._book)])
+        proposal = self._proposals.propose(trial.values)
+        clone = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now(), seed=seed)
+        self._book.put(replace(clone, epochs=trial.epochs))  # the next look creates its run
+        return seed
+
+    def share_results(self) -> None:
+        """End the trials that share the result of another one which has ended."""
+        for trial in self._book:
+            if trial.duplicate_of is None or not trial.state.live or trial.machine:
+                continue
+            same = self._book[trial.duplicate_of]
+            if not same.state.live and same.ending != WITH_SEARCH:
+                shared = replace(trial, state=same.state, objectives=same.objectives, reason=same.reason)
+                self.tell(self._book.put(replace(shared, ended=clock.now())))
