@@ -83,7 +83,7 @@ class NewRunScreen(DirtyRegionScreen):
             "search",
             "Search",
             id="new-run.search",
-            tooltip="Search for the best values of fields with ranges",
+            tooltip="Search for the best values of ranges",
         ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
