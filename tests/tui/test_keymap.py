@@ -37,7 +37,7 @@ run.pause=p,space run.quit=q run.resume=R run.search=slash run.stop=s runs.back=
 runs.delete=D,delete runs.down=j,down runs.end=end runs.filter=slash runs.home=home runs.label=e runs.mark=space
 runs.mark-down=shift+down runs.mark-up=shift+up runs.open=enter runs.open_early=enter
 runs.order=greater_than_sign runs.order-before=less_than_sign runs.page-down=pagedown runs.page-up=pageup
-runs.plan=n runs.resume=R runs.to-plan=p runs.turn=S runs.up=k,up table.down=down table.end=end table.home=home
+runs.plan=n runs.resume=R runs.to-plan=p runs.turn=o runs.up=k,up table.down=down table.end=end table.home=home
 table.left=left table.page-down=pagedown table.page-up=pageup table.right=right table.up=up
 """
 """Every id with its default keys, before ids were named after the screens."""

@@ -482,7 +482,7 @@ async def test_help_lists_the_keys_with_what_they_do() -> None:
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "? Help")
         await pilot.press("question_mark")
-        await shows(pilot, "Start training", "In a field")
+        await shows(pilot, "Start training", "Queue the run")
         await pilot.press("end")
         await shows(pilot, "Switch between the dark and the light theme", "^p")
         await pilot.press("escape")
@@ -506,9 +506,9 @@ async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_call
     async with StubApp().run_test(size=(200, 60)) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")
         await pilot.press("ctrl+p")
-        await shows(pilot, "Start training", "Change the current theme")
+        await shows(pilot, "Start training", "Repaint the screen")
         told = text_of(pilot)
-        assert told.index("Start training") < told.index("Change the current theme")
+        assert told.index("Start training") < told.index("Repaint the screen")
         await pilot.press(*"list all")
         await hides(pilot, "Start training")
         await shows(pilot, "List all runs (r)")

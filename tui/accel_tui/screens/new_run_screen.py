@@ -84,7 +84,7 @@ class NewRunScreen(DirtyRegionScreen):
             "search",
             "Search",
             id="new-run.search",
-            tooltip="Search for the best values of fields with ranges",
+            tooltip="Search for the best values of ranges",
         ),
         Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
         Binding(
