@@ -70,11 +70,8 @@ class EngineRuns:
         return max(1, sum(device.kind != "cpu" for device in self._devices()))
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
-        """Create a run that waits, tagged with the search's name."""
-        directory = prepare_run(plan, self._devices(), queued=True, study=study, trial=trial)
-        with suppress(RunError):
-            set_tags(directory, [study[:TAG_LENGTH]])
-        return directory.name
+        """Create a run that waits."""
+        return prepare_run(plan, self._devices(), queued=True, study=study, trial=trial).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, oldest first."""
@@ -82,9 +79,12 @@ class EngineRuns:
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
     def start(self, run: str) -> None:
-        """Start a run; one that this process has started before is in the queue."""
+        """Start a run, tagged with the search's name; one that this process has started before is in the queue."""
         if run not in self._waiting:
-            self._starter.start(runs_directory() / run)
+            directory = runs_directory() / run
+            with suppress(RunError), closing(RunReader(directory, steps=False)) as reader:
+                set_tags(directory, [reader.info().study[:TAG_LENGTH]])
+            self._starter.start(directory)
             self._waiting.add(run)
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
