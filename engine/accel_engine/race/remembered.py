@@ -11,12 +11,13 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.installation import find_installation
+from accel_engine.launch.plan_trials import LEAST_ROUNDS
 from accel_engine.models import UserModel
 from accel_engine.plan import Plan
 from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.judgement import winners
-from accel_engine.race.way_result import WayResult
+from accel_engine.race.way_result import WayResult, WayState
 from accel_engine.race.ways import effective
 from accel_engine.tuning_cache import is_recent, load, save_all
 from accel_engine.version import __version__
@@ -59,9 +60,9 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     Args:
         resolved: The reference, checked and placed.
         devices: The machine's devices.
-        results: The results; those without a rate are left out.
+        results: The results; those without a rate are left out, and those of a stopped race with few turns.
     """
-    measured = [result for result in results if result.is_measured]
+    measured = [result for result in results if _is_settled(result)]
     best = next(iter(winners(measured)), None)
     now, found = clock.now(), dict[str, Any]()
     for result in measured:
@@ -90,6 +91,10 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay |
         found.append(_parsed(load(_FILE, _key(compiled, devices))))
     known = [each for each in found if each is not None]
     return max(known, key=lambda each: each.examples_per_second, default=None)
+
+
+def _is_settled(result: WayResult) -> bool:
+    return result.is_measured and (result.state is not WayState.MEASURING or len(result.rates) >= LEAST_ROUNDS)
 
 
 def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:

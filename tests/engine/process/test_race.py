@@ -51,6 +51,5 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
     assert (way.examples_per_second or 0.0) > 0
     assert found["this plan"].rates
     assert find_marks(found.values())[Mark.FASTEST] in found.values()
-    assert (recalled := recall(resolved, devices)) is not None
-    assert recalled.examples_per_second > 0
+    assert recall(resolved, devices) is None  # after three turns
     assert list((tmp_path / "runs").iterdir()) == []  # nothing is left

@@ -12,6 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from accel_engine.data import DatasetEntry
+from accel_engine.devices.device_types import Inventory
 from accel_engine.launch.warm_engine import Description, WarmEngine
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -118,8 +119,9 @@ class SummaryPanel(Widget):
             return
         if filled.strategy.processes or self._port_warning:
             self._check_ports(filled)
-        if self._measured is None or self._measured[0] is not filled:
-            self._recall(filled)
+        inventory = host_of(self).inventory  # found after the first frame, which must not wait for an import
+        if inventory is not None and (self._measured is None or self._measured[0] is not filled):
+            self._recall(filled, inventory)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
             self._surveyed = subject
@@ -137,11 +139,10 @@ class SummaryPanel(Widget):
         self.post_message(self.DataSurveyed(survey(filled)))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="recall")
-    def _recall(self, filled: ResolvedPlan) -> None:
+    def _recall(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_tui.plan.measured_text import measured_rows  # the first frame does not need it
 
-        if (inventory := host_of(self).inventory) is not None:
-            self.call_later(self._take_measured, filled, measured_rows(filled, inventory.devices))
+        self.call_later(self._take_measured, filled, measured_rows(filled, inventory.devices))
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:
         if filled is self._filled:
