@@ -1,14 +1,16 @@
 """Finds a batch size: throughput and memory of rising sizes through the real loop, each in a process of its own."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from accel_engine import strategies
 from accel_engine.devices import detect
-from accel_engine.errors import PlanError, RunError, UsageError
-from accel_engine.finders.batch_effects import BatchEffects, batch_effects
+from accel_engine.errors import PlanError, RunError
+from accel_engine.finders.found_size import FoundSize as FoundSize
+from accel_engine.finders.found_size import OnSize
+from accel_engine.finders.found_size import SizeOptions as SizeOptions
+from accel_engine.finders.found_size import SizeProgress as SizeProgress
 from accel_engine.finders.throughput import (
-    ChosenSizes,
     MeasuredSize,
     choose_sizes,
     got_slower,
@@ -21,7 +23,6 @@ from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Tria
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.plan.scaled_rate import scaling_factor
 
 SMALLEST = 8
 """Examples of a replica that the first size has, unless the user says otherwise."""
@@ -34,94 +35,6 @@ CONFIRMATIONS = 3
 
 STEP_SECONDS = 2.0
 """A step that takes longer than this is the last one: larger ones would take minutes to measure."""
-
-
-@dataclass(frozen=True, slots=True)
-class SizeOptions:
-    """Which sizes are measured.
-
-    Attributes:
-        seconds: How long each takes steps, about.
-        smallest: The first global batch; ``None`` for :data:`SMALLEST` examples of each replica.
-        largest: The largest global batch; ``None`` for all that fit.
-
-    Raises:
-        UsageError: The range is empty or reversed.
-    """
-
-    seconds: float = 2.0
-    smallest: int | None = None
-    largest: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.smallest is not None and self.largest is not None and self.smallest > self.largest:
-            raise UsageError(f"the smallest batch size, {self.smallest}, must not be above the largest, {self.largest}")
-
-
-@dataclass(frozen=True, slots=True)
-class SizeProgress:
-    """How far the search is.
-
-    Attributes:
-        detail: What happens now, in words.
-        measured: What has been measured.
-    """
-
-    detail: str
-    measured: tuple[MeasuredSize, ...] = ()
-
-
-OnSize = Callable[[SizeProgress], object]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSize:
-    """What was found.
-
-    Attributes:
-        measured: All sizes that were tried, rising.
-        chosen: The ones that matter; ``None`` if none trains.
-        confirmed: The answer as measured again in a fresh process; ``None`` if none trains.
-        effects: What the answer means for learning rate and steps; ``None`` if none trains.
-        replicas: Number of replicas.
-        memory: Bytes that a training may take, of the host for CPUs, else of each device; ``None`` if unknown.
-        stopped: Why no larger size was tried, in words.
-        plan: The plan.
-        ready: What is known of its training.
-    """
-
-    measured: tuple[MeasuredSize, ...]
-    chosen: ChosenSizes | None
-    confirmed: MeasuredSize | None
-    effects: BatchEffects | None
-    replicas: int
-    memory: float | None
-    stopped: str
-    plan: Plan
-    ready: TrialReady | None = field(default=None, repr=False)
-    noise_scale: float | None = None
-
-    @property
-    def batch_size(self) -> int | None:
-        """The global batch to take; ``None`` if none trains."""
-        return self.confirmed.batch_size if self.confirmed else None
-
-    def effects_of(self, size: int) -> BatchEffects | None:
-        """What a size means for learning rate and steps; ``None`` if none trains."""
-        if self.ready is None:
-            return None
-        ready, plan = self.ready, self.plan
-        factor = scaling_factor(plan, self.replicas) * plan.learning_rate_factor
-        rate = plan.learning_rate or (None if ready.learning_rate is None else ready.learning_rate / factor)
-        return batch_effects(
-            plan,
-            size,
-            self.replicas,
-            optimizer=ready.optimizer,
-            rate=rate,
-            examples=ready.examples,
-            noise_scale=self.noise_scale,
-        )
 
 
 def check_plan(plan: Plan, total_steps: int = 0) -> None:
