@@ -95,6 +95,21 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
         (f"--{HOSTILE}",),
     ),
     "estimate": ((HOSTILE,), ("RUN",), ("--data", HOSTILE), ("--model", HOSTILE)),
+    "find": (
+        ("learning-rate", "--model", HOSTILE),
+        ("learning-rate", "--run", HOSTILE),
+        ("batch-size", HOSTILE),
+        (HOSTILE,),
+    ),
+    "search": (
+        ("--over", HOSTILE),
+        ("--over", "learning_rate=1e-3..1e-1", "--name", HOSTILE),
+        ("--over", "learning_rate=1e-3..1e-1", "--monitor", HOSTILE),
+        ("--resume", HOSTILE),
+        ("--join", HOSTILE),
+    ),
+    "searches": ((), (HOSTILE,)),
+    "queue": ((), ("cancel", HOSTILE), ("hold", HOSTILE), ("move", HOSTILE, "1"), (HOSTILE,)),
     "continue": ((HOSTILE,), ("RUN",), ("RUN", "--epochs", HOSTILE)),
     "cluster": (
         ("--workers", f"{HOSTILE}:1"),

@@ -87,7 +87,7 @@ def test_a_run_that_cannot_be_read_is_found_by_its_id_and_as_such() -> None:
         ("statsu:failed", "no key 'statsu'; did you mean status"),
         ('modle:"my net"', "no key 'modle'; did you mean model?"),
         ("foo:bar", 'quote it: "foo:bar"'),
-        ("status:bogus", "no status 'bogus'; known: starting"),
+        ("status:bogus", "no status 'bogus'; known: queued, starting"),
         ("status:fin", ""),
     ],
 )
