@@ -26,6 +26,9 @@ DEFINITION, CREATOR = "accel_tui_definition", "accel_tui_creator"
 MEMBER, MACHINE, CONTINUES, REASON, RUN = ("member", "machine", "continues", "reason", "run")
 """Attributes of Optuna's trials: who trains them where, which trial one continues, why it has no result, its run."""
 
+FEASIBLE = "feasible"
+"""Name of Optuna's constraint that a trial has failed, also for lack of memory: more than 0 if it has."""
+
 _VERSION = re.compile(r"#\d+$")
 """Ends the name of a parameter whose choices have changed, which Optuna does not allow."""
 
@@ -55,6 +58,7 @@ class SharedTrial:
         reports: The monitor's values by number of the report, from 1.
         state: Optuna's state.
         results: The objectives' values, of one that has finished.
+        has_failed: Whether it has failed, also for lack of memory.
         reason: Why it has no result.
         started: In seconds since the Unix epoch.
         ended: In seconds since the Unix epoch; ``None`` for a live one.
@@ -67,6 +71,7 @@ class SharedTrial:
     reports: Mapping[int, float]
     state: OptunaState
     results: Sequence[float]
+    has_failed: bool
     reason: str
     started: float
     ended: float | None
@@ -218,20 +223,25 @@ class Proposals:
             copy.add_trial(each)
         return bool(OptunaTrial(copy, proposal).should_prune())
 
-    def finish(self, proposal: int, results: Sequence[float] | None, reason: str = "") -> None:
+    def finish(
+        self, proposal: int, results: Sequence[float] | None, reason: str = "", *, has_failed: bool = False
+    ) -> None:
         """Take the result of a trial; nothing happens if it has one.
 
         Args:
             proposal: Number of the proposal.
-            results: The objectives' values; ``None`` for a pruned trial, and for one that is infeasible. Optuna's
-                samplers take one without a report as worse than any other.
+            results: The objectives' values; ``None`` for a trial that was pruned or has failed.
             reason: Why it has none.
+            has_failed: Whether it has failed, also for lack of memory. Optuna's samplers take it as worse than any
+                other, whatever it has reported.
         """
         with reaching(self._address):
             if self._frozen(proposal).state.is_finished():
                 return
             if reason:
                 self._trial(proposal).set_user_attr(REASON, reason)
+            if has_failed and FEASIBLE not in self._trial(proposal).constraints:
+                self._trial(proposal).set_constraint(FEASIBLE, 1.0)
             state = OptunaState.PRUNED if results is None else OptunaState.COMPLETE
             try:
                 self._study.tell(proposal, None if results is None else list(results), state)
@@ -290,6 +300,7 @@ class Proposals:
                 reports=each.intermediate_values,
                 state=each.state,
                 results=() if each.state is not OptunaState.COMPLETE else tuple(each.values or ()),
+                has_failed=FEASIBLE in each.constraints,
                 reason=str(each.user_attrs.get(REASON, "")),
                 started=each.datetime_start.timestamp() if each.datetime_start else 0.0,
                 ended=each.datetime_complete.timestamp() if each.datetime_complete else None,

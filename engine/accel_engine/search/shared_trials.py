@@ -38,7 +38,7 @@ def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) ->
 def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
     names = [each.name for each in definition.objectives]
     state = _STATES[shared.state]
-    if state is TrialState.PRUNED and not shared.reports:  # as infeasible ones are told
+    if shared.has_failed:
         state = TrialState.OUT_OF_MEMORY if shared.reason == "out of memory" else TrialState.FAILED
     return Trial(
         number=shared.number,

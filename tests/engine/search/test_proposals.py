@@ -1,0 +1,38 @@
+"""Proposals on Optuna's storage: what samplers are told, journals that were cut, and values that are given."""
+
+from pathlib import Path
+
+from optuna.trial import TrialState as OptunaState
+
+from accel_engine.search.proposals import Proposals
+from engine.search.searching import define
+
+
+def test_a_failed_trial_is_worse_than_any_other_whatever_it_has_reported(tmp_path: Path) -> None:
+    definition, journal = define(trials=40, sampler="tpe", pruner="off"), str(tmp_path / "journal")
+    proposals = Proposals(definition, journal, "here", is_shared=True)
+    failed = proposals.propose()
+    proposals.report(failed.number, 0.99, 1)
+    proposals.finish(failed.number, None, "not a number", has_failed=True)
+    proposals.finish(failed.number, None, "not a number", has_failed=True)
+    pruned = proposals.propose()
+    proposals.report(pruned.number, 0.5, 1)
+    proposals.finish(pruned.number, None, "not promising")
+    other = Proposals(definition, journal, "there", is_shared=True)
+    assert [(each.has_failed, each.state) for each in other.others()] == [
+        (True, OptunaState.PRUNED),
+        (False, OptunaState.PRUNED),
+    ]
+
+
+def test_the_sampler_avoids_values_that_fail_after_good_reports(tmp_path: Path) -> None:
+    definition = define(over=("optimizer=adam,sgd", "learning_rate=1e-4..1e-1:log"), sampler="tpe", pruner="off")
+    proposals = Proposals(definition, str(tmp_path / "journal"), "here", is_shared=False)
+    failed = []
+    for _ in range(40):
+        proposal = proposals.propose()
+        has_failed = proposal.values["optimizer"] == "sgd"
+        proposals.report(proposal.number, 0.99 if has_failed else 0.5, 1)
+        proposals.finish(proposal.number, None, "ended", has_failed=has_failed)
+        failed.append(has_failed)
+    assert sum(failed[20:]) < 5
