@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import optuna
 from optuna.exceptions import OptunaError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
 from accel_engine.user_paths import user_path
+
+BLOCK = 4096
+"""Bytes that are read at a time to find the end of a journal's last line."""
 
 LOCK_SUFFIX = ".lock"
 """Ends the name of the link with which Optuna locks a journal."""
@@ -43,16 +46,42 @@ def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
         private_directory(path.parent)
         if is_own:
             path.with_name(path.name + LOCK_SUFFIX).unlink(missing_ok=True)
-            _cut_unfinished_line(path)
-        return JournalStorage(JournalFileBackend(str(path)))
+        return JournalStorage(JournalFileBackend(str(path), _JournalLock(path)))
+
+
+class _JournalLock(JournalFileSymlinkLock):
+    """Optuna's lock of a journal, which is held to append lines; removes the end of one that was not completed.
+
+    A full disk or a killed process leaves such a line. Lines after it would make the journal unreadable.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self._path = path
+
+    def acquire(self) -> bool:
+        """Wait for the lock, then remove an incomplete line."""
+        is_acquired = super().acquire()
+        try:
+            _cut_unfinished_line(self._path)
+        except BaseException:
+            self.release()
+            raise
+        return is_acquired
 
 
 def _cut_unfinished_line(path: Path) -> None:
-    """Remove the end of a journal whose writing was interrupted, such as by a full disk."""
-    with suppress(FileNotFoundError), path.open("rb+") as file:
-        text = file.read()
-        if text and not text.endswith(b"\n"):
-            file.truncate(text.rfind(b"\n") + 1)
+    """Remove what is after the last line end of a journal."""
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        start, found = end, b""
+        while start and b"\n" not in found:
+            start = max(0, start - BLOCK)
+            file.seek(start)
+            found = file.read(BLOCK)
+        complete = start + found.rfind(b"\n") + 1
+        if complete < end:
+            file.truncate(complete)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from optuna.trial import TrialState as OptunaState
 
 from accel_engine.search.proposals import Proposals
@@ -23,6 +24,19 @@ def test_a_failed_trial_is_worse_than_any_other_whatever_it_has_reported(tmp_pat
         (True, OptunaState.PRUNED),
         (False, OptunaState.PRUNED),
     ]
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_line_that_was_cut_breaks_no_journal(tmp_path: Path, is_shared: bool) -> None:
+    definition, journal = define(trials=40, pruner="off"), tmp_path / "journal"
+    first = Proposals(definition, str(journal), "here", is_shared=is_shared)
+    assert first.propose().number == 0
+    for number, text in enumerate(('{"op_code": 4, "wor', "x" * 10_000), 1):
+        with journal.open("a") as file:
+            file.write(text)
+        assert first.propose().number == number
+    second = Proposals(definition, str(journal), "there", is_shared=is_shared)
+    assert second.propose().number == 3
 
 
 def test_the_sampler_avoids_values_that_fail_after_good_reports(tmp_path: Path) -> None:
