@@ -17,6 +17,7 @@ from optuna.trial import TrialState as OptunaState
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.distributions import as_categorical, distribution, field_values
+from accel_engine.search.members import Members
 from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
 from accel_engine.search.storage import journal_path, open_storage, reaching
 
@@ -59,6 +60,7 @@ class SharedTrial:
         state: Optuna's state.
         results: The objectives' values, of one that has finished.
         has_failed: Whether it has failed, also for lack of memory.
+        is_lost: Whether its machine no longer responds.
         reason: Why it has no result.
         started: In seconds since the Unix epoch.
         ended: In seconds since the Unix epoch; ``None`` for a live one.
@@ -72,6 +74,7 @@ class SharedTrial:
     state: OptunaState
     results: Sequence[float]
     has_failed: bool
+    is_lost: bool
     reason: str
     started: float
     ended: float | None
@@ -99,6 +102,7 @@ class Proposals:
         with reaching(storage):
             self._storage = open_storage(storage, is_own=not is_shared)
             self._study = self._open()
+        self._members = Members(self._study, member)
         self._trials: dict[int, OptunaTrial] = {}
 
     def _open(self) -> Study:
@@ -118,9 +122,10 @@ class Proposals:
 
     @property
     def is_creator(self) -> bool:
-        """Whether this member has created the search."""
+        """Whether this member has created the search, or stands in for a creator that is lost."""
         with reaching(self._address):
-            return bool(self._study.user_attrs.get(CREATOR) == self._member)
+            creator = str(self._study.user_attrs.get(CREATOR, ""))
+        return self._member == (min(self._members.alive, default="") if self._members.is_lost(creator) else creator)
 
     @property
     def uses_rungs(self) -> bool:
@@ -145,32 +150,60 @@ class Proposals:
 
         Args:
             values: The values to propose; by default the sampler's.
+
+        Raises:
+            UsageError: A value is in no range that its field has, or had.
         """
         with reaching(self._address):
             before = self._study.get_trials(deepcopy=False)
-            names = self._names(before)
-            if values is not None:
-                fixed = {names[each]: as_categorical(value) for each, value in values.items()}
-                self._study.enqueue_trial(fixed, user_attrs={MEMBER: self._member})
-            self._study.sampler = sampler_of(self.definition, _count_proposals(before))
-            trial = self._study.ask()
-            for name, value in {MEMBER: self._member, MACHINE: socket.gethostname()}.items():
-                trial.set_user_attr(name, value)
-            for parameter in self.definition.parameters:
-                _suggest(trial, names[parameter.name], distribution(parameter))
+            trial = self._sampled(before) if values is None else self._trial(self._fixed(values, before))
             self._trials[trial.number] = trial
             return Proposal(trial.number, field_values(self.definition.parameters, _plain(trial.params)))
+
+    def _sampled(self, before: Sequence[FrozenTrial]) -> OptunaTrial:
+        """A trial with the sampler's values."""
+        names = self._names(before)
+        self._study.sampler = sampler_of(self.definition, _count_proposals(before))
+        trial = self._study.ask()
+        for name, value in self._attributes.items():
+            trial.set_user_attr(name, value)
+        for parameter in self.definition.parameters:
+            _suggest(trial, names[parameter.name], distribution(parameter))
+        return trial
+
+    def _fixed(self, values: Mapping[str, Any], before: Sequence[FrozenTrial]) -> int:
+        """Add a trial with given values; a value outside the present range keeps the range of a trial that had it."""
+        params, distributions = dict[str, Any](), dict[str, BaseDistribution]()
+        names = self._names(before)
+        for parameter in self.definition.parameters:
+            value = as_categorical(values[parameter.name])
+            name, known = names[parameter.name], distribution(parameter)
+            if not _contains(known, value):
+                name, known = _range_with(parameter.name, value, before)
+            params[name], distributions[name] = value, known
+        return self._add(create_trial(state=OptunaState.RUNNING, params=params, distributions=distributions), {})
+
+    def _add(self, trial: FrozenTrial, attributes: Mapping[str, Any]) -> int:
+        """Add a trial to the storage; returns its number."""
+        for name, value in {**self._attributes, **attributes}.items():
+            trial.set_user_attr(name, value)
+        study = self._storage.get_study_id_from_name(self.definition.name)
+        return self._storage.get_trial_number_from_id(self._storage.create_new_trial(study, trial))
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        return {MEMBER: self._member, MACHINE: socket.gethostname()}
 
     def unfinished(self) -> Iterator[Proposal]:
         """This member's proposals that have no result; those that a killed process left incomplete are dropped."""
         with reaching(self._address):
-            for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING, OptunaState.WAITING)):
+            for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING,)):
                 if each.user_attrs.get(MEMBER, "" if self._is_shared else self._member) != self._member:
                     continue
                 values = field_values(self.definition.parameters, _plain(each.params))
                 if each.user_attrs.get(CONTINUES) is None and len(values) == len(self.definition.parameters):
                     yield Proposal(each.number, values)
-                elif each.user_attrs.get(CONTINUES) is None and each.state is OptunaState.RUNNING:
+                elif each.user_attrs.get(CONTINUES) is None:
                     self._study.tell(each.number, state=OptunaState.FAIL)
 
     def note_run(self, proposal: int, run: str) -> None:
@@ -265,29 +298,22 @@ class Proposals:
                 if each.user_attrs.get(CONTINUES) == number and each.user_attrs.get(MEMBER) == self._member:
                     return each.number  # a killed process has done so
             before = self._frozen(proposal)
-            self._study.add_trial(
-                create_trial(
-                    state=OptunaState.RUNNING,
-                    params=before.params,
-                    distributions=before.distributions,
-                    intermediate_values=before.intermediate_values,
-                    user_attrs={MEMBER: self._member, MACHINE: socket.gethostname(), CONTINUES: number},
-                    system_attrs=_rungs(before) if pruner_name(self.definition) == "asha" else {},
-                )
+            again = create_trial(
+                state=OptunaState.RUNNING,
+                params=before.params,
+                distributions=before.distributions,
+                intermediate_values=before.intermediate_values,
+                system_attrs=_rungs(before) if pruner_name(self.definition) == "asha" else {},
             )
-            found = (each for each in reversed(self._study.get_trials(deepcopy=False)))
-            return next(
-                each.number
-                for each in found
-                if each.user_attrs.get(CONTINUES) == number and each.user_attrs.get(MEMBER) == self._member
-            )
+            return self._add(again, {CONTINUES: number})
 
     def others(self) -> Iterator[SharedTrial]:
-        """The trials of other machines, each as of its last continuation."""
+        """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
         if not self._is_shared:
             return
         latest: dict[int, FrozenTrial] = {}
         with reaching(self._address):
+            self._members.update()
             for each in self._study.get_trials(deepcopy=False):
                 if each.user_attrs.get(MEMBER, self._member) != self._member:
                     latest[each.user_attrs.get(CONTINUES, each.number)] = each
@@ -301,6 +327,7 @@ class Proposals:
                 state=each.state,
                 results=() if each.state is not OptunaState.COMPLETE else tuple(each.values or ()),
                 has_failed=FEASIBLE in each.constraints,
+                is_lost=not each.state.is_finished() and self._members.is_lost(each.user_attrs[MEMBER]),
                 reason=str(each.user_attrs.get(REASON, "")),
                 started=each.datetime_start.timestamp() if each.datetime_start else 0.0,
                 ended=each.datetime_complete.timestamp() if each.datetime_complete else None,
@@ -399,6 +426,27 @@ def _is_compatible(known: BaseDistribution, wanted: BaseDistribution) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _contains(known: BaseDistribution, value: Any) -> bool:
+    try:
+        create_trial(state=OptunaState.RUNNING, params={"": value}, distributions={"": known})
+    except ValueError:
+        return False
+    return True
+
+
+def _range_with(field: str, value: Any, trials: Sequence[FrozenTrial]) -> tuple[str, BaseDistribution]:
+    """The name and the distribution of a field in the newest trial that had a value.
+
+    Raises:
+        UsageError: None had it.
+    """
+    for trial in reversed(trials):
+        for name, known in trial.distributions.items():
+            if _VERSION.sub("", name) == field and trial.params[name] == value:
+                return name, known
+    raise UsageError(f"{field} = {value!r} is not in the range of this search")
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

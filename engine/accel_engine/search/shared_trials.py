@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from optuna.trial import TrialState as OptunaState
 
+from accel_engine import clock
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.proposals import Proposals, SharedTrial
 from accel_engine.search.study_database import StudyDatabase
@@ -38,7 +39,9 @@ def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) ->
 def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
     names = [each.name for each in definition.objectives]
     state = _STATES[shared.state]
-    if shared.has_failed:
+    if shared.is_lost:
+        state = TrialState.LOST
+    elif shared.has_failed:
         state = TrialState.OUT_OF_MEMORY if shared.reason == "out of memory" else TrialState.FAILED
     return Trial(
         number=shared.number,
@@ -46,9 +49,9 @@ def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
         state=state,
         values=shared.values,
         objectives=dict(zip(names, shared.results, strict=False)),
-        reason=shared.reason,
+        reason="its machine no longer responds" if shared.is_lost else shared.reason,
         started=shared.started,
-        ended=shared.ended,
+        ended=clock.now() if shared.is_lost else shared.ended,
         machine=shared.machine,
         proposal=shared.proposal,
     )

@@ -26,6 +26,8 @@ class TrialState(StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     OUT_OF_MEMORY = "out of memory"
+    LOST = "lost"
+    """The machine that trains it no longer responds; it takes no part of the number of trials."""
 
     @property
     def live(self) -> bool:

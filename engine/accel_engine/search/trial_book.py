@@ -79,8 +79,8 @@ class TrialBook:
 
     @property
     def counted(self) -> int:
-        """The number of trials that take part of the search's number of trials: all but those with shared results."""
-        return sum(each.duplicate_of is None for each in self)
+        """How many trials take part of the search's number: not those with shared results, nor lost ones."""
+        return sum(each.duplicate_of is None and each.state is not TrialState.LOST for each in self)
 
     def with_same_plan(self, definition: StudyDefinition, values: Mapping[str, Any]) -> Trial | None:
         """The trial that trains the same plan as some values would; ``None`` if there is none.
@@ -93,7 +93,11 @@ class TrialBook:
                 self._identified.add(each.number)
                 if each.duplicate_of is None and each.seed is None and each.values:
                     self._identities.setdefault(self._identity(definition, each), each.number)
-        number = self._identities.get(identity(definition, values))
+        same = identity(definition, values)
+        number = self._identities.get(same)
+        if number is not None and self[number].state is TrialState.LOST:
+            del self._identities[same]  # another trial may have these values now
+            number = None
         return None if number is None else self[number]
 
     def _identity(self, definition: StudyDefinition, trial: Trial) -> str:
@@ -105,7 +109,8 @@ class TrialBook:
 
 def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
     """The trials with runs that have ended, oldest first."""
-    ended = [each for each in trials if each.ended is not None and each.duplicate_of is None and not each.state.live]
+    own = [each for each in trials if each.duplicate_of is None and each.state is not TrialState.LOST]
+    ended = [each for each in own if each.ended is not None and not each.state.live]
     return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
 
 

@@ -1,10 +1,15 @@
 """Proposals on Optuna's storage: what samplers are told, journals that were cut, and values that are given."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import optuna
 import pytest
 from optuna.trial import TrialState as OptunaState
 
+from accel_engine.errors import UsageError
+from accel_engine.search.members import LOST_SECONDS, Members
+from accel_engine.search.over import parse_all
 from accel_engine.search.proposals import Proposals
 from engine.search.searching import define
 
@@ -37,6 +42,39 @@ def test_a_line_that_was_cut_breaks_no_journal(tmp_path: Path, is_shared: bool) 
         assert first.propose().number == number
     second = Proposals(definition, str(journal), "there", is_shared=is_shared)
     assert second.propose().number == 3
+
+
+def test_values_are_given_also_where_the_choices_have_changed(tmp_path: Path) -> None:
+    definition = define(over=("optimizer=adam,sgd", "learning_rate=1e-4..1e-1:log"))
+    proposals = Proposals(definition, str(tmp_path / "journal"), "here", is_shared=False)
+    before = proposals.propose()
+    narrow = parse_all(("optimizer=adamw,lion", "learning_rate=0.2..0.3"))
+    proposals.set_definition(replace(definition, parameters=narrow))
+    assert proposals.propose(before.values).values == before.values
+    with pytest.raises(UsageError, match="optimizer = 'rmsprop' is not in the range of this search"):
+        proposals.propose({**before.values, "optimizer": "rmsprop"})
+    after = proposals.propose()
+    assert after.values["optimizer"] in ("adamw", "lion")
+    assert after.number == 2
+    again = Proposals(proposals.definition, str(tmp_path / "journal"), "here", is_shared=False)
+    assert [each.number for each in again.unfinished()] == [0, 1, 2]
+
+
+def test_a_member_that_changes_nothing_for_some_time_is_lost_until_it_continues() -> None:
+    study, now = optuna.create_study(), [0.0]
+    here, there = (Members(study, name, lambda: now[0]) for name in ("here", "there"))
+    there.update()
+    for now[0] in (0.0, LOST_SECONDS):
+        here.update()
+        assert not here.is_lost("there")
+    now[0] += 1.0
+    here.update()
+    assert here.is_lost("there")
+    assert [*here.alive] == ["here"]
+    assert not here.is_lost("new")
+    there.update()
+    here.update()
+    assert not here.is_lost("there")
 
 
 def test_the_sampler_avoids_values_that_fail_after_good_reports(tmp_path: Path) -> None:

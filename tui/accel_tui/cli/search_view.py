@@ -29,6 +29,7 @@ WORDS = {
     "trial_stopped": "stopped",
     "trial_failed": "failed",
     "trial_out_of_memory": "out of memory",
+    "trial_lost": "lost",
 }
 """Events of trials in words."""
 

@@ -19,6 +19,7 @@ SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
     TrialState.STOPPED: ("■", "warning"),
     TrialState.FAILED: ("✗", "error"),
     TrialState.OUT_OF_MEMORY: ("✗", "error"),
+    TrialState.LOST: ("✗", "error"),
 }
 """The symbol and the colour of each state."""
 
