@@ -20,11 +20,11 @@ from accel_engine.search.launch import require_optuna
 from accel_engine.search.objectives import metric_name, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
+from accel_engine.search.storage_address import absolute_storage, shown_address
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
 from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
 from accel_engine.search.trial_plan import check_plans
 from accel_engine.text import suggestion
-from accel_engine.user_paths import user_path
 
 MAX_TRIALS = 100_000
 """The most trials of a search."""
@@ -130,12 +130,13 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     require_installation()
     require_optuna()
     if definition.storage:
-        from accel_engine.search.proposals import names_on
+        from accel_engine.search.stored_searches import names_on
 
         if definition.name in names_on(definition.storage):
+            shown = shown_address(definition.storage)
             raise UsageError(
-                f"the storage {definition.storage} has a search {definition.name} already: "
-                f"join it with --join {definition.storage}, or choose another --name"
+                f"the storage {shown} has a search {definition.name} already: "
+                f"join it with --join {shown}, or choose another --name"
             )
     create_study(directory, definition)
     return directory
@@ -157,10 +158,10 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
         DataError: This machine cannot read the data.
     """
     require_optuna()
-    from accel_engine.search.proposals import load_definition
+    from accel_engine.search.stored_searches import load_definition
 
     storage = absolute_storage(storage)
-    definition = replace(load_definition(storage, name), storage=storage, at_once=at_once or 0)
+    definition = replace(load_definition(storage, name), at_once=at_once or 0)
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         with StudyDatabase(directory) as database:
@@ -173,11 +174,6 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
     require_installation()
     create_study(directory, definition)
     return directory
-
-
-def absolute_storage(storage: str) -> str:
-    """The address of a storage for any working directory."""
-    return storage if not storage or "://" in storage else str(user_path(storage).absolute())
 
 
 def _monitor(resolved: ResolvedPlan) -> str:

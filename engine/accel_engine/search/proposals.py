@@ -14,15 +14,16 @@ from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import Trial as OptunaTrial
 from optuna.trial import TrialState as OptunaState
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import UsageError
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.distributions import as_categorical, distribution, field_values
 from accel_engine.search.members import Members
 from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
-from accel_engine.search.storage import journal_path, open_storage, reaching
+from accel_engine.search.storage import open_storage, reaching
+from accel_engine.search.stored_searches import DEFINITION, shared_text
 
-DEFINITION, CREATOR = "accel_tui_definition", "accel_tui_creator"
-"""Attributes of Optuna's study: the search, and the member that has created it."""
+CREATOR = "accel_tui_creator"
+"""Attribute of Optuna's study: the member that has created it."""
 
 MEMBER, MACHINE, CONTINUES, REASON, RUN = ("member", "machine", "continues", "reason", "run")
 """Attributes of Optuna's trials: who trains them where, which trial one continues, why it has no result, its run."""
@@ -117,7 +118,7 @@ class Proposals:
         )
         if DEFINITION not in study.user_attrs:
             study.set_user_attr(CREATOR, self._member)
-            study.set_user_attr(DEFINITION, self.definition.to_json())
+            study.set_user_attr(DEFINITION, shared_text(self.definition))
         return study
 
     @property
@@ -143,7 +144,7 @@ class Proposals:
         with reaching(self._address):
             self._study.pruner = pruner_of(definition)
             if share:
-                self._study.set_user_attr(DEFINITION, definition.to_json())
+                self._study.set_user_attr(DEFINITION, shared_text(definition))
 
     def propose(self, values: Mapping[str, Any] | None = None) -> Proposal:
         """Make a proposal.
@@ -352,49 +353,6 @@ class Proposals:
 
 def _direction(objective: Objective) -> StudyDirection:
     return StudyDirection.MAXIMIZE if objective.maximize else StudyDirection.MINIMIZE
-
-
-def names_on(storage: str) -> list[str]:
-    """The names of the studies on a storage; none if a journal does not exist yet.
-
-    Raises:
-        RunError: The storage cannot be reached or read.
-    """
-    path = journal_path(storage)
-    if path is not None and not path.is_file():
-        return []
-    with reaching(storage):
-        return optuna.get_all_study_names(open_storage(storage))
-
-
-def load_definition(storage: str, name: str = "") -> StudyDefinition:
-    """The definition of a search that another machine has begun.
-
-    Args:
-        storage: Path of a journal file, or URL of a database.
-        name: Name of the search; empty for the only one.
-
-    Raises:
-        RunError: The storage cannot be reached or read.
-        UsageError: It has no search, several, or none of this name.
-    """
-    path = journal_path(storage)
-    if path is not None and not path.is_file():
-        raise UsageError(f"there is no storage {storage}: begin a search with --storage {storage} first")
-    with reaching(storage):
-        opened = open_storage(storage)
-        found = {study.study_name: study.user_attrs for study in optuna.get_all_study_summaries(opened)}
-    ours = [each for each, attributes in found.items() if DEFINITION in attributes]
-    if not ours:
-        raise UsageError(f"the storage {storage} has no search of accel-tui")
-    if not name and len(ours) > 1:
-        raise UsageError(f"the storage {storage} has several searches: give --name {' or --name '.join(ours)}")
-    if name and name not in ours:
-        raise UsageError(f"the storage {storage} has no search {name!r}; it has {', '.join(ours)}")
-    try:
-        return StudyDefinition.from_json(found[name or ours[0]][DEFINITION])
-    except ValueError as error:
-        raise RunError(f"the search on the storage {storage} cannot be read: {error}") from error
 
 
 def _count_proposals(trials: Sequence[FrozenTrial]) -> int:

@@ -12,7 +12,7 @@ from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
-from accel_engine.user_paths import user_path
+from accel_engine.search.storage_address import journal_path, shown_address
 
 BLOCK = 4096
 """Bytes that are read at a time to find the end of a journal's last line."""
@@ -21,11 +21,6 @@ LOCK_SUFFIX = ".lock"
 """Ends the name of the link with which Optuna locks a journal."""
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def journal_path(storage: str) -> Path | None:
-    """The path of a journal file; ``None`` for a database, whose address is a URL."""
-    return None if "://" in storage else user_path(storage).absolute()
 
 
 def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
@@ -87,7 +82,7 @@ def _cut_unfinished_line(path: Path) -> None:
 @contextmanager
 def reaching(storage: str) -> Iterator[None]:
     """Raise errors of a storage as errors for users."""
-    name = storage.rpartition("@")[2] if "://" in storage else storage  # without a password
+    name = shown_address(storage)
     try:
         yield
     except AccelError:
@@ -98,12 +93,13 @@ def reaching(storage: str) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise RunError(f"the storage {name} cannot be reached: {reason}; the search can be continued") from error
     except (OptunaError, ValueError, KeyError, RuntimeError) as error:
-        raise RunError(f"the storage {name} cannot be used: {_first_line(error)}") from error
+        raise RunError(f"the storage {name} cannot be used: {_first_line(error, storage)}") from error
     except Exception as error:  # of the database's library, such as sqlalchemy.exc.OperationalError
         if not type(error).__module__.startswith("sqlalchemy"):
             raise
-        raise RunError(f"the storage {name} cannot be reached: {_first_line(error)}") from error
+        raise RunError(f"the storage {name} cannot be reached: {_first_line(error, storage)}") from error
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error.args[0] if error.args else error).strip().partition("\n")[0]
+def _first_line(error: BaseException, storage: str) -> str:
+    text = str(error.args[0] if error.args else error).strip().partition("\n")[0]
+    return text.replace(storage, shown_address(storage))

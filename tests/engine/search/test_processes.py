@@ -12,7 +12,8 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import members, new_study
-from accel_engine.search.proposals import Proposals, load_definition
+from accel_engine.search.proposals import Proposals
+from accel_engine.search.stored_searches import load_definition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define

@@ -7,10 +7,12 @@ import optuna
 import pytest
 from optuna.trial import TrialState as OptunaState
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.search.members import LOST_SECONDS, Members
 from accel_engine.search.over import parse_all
 from accel_engine.search.proposals import Proposals
+from accel_engine.search.storage_address import shown_address
+from accel_engine.search.stored_searches import load_definition
 from engine.search.searching import define
 
 
@@ -75,6 +77,27 @@ def test_a_member_that_changes_nothing_for_some_time_is_lost_until_it_continues(
     there.update()
     here.update()
     assert not here.is_lost("there")
+
+
+@pytest.mark.parametrize(
+    "storage",
+    ["postgresql://me:secret@host/db", "nosql://me:secret@host:1/db?password=secret", "mysql://me:sec:secret@"],
+)
+def test_a_password_of_a_storage_is_in_no_message(storage: str) -> None:
+    with pytest.raises((RunError, UsageError)) as caught:
+        load_definition(storage)
+    assert "secret" not in str(caught.value)
+    assert "://" in str(caught.value)
+
+
+def test_the_address_of_a_storage_is_not_on_it(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/shared.db?timeout=9"
+    definition = define(storage=storage)
+    proposals = Proposals(definition, storage, "here", is_shared=True)
+    proposals.set_definition(replace(definition, trials=7))
+    assert load_definition(storage) == replace(definition, trials=7)
+    assert proposals.shared_definition().storage == ""
+    assert shown_address(storage) == f"sqlite:///{tmp_path}/shared.db"
 
 
 def test_the_sampler_avoids_values_that_fail_after_good_reports(tmp_path: Path) -> None:
