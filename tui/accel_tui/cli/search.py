@@ -81,6 +81,8 @@ def search(
         return searches.show_all(as_json=as_json)
     if sum(value is not None for value in (resume, join)) + bool(plan_file or over) > 1:
         raise click.UsageError("--resume and --join use the search's own plan and ranges: leave out all others")
+    if chosen and (resume is not None or join is not None):
+        raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
     if resume is not None:
         directory = search_run.resume(resume, options)
     elif join is not None:

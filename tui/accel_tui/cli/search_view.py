@@ -17,6 +17,7 @@ from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
+from accel_tui.study_state.texts import objective_name, objective_text
 
 BEST = 5
 """Trials of the table at the end."""
@@ -164,7 +165,8 @@ def live_text(now: SearchNow) -> str:
         parts.append(f"{running} train")
     if best := best_trial(definition, now.trials):
         monitor = definition.objectives[0].name
-        parts.append(f"best {_words(monitor)} {numbers.metric(best.objectives[monitor])} (trial {best.number})")
+        value = objective_text(monitor, best.objectives[monitor])
+        parts.append(f"best {objective_name(monitor)} {value} (trial {best.number})")
     if (left := seconds_left(now)) is not None and now.confirmation is None:
         parts.append(f"{numbers.duration(left)} left")
     return printable_line("  ".join(parts))
@@ -188,7 +190,8 @@ def event_line(event: Event) -> str:
         parts[0] = f"trial {event['trial']} is as trial {event['duplicate_of']}: {words}"
     if event.get("machine"):
         parts.append(f"on {event['machine']}")
-    parts += [f"{_words(name)} {numbers.metric(value)}" for name, value in event.get("objectives", {}).items()]
+    objectives = event.get("objectives", {})
+    parts += [f"{objective_name(name)} {objective_text(name, value)}" for name, value in objectives.items()]
     values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
     shown = " ".join(f"{name}={_short(value)}" for name, value in values.items())
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
@@ -208,7 +211,7 @@ def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Seque
         around = f" ± {numbers.metric(spread)}" if spread is not None else ""
         yield ""
         yield printable_line(
-            f"best trial: {_words(monitor)} {numbers.metric(best['objectives'][monitor])}; "
+            f"best trial: {objective_name(monitor)} {objective_text(monitor, best['objectives'][monitor])}; "
             f"trained again with {numbers.counted(len(confirmed['values']), 'other seed')}: "
             f"{numbers.metric(confirmed['mean'])}{around}"
         )
@@ -224,14 +227,14 @@ def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[li
     among = [each for each in trials if monitor.name in each.objectives and each.duplicate_of is None]
     sign = -1 if monitor.maximize else 1
     among.sort(key=lambda each: sign * each.objectives[monitor.name])
-    header = ["TRIAL", "RUN", "STATE", *(_words(each.name).upper() for each in definition.objectives)]
+    header = ["TRIAL", "RUN", "STATE", *(objective_name(each.name).upper() for each in definition.objectives)]
     header += [each.name.upper() for each in definition.parameters]
     rows = [
         [
             str(each.number),
             each.run.partition("-")[0] or printable_line(each.machine),
             str(each.state),
-            *(numbers.metric(each.objectives.get(one.name, math.nan)) for one in definition.objectives),
+            *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
             *(printable_line(_short(each.values.get(one.name))) for one in definition.parameters),
         ]
         for each in among[:BEST]
@@ -241,10 +244,6 @@ def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[li
 
 def _outcome(ended: Mapping[str, Any]) -> str:
     return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _short(value: Any) -> str:
