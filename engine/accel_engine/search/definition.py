@@ -7,6 +7,11 @@ from typing import Any, Self
 
 from accel_engine.stored_values import make, parse_object
 
+DEFAULT_TRIALS = 40
+
+MAX_TRIALS = 100_000
+"""The most trials of a search."""
+
 AUTO = "auto"
 """A sampler, or pruner, that is chosen by the objectives and the number of trials."""
 
@@ -75,7 +80,7 @@ class StudyDefinition:
     plan: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
     objectives: tuple[Objective, ...]
-    trials: int = 40
+    trials: int = DEFAULT_TRIALS
     within: float | None = None
     sampler: str = AUTO
     pruner: str = AUTO

@@ -15,9 +15,17 @@ from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
-from accel_engine.search.definition import AUTO, PRUNERS, SAMPLERS, Parameter, StudyDefinition
+from accel_engine.search.definition import (
+    AUTO,
+    DEFAULT_TRIALS,
+    MAX_TRIALS,
+    PRUNERS,
+    SAMPLERS,
+    Parameter,
+    StudyDefinition,
+)
 from accel_engine.search.launch import require_optuna
-from accel_engine.search.objectives import metric_name, objectives_of
+from accel_engine.search.objectives import DIRECTION_OF_MODE, metric_name, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
 from accel_engine.search.storage_address import absolute_storage, shown_address
@@ -26,13 +34,8 @@ from accel_engine.search.study_paths import DATABASE, studies_directory, study_d
 from accel_engine.search.trial_plan import check_plans
 from accel_engine.text import suggestion
 
-MAX_TRIALS = 100_000
-"""The most trials of a search."""
-
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
-
-_DIRECTION = {"min": "minimize", "max": "maximize"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class SearchOptions:
     name: str = ""
     objectives: Sequence[str] = field(default=())
     direction: str = ""
-    trials: int = 40
+    trials: int = DEFAULT_TRIALS
     within: str = ""
     sampler: str = AUTO
     pruner: str = AUTO
@@ -89,13 +92,13 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     _check_choice("pruner", options.pruner, PRUNERS)
     if options.sampler == "grid":
         check_grid(parameters)
-    direction = options.direction or _DIRECTION.get(plan.monitor_mode, "")
+    direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
     resolved = resolve(plan).with_survey()
-    objectives = objectives_of(metric_name(plan.monitor) or _monitor(resolved), options.objectives, direction)
+    objectives = objectives_of(metric_name(plan.monitor) or default_monitor(resolved), options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
-    name = options.name or _free_name(resolved.with_chosen_model().plan)
+    name = options.name or default_name(resolved.with_chosen_model().plan)
     study_directory(name)
     return StudyDefinition(
         name=name,
@@ -176,7 +179,7 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
     return directory
 
 
-def _monitor(resolved: ResolvedPlan) -> str:
+def default_monitor(resolved: ResolvedPlan) -> str:
     """The metric that a search looks at if none is chosen: the accuracy of validation, or else its loss."""
     plan, described = resolved.plan, describe_entry(resolved.data, resolved.plan.task)
     task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
@@ -210,8 +213,8 @@ def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
 
 
-def _free_name(plan: Plan) -> str:
-    """A name of the model and the data that no search has yet."""
+def default_name(plan: Plan) -> str:
+    """A name of the model and the data that no search has yet; the model must be chosen."""
     base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base
     while (studies_directory() / name).exists():

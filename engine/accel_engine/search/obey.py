@@ -5,16 +5,13 @@ from dataclasses import replace
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.plan.plan import DEFAULTS
-from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
 from accel_engine.search.over import format_over, parse_over
 from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.space import check_grid
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.trial import PRUNED_BY_USER, Trial, TrialState
-
-MAX_TRIALS = 100_000
-"""The most trials of a search."""
 
 
 def obey_all(scheduler: Scheduler) -> None:

@@ -15,6 +15,9 @@ FIGURES = {
 
 DIRECTIONS = ("maximize", "minimize")
 
+DIRECTION_OF_MODE = {"min": "minimize", "max": "maximize"}
+"""The direction of a plan's ``monitor_mode``, unless that is ``auto``."""
+
 
 def metric_name(name: str) -> str:
     """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
@@ -42,7 +45,7 @@ def objective_of(name: str, direction: str = "") -> Objective:
     lower = True if name in FIGURES else is_better_lower(name)
     if lower is None:
         raise UsageError(
-            f"the name {name} does not tell whether larger values are better: give --direction maximize or minimize"
+            f"the name {name} does not tell whether larger values are better: choose the direction maximize or minimize"
         )
     return Objective(name, not lower)
 
@@ -59,7 +62,7 @@ def objectives_of(monitor: str, further: Sequence[str], direction: str = "") -> 
         UsageError: The monitor is no metric, one is given twice, or a direction is unknown.
     """
     if monitor in FIGURES:
-        raise UsageError(f"--monitor {monitor}: the monitor is a metric; give --objective {monitor} besides it")
+        raise UsageError(f"the monitor is a metric, unlike {monitor}: add --objective {monitor} besides it")
     found = (objective_of(monitor, direction), *map(objective_of, further))
     names = [each.name for each in found]
     if twice := next((name for name in names if names.count(name) > 1), ""):
