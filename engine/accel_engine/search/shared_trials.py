@@ -6,7 +6,8 @@ from optuna.trial import TrialState as OptunaState
 
 from accel_engine import clock
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.proposals import Proposals, SharedTrial
+from accel_engine.search.proposals import Proposals
+from accel_engine.search.stored_trial import SharedTrial
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_book import TrialBook
