@@ -12,7 +12,7 @@ from accel_engine.launch.engine_process import require_installation
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.monitor import measured_names
+from accel_engine.plan.monitor import measured_names, metric_name
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
@@ -25,7 +25,7 @@ from accel_engine.search.definition import (
     StudyDefinition,
 )
 from accel_engine.search.launch import require_optuna
-from accel_engine.search.objectives import DIRECTION_OF_MODE, metric_name, objectives_of
+from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
 from accel_engine.search.storage_address import absolute_storage, shown_address

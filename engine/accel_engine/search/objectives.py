@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from accel_engine.errors import UsageError
-from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.plan.monitor import metric_name
+from accel_engine.run.series_names import is_better_lower
 from accel_engine.search.definition import Objective
 
 FIGURES = {
@@ -17,12 +18,6 @@ DIRECTIONS = ("maximize", "minimize")
 
 DIRECTION_OF_MODE = {"min": "minimize", "max": "maximize"}
 """The direction of a plan's ``monitor_mode``, unless that is ``auto``."""
-
-
-def metric_name(name: str) -> str:
-    """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
-    name = name.strip()
-    return f"{VALIDATION_PREFIX}{name.removeprefix('val_')}" if name.startswith("val_") else name
 
 
 def objective_of(name: str, direction: str = "") -> Objective:
