@@ -1,7 +1,7 @@
 """Which of the machines that share a search still work on it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from optuna.study import Study
 
@@ -49,8 +49,3 @@ class Members:
         """Whether a member is lost."""
         _, changed = self._changed.setdefault(member, (None, self._now()))
         return member != self._own and self._now() - changed > LOST_SECONDS
-
-    @property
-    def alive(self) -> Iterator[str]:
-        """The members that are not lost."""
-        return (each for each in self._changed if not self.is_lost(each))

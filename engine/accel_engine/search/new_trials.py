@@ -10,7 +10,7 @@ from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
 from accel_engine.search.trial import WITH_SEARCH, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook, is_failed
+from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_outcome import proposal_of
 from accel_engine.search.trial_plan import trial_plan
 from accel_engine.search.trial_runs import TrialRuns
@@ -58,7 +58,7 @@ class NewTrials:
         )
         results = [trial.objectives[name] for name in names] if is_whole else None
         reason = "" if is_whole else trial.reason or str(trial.state)
-        self._proposals.finish(proposal_of(trial), results, reason, has_failed=is_failed(trial))
+        self._proposals.finish(proposal_of(trial), results, reason, has_failed=trial.state.failed)
 
     def _start_untried(self, points: int | None) -> bool:
         """Start a trial with values that no trial had, where they can be counted; returns whether there were any."""

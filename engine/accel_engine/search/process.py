@@ -10,7 +10,7 @@ from accel_engine.errors import AccelError
 from accel_engine.search.confirm import Confirm
 from accel_engine.search.obey import obey_all, refuse_old
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.results import search_ended
+from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.shared_trials import take_over
 from accel_engine.search.study_database import StudyDatabase
@@ -66,7 +66,8 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     scheduler.take_up()
     looks = _Looks(scheduler, refresh)
     scheduler.run(lambda: wait(INTERVAL), looks.before)
-    if not scheduler.failure and not scheduler.stopping and proposals.is_creator:
+    best = best_trial(scheduler.definition, scheduler.book)
+    if best and not scheduler.failure and not scheduler.stopping and proposals.claim_confirmation(best.number):
         Confirm(scheduler).run(lambda: wait(INTERVAL), looks.before)
     looks.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"

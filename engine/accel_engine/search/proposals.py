@@ -29,8 +29,8 @@ from accel_engine.search.stored_trial import (
     shared_trial,
 )
 
-CREATOR = "accel_tui_creator"
-"""Attribute of Optuna's study: the member that has created it."""
+CONFIRMS = "accel_tui_confirms"
+"""Begins the name of the attribute of Optuna's study with the member that confirms a trial, whose number ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,21 @@ class Proposals:
             load_if_exists=True,
         )
         if DEFINITION not in study.user_attrs:
-            study.set_user_attr(CREATOR, self._member)
             study.set_user_attr(DEFINITION, shared_text(self.definition))
         return study
 
-    @property
-    def is_creator(self) -> bool:
-        """Whether this member has created the search, or stands in for a creator that is lost."""
+    def claim_confirmation(self, trial: int) -> bool:
+        """Claim to confirm a trial unless another member has that is not lost; returns whether this one confirms it.
+
+        Of members that claim it at the same moment the last one confirms it: ask again after a moment.
+        """
+        name = f"{CONFIRMS}_{trial}"
         with reaching(self._address):
-            creator = str(self._study.user_attrs.get(CREATOR, ""))
-        return self._member == (min(self._members.alive, default="") if self._members.is_lost(creator) else creator)
+            member = self._study.user_attrs.get(name)
+            if member is None or self._members.is_lost(member):
+                self._study.set_user_attr(name, self._member)
+                return True
+            return bool(member == self._member)
 
     @property
     def uses_rungs(self) -> bool:

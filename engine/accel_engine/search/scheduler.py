@@ -21,7 +21,7 @@ from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import CONTINUING, PRUNED_BY_USER, WITH_SEARCH, Report, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook, is_failed
+from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_outcome import proposal_of, reason_after, state_after
 from accel_engine.search.trial_runs import Observation, TrialRuns
 
@@ -235,8 +235,7 @@ class Scheduler:
         if not self.proposals.uses_rungs:
             return None
         pruned = [each.number for each in self.book.own if each.state is TrialState.PRUNED and not each.ending]
-        values = {number: each for number, each in self.book.values().items() if not is_failed(self.book[number])}
-        return promotable(pruned, values, maximize=self.definition.objectives[0].maximize)
+        return promotable(pruned, self.book.values(), maximize=self.definition.objectives[0].maximize)
 
     def continue_(self, trial: Trial, *, epochs: int | None = None) -> None:
         """Continue an ended trial from its checkpoint.

@@ -55,8 +55,9 @@ class TrialBook:
         return [found[step] for step in sorted(found)]
 
     def values(self) -> Mapping[int, Sequence[float]]:
-        """The reported values of each trial, in order."""
-        return {number: [each.value for each in self.reports(number)] for number in self._reports}
+        """The reported values of each trial that has not failed, in order."""
+        numbers = [each.number for each in self if each.number in self._reports and not each.state.failed]
+        return {number: [each.value for each in self.reports(number)] for number in numbers}
 
     def add_report(self, report: Report) -> bool:
         """Add a report; returns whether it is new."""
@@ -116,4 +117,4 @@ def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
 
 def is_failed(trial: Trial) -> bool:
     """Whether a trial has failed, also for lack of memory."""
-    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
+    return trial.state.failed

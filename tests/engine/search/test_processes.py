@@ -11,8 +11,7 @@ import pytest
 
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
-from accel_engine.search import members, new_study
-from accel_engine.search.proposals import Proposals
+from accel_engine.search import new_study
 from accel_engine.search.stored_searches import load_definition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
@@ -106,20 +105,6 @@ def _wait_for_definition(storage: str) -> None:
         return True
 
     wait_for(is_there, "the search on the journal")
-
-
-def test_trials_of_a_machine_that_has_died_are_lost_and_others_take_their_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(members, "LOST_SECONDS", -1.0)
-    storage = str(tmp_path / "journal")
-    search = Search(define(trials=4, storage=storage, pruner="off", confirm=1), tmp_path)
-    dead = Proposals(define(trials=4, storage=storage), storage, "dead", is_shared=True)
-    lost = [dead.propose().number, dead.propose().number]
-    ended = search.run()
-    assert ended["states"] == {"finished": 4, "lost": 2}
-    assert ended["confirmation"]["values"]
-    assert [each.number for each in search.trials() if each.state is TrialState.LOST] == lost
 
 
 def test_a_storage_that_cannot_be_reached_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:

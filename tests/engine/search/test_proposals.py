@@ -3,12 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-import optuna
 import pytest
 from optuna.trial import TrialState as OptunaState
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.search.members import LOST_SECONDS, Members
 from accel_engine.search.over import parse_all
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.storage_address import shown_address
@@ -60,23 +58,6 @@ def test_values_are_given_also_where_the_choices_have_changed(tmp_path: Path) ->
     assert after.number == 2
     again = Proposals(proposals.definition, str(tmp_path / "journal"), "here", is_shared=False)
     assert [each.number for each in again.unfinished()] == [0, 1, 2]
-
-
-def test_a_member_that_changes_nothing_for_some_time_is_lost_until_it_continues() -> None:
-    study, now = optuna.create_study(), [0.0]
-    here, there = (Members(study, name, lambda: now[0]) for name in ("here", "there"))
-    there.update()
-    for now[0] in (0.0, LOST_SECONDS):
-        here.update()
-        assert not here.is_lost("there")
-    now[0] += 1.0
-    here.update()
-    assert here.is_lost("there")
-    assert [*here.alive] == ["here"]
-    assert not here.is_lost("new")
-    there.update()
-    here.update()
-    assert not here.is_lost("there")
 
 
 @pytest.mark.parametrize(
