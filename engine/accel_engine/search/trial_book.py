@@ -117,4 +117,4 @@ def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
 
 def is_failed(trial: Trial) -> bool:
     """Whether a trial has failed, also for lack of memory."""
-    return trial.state.failed
+    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
