@@ -5,18 +5,26 @@ from collections.abc import Sequence
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.objectives import FIGURES, better
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_book import ended_by_time, is_failed
+from accel_engine.search.trial_book import ended_by_time
 from accel_engine.search.trial_runs import Observation
 
 FIRST_FAILURES = 3
 """If so many first trials fail for the same reason, none is likely to succeed."""
 
 
-def common_failure(trials: Sequence[Trial]) -> str:
-    """Why a search fails as its first trials have all failed for the same reason; empty if they have not."""
-    first = ended_by_time(trials)[:FIRST_FAILURES]
+def common_failure(trials: Sequence[Trial], since: float) -> str:
+    """Why a search fails as the first trials of a process have all failed for the same reason; empty if they have not.
+
+    Lack of memory is no such reason: it depends on the values, and trials that need as much are not tried again.
+
+    Args:
+        trials: All trials with runs of their own.
+        since: When the process began, in seconds since the Unix epoch: what failed before may succeed now.
+    """
+    ended = [each for each in ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]
+    first = [each for each in ended if (each.ended or 0.0) >= since][:FIRST_FAILURES]
     reasons = {each.reason for each in first}
-    if len(first) < FIRST_FAILURES or not all(map(is_failed, first)) or len(reasons) > 1:
+    if len(first) < FIRST_FAILURES or len(reasons) > 1 or any(each.state is not TrialState.FAILED for each in ended):
         return ""
     return f"the first {FIRST_FAILURES} trials have all failed: {reasons.pop()}"
 

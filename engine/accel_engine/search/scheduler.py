@@ -63,7 +63,7 @@ class Scheduler:
         self.failure = ""
         self.limit = ""
         self._spent_before = database.spent
-        self._began = time.monotonic()
+        self._began, self._since = time.monotonic(), clock.now()
 
     @property
     def definition(self) -> StudyDefinition:
@@ -119,7 +119,7 @@ class Scheduler:
         for trial in self.book.live:
             self._advance(trial)
         self.new.share_results()
-        self.failure = self.failure or common_failure(self.book.own)
+        self.failure = self.failure or common_failure(self.book.own, self._since)
         if self.failure or self.stopping:
             self._stop_all()
         else:
@@ -218,7 +218,7 @@ class Scheduler:
 
     def _fill_slots(self) -> None:
         """Start trials while there is room; a pruned one that is among the best after all comes before a new one."""
-        while len(self.book.live) < self.at_once and not common_failure(self.book.own):
+        while len(self.book.live) < self.at_once and not common_failure(self.book.own, self._since):
             self.limit = over(self.definition, list(self.book), self.spent)
             if self.limit:
                 return

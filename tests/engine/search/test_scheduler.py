@@ -132,6 +132,40 @@ def test_a_search_ends_if_its_first_trials_all_fail_for_the_same_reason(tmp_path
     assert len(search.trials()) == 3
 
 
+def test_a_search_that_its_first_trials_ended_is_continued_once_their_reason_is_gone(tmp_path: Path) -> None:
+    search = Search(define(trials=6), tmp_path, damaged := Damaged())
+    assert search.run()["outcome"] == "failed"
+    damaged.is_damaged = False
+    ended = search.run()
+    assert (ended["outcome"], ended["trials"], ended["states"]["failed"]) == ("finished", 6, 3)
+
+
+class Damaged:
+    """Metrics of trials that fail for as long as the data is damaged."""
+
+    is_damaged = True
+
+    def __call__(self, plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        if self.is_damaged:
+            raise StandInError("the data is damaged")
+        return learns(plan, epoch)
+
+
+def test_trials_without_enough_memory_end_no_search(tmp_path: Path) -> None:
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        if plan["optimizer"] != "sgd":
+            raise StandInError("out of memory")
+        return learns(plan, epoch)
+
+    over = ("optimizer=adam,adamw,rmsprop,nadam,sgd", "batch_size=32,64")
+    search = Search(define(over=over, sampler="random", trials=10, pruner="off"), tmp_path, metrics)
+    ended = search.run()
+    by_time = sorted((each for each in search.trials() if each.run), key=lambda each: each.ended or 0.0)
+    assert [each.state for each in by_time[:3]].count(TrialState.OUT_OF_MEMORY) >= 2
+    assert (ended["outcome"], ended["states"]["finished"]) == ("finished", 2)
+    assert ended["states"]["out of memory"] >= 4
+
+
 def test_an_objective_that_no_trial_reports_ends_the_search_after_the_first(tmp_path: Path) -> None:
     search = Search(define(objectives=(Objective("validation_f1", maximize=True),)), tmp_path)
     ended = search.run()
