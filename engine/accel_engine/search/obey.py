@@ -31,10 +31,16 @@ def obey_all(scheduler: Scheduler) -> None:
             database.answer(command.id, answer, obeyed=True)
 
 
-def refuse_old(scheduler: Scheduler) -> None:
-    """Refuse to stop for commands that were sent before this process began: the search is to be continued now."""
+def refuse_old(scheduler: Scheduler, since: float) -> None:
+    """Refuse to stop for commands that were sent before this process: the search is to be continued now.
+
+    Args:
+        scheduler: The search.
+        since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
+            user may change his mind.
+    """
     for command in scheduler.database.unanswered():
-        if command.name == "stop":
+        if command.name == "stop" and command.time < since:
             scheduler.database.answer(command.id, "the search was not running", obeyed=False)
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.confirm import Confirm
 from accel_engine.search.obey import obey_all, refuse_old
@@ -25,13 +26,17 @@ SHARED_INTERVAL = 2.0
 """Seconds between two looks at what other machines do."""
 
 
-def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep) -> Mapping[str, Any]:
+def run_search(
+    directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep, since: float | None = None
+) -> Mapping[str, Any]:
     """Run a search to its end.
 
     Args:
         directory: Its directory, whose lock this process holds.
         runs: The runs of the trials.
         wait: Waits for seconds.
+        since: When this process was asked for, in seconds since the Unix epoch; older commands to stop are refused. By
+            default now.
 
     Returns:
         The object of the last line of JSON, which is in the search's database, too.
@@ -41,7 +46,7 @@ def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object]
     """
     with StudyDatabase(directory) as database:
         try:
-            return _run(database, runs, wait)
+            return _run(database, runs, wait, clock.now() if since is None else since)
         except AccelError as error:
             with suppress(AccelError):
                 trials = database.trials()
@@ -51,7 +56,7 @@ def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object]
             raise
 
 
-def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object]) -> Mapping[str, Any]:
+def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object], since: float) -> Mapping[str, Any]:
     definition = database.definition
     own = str(database.directory / JOURNAL)
     is_shared = definition.storage not in ("", own)
@@ -62,7 +67,7 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
             take_over(book, database, proposals)
 
     scheduler = Scheduler(database, proposals, runs, refresh)
-    refuse_old(scheduler)
+    refuse_old(scheduler, since)
     scheduler.take_up()
     looks = _Looks(scheduler, refresh)
     scheduler.run(lambda: wait(INTERVAL), looks.before)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accel_engine import clock
 from accel_engine.search.obey import _HANDLERS
 from accel_engine.search.study_commands import COMMANDS
 from accel_engine.search.study_database import StudyDatabase
@@ -142,3 +143,11 @@ def test_a_command_to_stop_that_is_older_than_the_process_is_refused(tmp_path: P
     command = search.request("stop")
     assert search.run()["outcome"] == "finished"
     assert search.answer(command) == (False, "the search was not running")
+
+
+def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_obeyed(tmp_path: Path) -> None:
+    search = Search(define(trials=1), tmp_path)
+    asked = clock.now()
+    command = search.request("stop")
+    assert search.run(since=asked)["outcome"] == "stopped"
+    assert search.answer(command) == (True, "the search stops; its live trials stop with a checkpoint")
