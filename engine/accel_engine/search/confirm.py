@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from accel_engine.run.status import Status
 from accel_engine.search.definition import Confirmation
-from accel_engine.search.results import best_trial, best_value
+from accel_engine.search.results import best_value
 from accel_engine.search.scheduler import STOP_REASON, Scheduler
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import trial_plan
@@ -26,33 +26,43 @@ class Confirm:
         self._live: set[str] = set()
         self._lost: set[str] = set()
         self._values: dict[str, float] = {}
+        self._is_interrupted = False
 
-    def run(self, wait: Callable[[], object], before: Callable[[], object]) -> Confirmation | None:
-        """Train until all runs have ended; returns what they confirm, ``None`` if there is nothing to confirm.
+    def run(self, best: Trial, wait: Callable[[], object], before: Callable[[], object]) -> bool:
+        """Train until all runs have ended; they are stopped, to be continued later, once trials train again.
 
         Args:
+            best: The best trial.
             wait: Waits a moment.
-            before: Called before each look; may stop the search.
+            before: Called before each look; may stop the search, and start or continue trials.
+
+        Returns:
+            Whether the plan is confirmed; otherwise the search is to be run again.
         """
         scheduler = self._scheduler
-        best = best_trial(scheduler.definition, scheduler.book)
-        if best is None or not scheduler.definition.confirm:
-            return None
-        found = scheduler.database.confirmation
-        found = found if found is not None and found.trial == best.number else Confirmation(best.number)
+        found = self._found(best)
+        while True:
+            before()
+            if (scheduler.step() or scheduler.is_over) and not self._is_interrupted:
+                self._is_interrupted = True
+                self._stop()
+            if not self._is_interrupted:
+                found = self._start(found, best)
+            found = self._observe(found)
+            if not self._live and (self._is_interrupted or len(found.runs) >= scheduler.definition.confirm):
+                return not self._is_interrupted
+            wait()
+
+    def _found(self, best: Trial) -> Confirmation:
+        """What an earlier confirmation of the same trial has found, whose runs are continued."""
+        found = self._scheduler.database.confirmation
+        if found is None or found.trial != best.number:
+            found = Confirmation(best.number)
+            self._scheduler.database.set_confirmation(found)
         found = self._with_created(found)
         for run in found.runs:
             self._take_up(run)
-        while True:
-            before()
-            if scheduler.stopping:
-                self._stop(found)
-            else:
-                found = self._start(found, best)
-            found = self._observe(found)
-            if not self._live and (scheduler.stopping or len(found.runs) >= scheduler.definition.confirm):
-                return found
-            wait()
+        return found
 
     def _with_created(self, found: Confirmation) -> Confirmation:
         """With the run that a killed process has created, and has not noted."""
@@ -63,7 +73,8 @@ class Confirm:
 
     def _take_up(self, run: str) -> None:
         observation = self._scheduler.runs.observe(run)
-        if observation.status is Status.STOPPED and STOP_REASON in observation.reason:
+        is_cancelled = not observation.measurements  # while it waited for a device
+        if observation.status is Status.STOPPED and (is_cancelled or STOP_REASON in observation.reason):
             self._scheduler.runs.reopen(run, {})
         self._live.add(run)
 
@@ -78,21 +89,20 @@ class Confirm:
             self._live.add(run)
         return found
 
-    def _stop(self, found: Confirmation) -> None:
-        for run in found.runs:
-            if run in self._live:
-                self._scheduler.runs.stop(run, STOP_REASON)
+    def _stop(self) -> None:
+        for run in self._live:
+            self._scheduler.runs.stop(run, STOP_REASON)
 
     def _observe(self, found: Confirmation) -> Confirmation:
         runs = self._scheduler.runs
         for run in sorted(self._live):
             observation = runs.observe(run)
-            if observation.status is Status.QUEUED and not self._scheduler.stopping:
+            if observation.status is Status.QUEUED and not self._is_interrupted:
                 runs.start(run)
-            elif observation.status is Status.LOST and run not in self._lost and not self._scheduler.stopping:
+            elif observation.status is Status.LOST and run not in self._lost and not self._is_interrupted:
                 self._lost.add(run)
                 runs.reopen(run, {})
-            elif not observation.status.live or (self._scheduler.stopping and observation.status is Status.QUEUED):
+            elif not observation.status.live or (self._is_interrupted and observation.status is Status.QUEUED):
                 self._live.discard(run)
                 found = self._take_value(found, run, observation)
         return found

@@ -6,6 +6,7 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
@@ -38,17 +39,30 @@ class NewTrials:
         self._book = book
         self._proposals = proposals
         self._runs = runs
+        self._exhausted: StudyDefinition | None = None
 
-    def start(self) -> str:
-        """Start another trial; returns why there is none, empty if one was started."""
+    @property
+    def limit(self) -> str:
+        """Why no further trial begins; empty if one may."""
         definition = self._proposals.definition
         if self._book.counted >= definition.trials:
             return f"all {definition.trials} trials are done"
+        if self._exhausted is not definition:
+            return ""
+        is_finite = count_points(definition.parameters) is not None
+        return "all combinations of values are tried" if is_finite else "no further proposal was new"
+
+    def start(self) -> str:
+        """Start another trial; returns why there is none, empty if one was started."""
+        if self.limit:
+            return self.limit
+        definition = self._proposals.definition
         points = count_points(definition.parameters)
         repeats = REPEATS if points is None or len(self._book) < points else 0
         if any(self.add(self._proposals.propose()) for _ in range(repeats)) or self._start_untried(points):
             return ""
-        return "all combinations of values are tried" if points is not None else "no further proposal was new"
+        self._exhausted = definition
+        return self.limit
 
     def tell(self, trial: Trial) -> None:
         """Tell the sampler what became of a trial."""

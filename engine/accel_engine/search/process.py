@@ -11,7 +11,7 @@ from accel_engine.errors import AccelError
 from accel_engine.search.confirm import Confirm
 from accel_engine.search.obey import obey_all, refuse_old
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.results import search_ended
+from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.shared_trials import take_over
 from accel_engine.search.study_database import StudyDatabase
@@ -70,9 +70,10 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     refuse_old(scheduler, since)
     scheduler.take_up()
     looks = _Looks(scheduler, refresh)
-    scheduler.run(lambda: wait(INTERVAL), looks.before)
-    if not scheduler.failure and not scheduler.stopping and proposals.is_creator:
-        Confirm(scheduler).run(lambda: wait(INTERVAL), looks.before)
+    is_confirmed = False
+    while not is_confirmed and not scheduler.is_over:
+        scheduler.run(lambda: wait(INTERVAL), looks.before)
+        is_confirmed = _confirm(scheduler, wait, looks.before, is_shared=is_shared)
     looks.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
@@ -80,6 +81,21 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     ended = search_ended(scheduler.definition, trials, outcome, reason, database.confirmation)
     database.set_ended(ended)
     return ended
+
+
+def _confirm(
+    scheduler: Scheduler, wait: Callable[[float], object], before: Callable[[], object], *, is_shared: bool
+) -> bool:
+    """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
+    best = best_trial(scheduler.definition, scheduler.book)
+    if best is None or not scheduler.definition.confirm or scheduler.is_over:
+        return True
+    if is_shared:
+        scheduler.proposals.claim_confirmation(best.number)
+        wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
+        if not scheduler.proposals.claim_confirmation(best.number):
+            return True
+    return Confirm(scheduler).run(best, lambda: wait(INTERVAL), before)
 
 
 class _Looks:

@@ -20,8 +20,8 @@ from accel_engine.search.distributions import as_categorical, distribution, fiel
 from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
 from accel_engine.search.storage import journal_path, open_storage, reaching
 
-DEFINITION, CREATOR = "accel_tui_definition", "accel_tui_creator"
-"""Attributes of Optuna's study: the search, and the member that has created it."""
+DEFINITION, CONFIRMS = "accel_tui_definition", "accel_tui_confirms"
+"""Attributes of Optuna's study: the search, and, by the number of the best trial, the member that confirms it."""
 
 MEMBER, MACHINE, CONTINUES, REASON, RUN = ("member", "machine", "continues", "reason", "run")
 """Attributes of Optuna's trials: who trains them where, which trial one continues, why it has no result, its run."""
@@ -107,15 +107,19 @@ class Proposals:
             load_if_exists=True,
         )
         if DEFINITION not in study.user_attrs:
-            study.set_user_attr(CREATOR, self._member)
             study.set_user_attr(DEFINITION, self.definition.to_json())
         return study
 
-    @property
-    def is_creator(self) -> bool:
-        """Whether this member has created the search."""
+    def claim_confirmation(self, trial: int) -> bool:
+        """Claim to confirm a trial unless another member has; returns whether this member confirms it.
+
+        Of members that claim it at the same moment the last one confirms it: ask again after a moment.
+        """
+        name = f"{CONFIRMS}_{trial}"
         with reaching(self._address):
-            return bool(self._study.user_attrs.get(CREATOR) == self._member)
+            if name not in self._study.user_attrs:
+                self._study.set_user_attr(name, self._member)
+            return bool(self._study.user_attrs[name] == self._member)
 
     @property
     def uses_rungs(self) -> bool:

@@ -114,17 +114,22 @@ class Scheduler:
         if is_compared and self.proposals.should_prune(proposal_of(trial), again=True):
             self._prune(trial)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the search is being stopped, or has failed."""
+        return self.stopping or bool(self.failure)
+
     def step(self) -> bool:
-        """Do what is due; returns whether anything is live or was started."""
+        """Do what is due; returns whether a trial is live, also on another machine."""
         for trial in self.book.live:
             self._advance(trial)
         self.new.share_results()
-        self.failure = self.failure or common_failure(self.book.own, self._since)
-        if self.failure or self.stopping:
-            self._stop_all()
-        else:
+        if not self.is_over:
             self._fill_slots()
-        return bool(self.book.live)
+        self.failure = self.failure or common_failure(self.book.own, self._since)
+        if self.is_over:
+            self._stop_all()
+        return bool(self.book.live) or (self.book.others_live and not self.is_over)
 
     def run(self, wait: Callable[[], object], before: Callable[[], object]) -> None:
         """Run until nothing is live and no further trial starts.
@@ -225,8 +230,10 @@ class Scheduler:
             if (number := self._promoted()) is not None:
                 self.continue_(self.book[number])
                 continue
-            self._refresh(self.book)
-            self.limit = self.new.start()
+            self.limit = self.new.limit
+            if not self.limit:
+                self._refresh(self.book)
+                self.limit = self.new.start()
             if self.limit:
                 return
 

@@ -6,7 +6,7 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import Report, Trial
+from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_plan import identity
 
 
@@ -78,6 +78,11 @@ class TrialBook:
         return [each for each in self.own if each.state.live]
 
     @property
+    def others_live(self) -> bool:
+        """Whether a trial of another machine trains, or will."""
+        return any(each.machine and each.state.live for each in self)
+
+    @property
     def counted(self) -> int:
         """The number of trials that take part of the search's number of trials: all but those with shared results."""
         return sum(each.duplicate_of is None for each in self)
@@ -107,3 +112,8 @@ def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
     """The trials with runs that have ended, oldest first."""
     ended = [each for each in trials if each.ended is not None and each.duplicate_of is None and not each.state.live]
     return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
+
+
+def is_failed(trial: Trial) -> bool:
+    """Whether a trial has failed, also for lack of memory."""
+    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)

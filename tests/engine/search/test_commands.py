@@ -151,3 +151,37 @@ def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_obeyed(tmp_p
     command = search.request("stop")
     assert search.run(since=asked)["outcome"] == "stopped"
     assert search.answer(command) == (True, "the search stops; its live trials stop with a checkpoint")
+
+
+def test_commands_during_the_confirmation_are_done_and_the_best_trial_is_confirmed_after_them(tmp_path: Path) -> None:
+    search = Search(define(trials=3, confirm=2, pruner="off"), tmp_path)
+    commands: list[int] = []
+
+    def send(database: StudyDatabase) -> None:
+        if not commands and database.confirmation and database.confirmation.runs:
+            sent = ("prolong", 0, 5), ("clone", 1, None), ("set_trials", None, 6)
+            commands.extend(database.request(*each) for each in sent)
+
+    ended = search.run(send)
+    assert [obeyed for obeyed, _ in map(search.answer, commands) if obeyed] == [True] * 3
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 6})
+    trials = search.trials()
+    assert search.runs.read(trials[0].run)["done"] == 9
+    assert [each.seed for each in trials if each.values == trials[1].values] == [None, 1]
+    assert len(ended["confirmation"]["values"]) == 2
+    plans = [search.runs.read(run)["plan"] for run in ended["confirmation"]["runs"]]
+    assert {plan["learning_rate"] for plan in plans} == {ended["best"]["values"]["learning_rate"]}
+
+
+def test_a_confirmation_that_trials_interrupt_is_continued_if_the_best_is_the_same(tmp_path: Path) -> None:
+    search = Search(define(trials=2, confirm=1, pruner="off"), tmp_path)
+    with_runs: list[str] = []
+
+    def clone_the_other(database: StudyDatabase) -> None:
+        if not with_runs and database.confirmation and database.confirmation.runs:
+            with_runs.extend(database.confirmation.runs)
+            database.request("clone", 1 - database.confirmation.trial)
+
+    ended = search.run(clone_the_other)
+    assert ended["confirmation"]["runs"] == with_runs == search.runs.reopened
+    assert len(ended["confirmation"]["values"]) == 1
