@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from accel_engine.run.status import Status
 from accel_engine.search.definition import Confirmation
+from accel_engine.search.new_trials import OWN_FAILURES
 from accel_engine.search.results import best_value
 from accel_engine.search.scheduler import STOP_REASON, Scheduler
 from accel_engine.search.trial import Trial
@@ -98,7 +99,7 @@ class Confirm:
         for run in sorted(self._live):
             observation = runs.observe(run)
             if observation.status is Status.QUEUED and not self._is_interrupted:
-                runs.start(run)
+                self._start_run(run)
             elif observation.status is Status.LOST and run not in self._lost and not self._is_interrupted:
                 self._lost.add(run)
                 runs.reopen(run, {})
@@ -106,6 +107,13 @@ class Confirm:
                 self._live.discard(run)
                 found = self._take_value(found, run, observation)
         return found
+
+    def _start_run(self, run: str) -> None:
+        try:
+            self._scheduler.runs.start(run)
+        except OWN_FAILURES as error:
+            self._scheduler.runs.stop(run, str(error))
+            self._live.discard(run)
 
     def _take_value(self, found: Confirmation, run: str, observation: Observation) -> Confirmation:
         """Note the monitor's best value of a run that was not stopped with the search."""

@@ -121,9 +121,19 @@ class NewTrials:
         except OWN_FAILURES as error:
             self._fail(trial, str(error))
             return
-        self._book.put(replace(trial, run=run))
         self._proposals.note_run(proposal_of(trial), run)
-        self._runs.start(run)
+        self.start_run(self._book.put(replace(trial, run=run)))
+
+    def start_run(self, trial: Trial) -> None:
+        """Start the run of a trial, which waits; the trial fails if its run cannot be started."""
+        try:
+            held = self._runs.start(trial.run)
+        except OWN_FAILURES as error:
+            self._runs.stop(trial.run, str(error))
+            self._fail(trial, str(error))
+            return
+        if not trial.ending:
+            self._book.put(replace(trial, reason=held))
 
     def _fail(self, trial: Trial, reason: str) -> None:
         self.tell(self._book.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))

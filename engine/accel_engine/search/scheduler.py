@@ -153,11 +153,18 @@ class Scheduler:
             return
         if trial.ending == CONTINUING:
             trial = self._reopen(trial)
+            if not trial.state.live:
+                return
         observation = self.runs.observe(trial.run)
         if observation.status is Status.QUEUED:
-            self.runs.start(trial.run)  # which does nothing for a run that waits in the queue
+            if trial.ending:
+                self.runs.stop(trial.run, trial.reason)
+            else:
+                self.new.start_run(trial)  # which does nothing for a run that waits in the queue
             return
-        trial = self.book.put(replace(trial, state=TrialState.RUNNING) if observation.status.live else trial)
+        if observation.status.live:
+            reason = trial.reason if trial.ending else ""  # not why it was held
+            trial = self.book.put(replace(trial, state=TrialState.RUNNING, reason=reason))
         is_pruned = self._report(trial, observation)
         if not observation.status.live:
             self._conclude(trial, observation)
@@ -263,9 +270,10 @@ class Scheduler:
             self.runs.reopen(trial.run, changes)
         except OWN_FAILURES as error:
             return self.book.put(replace(trial, ending="", reason=str(error)))
+        trial = self.book.put(replace(trial, ending=""))
         if self.runs.observe(trial.run).status is Status.QUEUED:
-            self.runs.start(trial.run)
-        return self.book.put(replace(trial, ending=""))
+            self.new.start_run(trial)
+        return self.book[trial.number]
 
     def _stop_all(self) -> None:
         for trial in self.book.live:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accel_engine.errors import DataError, RunError
 from accel_engine.run.status import Status
 from accel_engine.search.definition import Objective
 from accel_engine.search.study_database import StudyDatabase
@@ -235,6 +236,31 @@ def test_a_lost_engine_is_continued_once(tmp_path: Path) -> None:
     assert (trial.state, trial.lost, trial.reason) == (TrialState.FAILED, 1, "its engine was lost")
 
 
+def test_a_trial_that_a_user_holds_in_the_queue_waits_and_has_the_reason(tmp_path: Path) -> None:
+    search = Search(define(trials=2, pruner="off"), tmp_path)
+    search.runs.held["r000"] = "held by a user"
+    reasons: list[str] = []
+
+    def release(database: StudyDatabase) -> None:
+        reasons.append(database.trials()[0].reason)
+        if len(reasons) == 3:
+            search.runs.held.clear()
+
+    ended = search.run(release)
+    assert reasons[:3] == ["held by a user"] * 3
+    assert (ended["states"], search.trials()[0].reason) == ({"finished": 2}, "")
+
+
+def test_a_trial_that_cannot_be_started_fails_with_the_reason(tmp_path: Path) -> None:
+    search = Search(define(trials=3, confirm=1), tmp_path)
+    search.runs.held |= {"r001": DataError("cannot be started: its log"), "r003": DataError("cannot be started")}
+    ended = search.run()
+    assert ended["states"] == {"failed": 1, "finished": 2}
+    assert search.trials()[1].reason == "cannot be started: its log"
+    assert search.runs.read("r001")["status"] == Status.STOPPED  # so that the queue cannot start it later
+    assert (ended["outcome"], "confirmation" in ended) == ("finished", False)
+
+
 def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: Path) -> None:
     search = Search(define(at_once=3, trials=6, pruner="off", confirm=1), tmp_path)
     most = 0
@@ -258,8 +284,6 @@ def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: P
 
 
 def test_a_machine_that_cannot_train_ends_the_process_and_fails_no_trial(tmp_path: Path) -> None:
-    from accel_engine.errors import RunError
-
     search = Search(define(trials=3), tmp_path)
     create = search.runs.create
     search.runs.create = lambda *_: (_ for _ in ()).throw(RunError("the disk is full"))  # type: ignore[method-assign]
