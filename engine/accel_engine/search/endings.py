@@ -29,7 +29,7 @@ def common_failure(trials: Sequence[Trial], since: float) -> str:
     return f"the first {FIRST_FAILURES} trials have all failed: {reasons.pop()}"
 
 
-def unreported(definition: StudyDefinition, trial: Trial, observation: Observation) -> str:
+def missing_metric(definition: StudyDefinition, trial: Trial, observation: Observation) -> str:
     """Why a search fails as a finished trial does not report a metric; empty if it reports all."""
     if trial.state is not TrialState.FINISHED:
         return ""
@@ -53,7 +53,7 @@ def without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) ->
     return waited
 
 
-def over(definition: StudyDefinition, trials: Sequence[Trial], spent: float) -> str:
+def stop_reason(definition: StudyDefinition, trials: Sequence[Trial], spent: float) -> str:
     """Why no trial starts or continues any more; empty if one may.
 
     Args:

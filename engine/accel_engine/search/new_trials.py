@@ -10,7 +10,7 @@ from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
-from accel_engine.search.trial import WITH_SEARCH, Trial, TrialState
+from accel_engine.search.trial import PendingAction, Trial, TrialState
 from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_outcome import proposal_of
 from accel_engine.search.trial_plan import trial_plan
@@ -22,7 +22,7 @@ REPEATS = 5
 MORE_REPEATS = 50
 """As many again, where the values cannot be counted."""
 
-OWN_FAILURES = (PlanError, DataError, ModelError)
+TRIAL_ERRORS = (PlanError, DataError, ModelError)
 """Errors of a trial's values; others concern the machine, and would meet the next trial as well."""
 
 
@@ -118,7 +118,7 @@ class NewTrials:
         try:
             plan = trial_plan(definition, trial.values, number=number, seed=trial.seed, epochs=trial.epochs)
             run = self._runs.create(plan, definition.name, number)
-        except OWN_FAILURES as error:
+        except TRIAL_ERRORS as error:
             self._fail(trial, str(error))
             return
         self._proposals.note_run(proposal_of(trial), run)
@@ -128,11 +128,11 @@ class NewTrials:
         """Start the run of a trial, which waits; the trial fails if its run cannot be started."""
         try:
             held = self._runs.start(trial.run)
-        except OWN_FAILURES as error:
+        except TRIAL_ERRORS as error:
             self._runs.stop(trial.run, str(error))
             self._fail(trial, str(error))
             return
-        if not trial.ending:
+        if not trial.pending:
             self._book.put(replace(trial, reason=held))
 
     def _fail(self, trial: Trial, reason: str) -> None:
@@ -144,7 +144,7 @@ class NewTrials:
         seed = 1 + max([base, *(each.seed or 0 for each in self._book)])
         proposal = self._proposals.propose(trial.values)
         clone = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now(), seed=seed)
-        self._book.put(replace(clone, epochs=trial.epochs))  # the next look creates its run
+        self._book.put(replace(clone, epochs=trial.epochs))  # the next step creates its run
         return seed
 
     def share_results(self) -> None:
@@ -153,6 +153,6 @@ class NewTrials:
             if trial.duplicate_of is None or not trial.state.live or trial.machine:
                 continue
             same = self._book[trial.duplicate_of]
-            if not same.state.live and same.ending != WITH_SEARCH:
+            if not same.state.live and same.pending is not PendingAction.PAUSE:
                 shared = replace(trial, state=same.state, objectives=same.objectives, reason=same.reason)
                 self.tell(self._book.put(replace(shared, ended=clock.now())))

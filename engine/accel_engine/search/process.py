@@ -8,8 +8,8 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import AccelError
+from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
-from accel_engine.search.obey import obey_all, refuse_old
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
@@ -20,10 +20,10 @@ from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_runs import TrialRuns
 
 INTERVAL = 0.2
-"""Seconds between two looks at the runs."""
+"""Seconds from one poll of the runs to the next."""
 
 SHARED_INTERVAL = 2.0
-"""Seconds between two looks at what other machines do."""
+"""Seconds from one poll of what other machines do to the next."""
 
 
 def run_search(
@@ -42,7 +42,7 @@ def run_search(
         The object of the last line of JSON, which is in the search's database, too.
 
     Raises:
-        AccelError: The search cannot go on; it can be continued. The reason is in its database, if that can be written.
+        AccelError: The search cannot continue now; it can later. The reason is in its database, if that can be written.
     """
     with StudyDatabase(directory) as database:
         try:
@@ -67,14 +67,14 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
             take_over(book, database, proposals)
 
     scheduler = Scheduler(database, proposals, runs, refresh)
-    refuse_old(scheduler, since)
-    scheduler.take_up()
-    looks = _Looks(scheduler, refresh)
+    refuse_outdated_stops(scheduler, since)
+    scheduler.resume()
+    poll = _Poll(scheduler, refresh)
     is_confirmed = False
     while not is_confirmed and not scheduler.is_over:
-        scheduler.run(lambda: wait(INTERVAL), looks.before)
-        is_confirmed = _confirm(scheduler, wait, looks.before, is_shared=is_shared)
-    looks.note_time()
+        scheduler.run(lambda: wait(INTERVAL), poll.before)
+        is_confirmed = _confirm(scheduler, wait, poll.before, is_shared=is_shared)
+    poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
     trials = sorted(scheduler.book, key=lambda trial: trial.number)
@@ -98,8 +98,8 @@ def _confirm(
     return Confirm(scheduler).run(best, lambda: wait(INTERVAL), before)
 
 
-class _Looks:
-    """What a search does before each look at its runs.
+class _Poll:
+    """What a search does before each poll of its runs.
 
     Args:
         scheduler: The search.
@@ -112,8 +112,8 @@ class _Looks:
         self._next = 0.0
 
     def before(self) -> None:
-        """Obey commands, and now and then note the time and take over what other machines have done."""
-        obey_all(self._scheduler)
+        """Handle commands, and now and then note the time and take over what other machines have done."""
+        handle_commands(self._scheduler)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from accel_engine import clock
-from accel_engine.search.obey import _HANDLERS
+from accel_engine.search.command_handlers import _HANDLERS
 from accel_engine.search.study_commands import COMMANDS
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import PRUNED_BY_USER, TrialState
+from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define, learns
 
 
@@ -44,7 +44,7 @@ def test_a_trial_that_a_user_prunes_is_not_continued_by_itself(tmp_path: Path) -
     )
     search.run(at(2, "prune"))
     first, *others = search.trials()
-    assert (first.state, first.ending) == (TrialState.PRUNED, PRUNED_BY_USER)
+    assert (first.state, first.pruned_by_user) == (TrialState.PRUNED, True)
     assert first.run not in search.runs.reopened
     assert {each.state for each in others} == {TrialState.FINISHED}
 
@@ -145,7 +145,7 @@ def test_a_command_to_stop_that_is_older_than_the_process_is_refused(tmp_path: P
     assert search.answer(command) == (False, "the search was not running")
 
 
-def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_obeyed(tmp_path: Path) -> None:
+def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_done(tmp_path: Path) -> None:
     search = Search(define(trials=1), tmp_path)
     asked = clock.now()
     command = search.request("stop")
@@ -185,3 +185,16 @@ def test_a_confirmation_that_trials_interrupt_is_continued_if_the_best_is_the_sa
     ended = search.run(clone_the_other)
     assert ended["confirmation"]["runs"] == with_runs == search.runs.reopened
     assert len(ended["confirmation"]["values"]) == 1
+
+
+def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(tmp_path: Path) -> None:
+    search = Search(define(trials=2, confirm=2), tmp_path)
+
+    def stop(database: StudyDatabase) -> None:
+        if database.confirmation and len(database.confirmation.values) == 1 and not database.unanswered():
+            database.request("stop")
+
+    ended = search.run(stop)
+    assert (ended["outcome"], len(ended["confirmation"]["values"])) == ("stopped", 1)
+    ended = search.run()
+    assert (ended["outcome"], len(ended["confirmation"]["values"])) == ("finished", 2)

@@ -1,4 +1,4 @@
-"""Obeys the commands of users to a search."""
+"""Handles the commands of users to a search."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,14 +11,14 @@ from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.space import check_grid
 from accel_engine.search.study_commands import StudyCommand
-from accel_engine.search.trial import PRUNED_BY_USER, Trial, TrialState
+from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 MAX_TRIALS = 100_000
 """The most trials of a search."""
 
 
-def obey_all(scheduler: Scheduler) -> None:
-    """Obey the commands that have no answer yet, and answer them."""
+def handle_commands(scheduler: Scheduler) -> None:
+    """Do and answer the commands that have no answer yet."""
     database = scheduler.database
     for command in database.unanswered():
         try:
@@ -31,7 +31,7 @@ def obey_all(scheduler: Scheduler) -> None:
             database.answer(command.id, answer, obeyed=True)
 
 
-def refuse_old(scheduler: Scheduler, since: float) -> None:
+def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
     """Refuse to stop for commands that were sent before this process: the search is to be continued now.
 
     Args:
@@ -51,13 +51,14 @@ def _stop(scheduler: Scheduler, _: StudyCommand) -> str:
 
 def _stop_trial(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _live(scheduler, command)
-    scheduler.end(trial, TrialState.STOPPED, f"stopped by {command.who}")
+    scheduler.stop_trial(trial, PendingAction.STOP, f"stopped by {command.who}")
     return f"trial {trial.number} stops with a checkpoint"
 
 
 def _prune(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _live(scheduler, command)
-    scheduler.end(trial, PRUNED_BY_USER, f"pruned by {command.who}")
+    trial = scheduler.book.put(replace(trial, pruned_by_user=True))
+    scheduler.stop_trial(trial, PendingAction.PRUNE, f"pruned by {command.who}")
     return f"trial {trial.number} is pruned"
 
 
@@ -83,7 +84,7 @@ def _reached(scheduler: Scheduler, trial: Trial) -> int:
 
 def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _known(scheduler, command)
-    seed = scheduler.new.clone(trial)
+    seed = scheduler.new_trials.clone(trial)
     return f"trial {trial.number} is trained again with the seed {seed}"
 
 
