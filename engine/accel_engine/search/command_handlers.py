@@ -57,7 +57,7 @@ def _stop_trial(scheduler: Scheduler, command: StudyCommand) -> str:
 
 def _prune(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _live(scheduler, command)
-    trial = scheduler.book.put(replace(trial, pruned_by_user=True))
+    trial = scheduler.trials.put(replace(trial, pruned_by_user=True))
     scheduler.stop_trial(trial, PendingAction.PRUNE, f"pruned by {command.who}")
     return f"trial {trial.number} is pruned"
 
@@ -79,7 +79,7 @@ def _prolong(scheduler: Scheduler, command: StudyCommand) -> str:
 
 
 def _reached(scheduler: Scheduler, trial: Trial) -> int:
-    return max((report.epoch for report in scheduler.book.reports(trial.number)), default=0)
+    return max((report.epoch for report in scheduler.trials.reports(trial.number)), default=0)
 
 
 def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
@@ -90,13 +90,13 @@ def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
 
 def _pin(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _own(scheduler, command)
-    scheduler.book.put(replace(trial, pinned=True))
+    scheduler.trials.put(replace(trial, pinned=True))
     return f"trial {trial.number} is never pruned"
 
 
 def _unpin(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _own(scheduler, command)
-    scheduler.book.put(replace(trial, pinned=False))
+    scheduler.trials.put(replace(trial, pinned=False))
     return f"trial {trial.number} is pruned as any other"
 
 
@@ -133,9 +133,9 @@ def _number(command: StudyCommand, what: str) -> int:
 
 
 def _known(scheduler: Scheduler, command: StudyCommand) -> Trial:
-    if command.trial is None or command.trial not in scheduler.book:
+    if command.trial is None or command.trial not in scheduler.trials:
         raise UsageError(f"there is no trial {command.trial}")
-    return scheduler.book[command.trial]
+    return scheduler.trials[command.trial]
 
 
 def _own(scheduler: Scheduler, command: StudyCommand) -> Trial:

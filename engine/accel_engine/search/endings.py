@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.objectives import FIGURES, better
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_book import ended_by_time, is_failed
 from accel_engine.search.trial_runs import Observation
+from accel_engine.search.trial_store import ended_by_time, is_failed
 
 FIRST_FAILURES = 3
 """If so many first trials fail for the same reason, none is likely to succeed."""

@@ -11,10 +11,10 @@ from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
 from accel_engine.search.trial import PendingAction, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_outcome import proposal_of
 from accel_engine.search.trial_plan import trial_plan
 from accel_engine.search.trial_runs import TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
 REPEATS = 5
 """Proposals in a row with values that were tried, after which others are chosen at random from those that were not."""
@@ -30,24 +30,24 @@ class NewTrials:
     """Begins trials.
 
     Args:
-        book: The trials.
+        trials: The trials.
         proposals: Proposes their values.
         runs: Their runs.
     """
 
-    def __init__(self, book: TrialBook, proposals: Proposals, runs: TrialRuns) -> None:
-        self._book = book
+    def __init__(self, trials: TrialStore, proposals: Proposals, runs: TrialRuns) -> None:
+        self._trials = trials
         self._proposals = proposals
         self._runs = runs
-        self._exhausted: StudyDefinition | None = None
+        self._exhausted: tuple[StudyDefinition, int] | None = None
 
     @property
     def limit(self) -> str:
         """Why no further trial begins; empty if one may."""
         definition = self._proposals.definition
-        if self._book.counted >= definition.trials:
+        if self._trials.counted >= definition.trials:
             return f"all {definition.trials} trials are done"
-        if self._exhausted is not definition:
+        if self._exhausted != (definition, self._trials.counted):
             return ""
         is_finite = count_points(definition.parameters) is not None
         return "all combinations of values are tried" if is_finite else "no further proposal was new"
@@ -58,10 +58,10 @@ class NewTrials:
             return self.limit
         definition = self._proposals.definition
         points = count_points(definition.parameters)
-        repeats = REPEATS if points is None or len(self._book) < points else 0
+        repeats = REPEATS if points is None or len(self._trials) < points else 0
         if any(self.add(self._proposals.propose()) for _ in range(repeats)) or self._start_untried(points):
             return ""
-        self._exhausted = definition
+        self._exhausted = (definition, self._trials.counted)
         return self.limit
 
     def tell(self, trial: Trial) -> None:
@@ -79,7 +79,7 @@ class NewTrials:
         if points is None or points > MAX_POINTS:
             return any(self.add(self._proposals.propose()) for _ in range(MORE_REPEATS))
         untried = list(all_points(parameters))
-        random.Random(self._proposals.definition.seed + len(self._book)).shuffle(untried)  # noqa: S311 (no secret)
+        random.Random(self._proposals.definition.seed + len(self._trials)).shuffle(untried)  # noqa: S311 (no secret)
         for values in untried:
             if not self._is_tried(values):
                 return self.add(self._proposals.propose(values))
@@ -87,29 +87,29 @@ class NewTrials:
 
     def _is_tried(self, values: dict[str, Any]) -> bool:
         try:
-            same = self._book.with_same_plan(self._proposals.definition, values)
+            same = self._trials.with_same_plan(self._proposals.definition, values)
         except PlanError:
-            return any(each.values == values for each in self._book)
-        return same is not None or known_to_fail(values, self._book) is not None
+            return any(each.values == values for each in self._trials)
+        return same is not None or known_to_fail(values, self._trials) is not None
 
     def add(self, proposal: Proposal) -> bool:
         """Add the trial of a proposal; returns whether it has a run of its own."""
         trial = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now())
         try:
-            same = self._book.with_same_plan(self._proposals.definition, proposal.values)
+            same = self._trials.with_same_plan(self._proposals.definition, proposal.values)
         except PlanError as error:
             self._fail(trial, str(error))
             return True
         if same is not None:
-            self._book.put(replace(trial, duplicate_of=same.number))
+            self._trials.put(replace(trial, duplicate_of=same.number))
             self.share_results()
             return False
-        if (failed := known_to_fail(proposal.values, self._book)) is not None:
+        if (failed := known_to_fail(proposal.values, self._trials)) is not None:
             reason = f"trial {failed.number} ran out of memory with no more"
             shared = replace(trial, state=TrialState.OUT_OF_MEMORY, duplicate_of=failed.number, reason=reason)
-            self.tell(self._book.put(replace(shared, ended=clock.now())))
+            self.tell(self._trials.put(replace(shared, ended=clock.now())))
             return False
-        self.create_run(self._book.put(trial))
+        self.create_run(self._trials.put(trial))
         return True
 
     def create_run(self, trial: Trial) -> None:
@@ -122,7 +122,7 @@ class NewTrials:
             self._fail(trial, str(error))
             return
         self._proposals.note_run(proposal_of(trial), run)
-        self.start_run(self._book.put(replace(trial, run=run)))
+        self.start_run(self._trials.put(replace(trial, run=run)))
 
     def start_run(self, trial: Trial) -> None:
         """Start the run of a trial, which waits; the trial fails if its run cannot be started."""
@@ -133,26 +133,26 @@ class NewTrials:
             self._fail(trial, str(error))
             return
         if not trial.pending:
-            self._book.put(replace(trial, reason=held))
+            self._trials.put(replace(trial, reason=held))
 
     def _fail(self, trial: Trial, reason: str) -> None:
-        self.tell(self._book.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))
+        self.tell(self._trials.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))
 
     def clone(self, trial: Trial) -> int:
         """Train the plan of a trial again, with another seed; returns the seed."""
         base = int(self._proposals.definition.plan.get("seed", self._proposals.definition.seed))
-        seed = 1 + max([base, *(each.seed or 0 for each in self._book)])
+        seed = 1 + max([base, *(each.seed or 0 for each in self._trials)])
         proposal = self._proposals.propose(trial.values)
         clone = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now(), seed=seed)
-        self._book.put(replace(clone, epochs=trial.epochs))  # the next step creates its run
+        self._trials.put(replace(clone, epochs=trial.epochs))  # the next step creates its run
         return seed
 
     def share_results(self) -> None:
         """End the trials that share the result of another one which has ended."""
-        for trial in self._book:
+        for trial in self._trials:
             if trial.duplicate_of is None or not trial.state.live or trial.machine:
                 continue
-            same = self._book[trial.duplicate_of]
+            same = self._trials[trial.duplicate_of]
             if not same.state.live and same.pending is not PendingAction.PAUSE:
                 shared = replace(trial, state=same.state, objectives=same.objectives, reason=same.reason)
-                self.tell(self._book.put(replace(shared, ended=clock.now())))
+                self.tell(self._trials.put(replace(shared, ended=clock.now())))

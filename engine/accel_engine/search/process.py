@@ -16,8 +16,8 @@ from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.shared_trials import take_over
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
-from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_runs import TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
 INTERVAL = 0.2
 """Seconds from one poll of the runs to the next."""
@@ -62,9 +62,9 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     is_shared = definition.storage not in ("", own)
     proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
 
-    def refresh(book: TrialBook) -> None:
+    def refresh(trials: TrialStore) -> None:
         if is_shared:
-            take_over(book, database, proposals)
+            take_over(trials, database, proposals)
 
     scheduler = Scheduler(database, proposals, runs, refresh)
     refuse_outdated_stops(scheduler, since)
@@ -77,8 +77,11 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
-    trials = sorted(scheduler.book, key=lambda trial: trial.number)
-    ended = search_ended(scheduler.definition, trials, outcome, reason, database.confirmation)
+    trials = sorted(scheduler.trials, key=lambda trial: trial.number)
+    best, confirmation = best_trial(scheduler.definition, trials), database.confirmation
+    if best is None or (confirmation is not None and confirmation.trial != best.number):
+        confirmation = None  # the one that was confirmed is no longer the best
+    ended = search_ended(scheduler.definition, trials, outcome, reason, confirmation)
     database.set_ended(ended)
     return ended
 
@@ -87,7 +90,7 @@ def _confirm(
     scheduler: Scheduler, wait: Callable[[float], object], before: Callable[[], object], *, is_shared: bool
 ) -> bool:
     """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
-    best = best_trial(scheduler.definition, scheduler.book)
+    best = best_trial(scheduler.definition, scheduler.trials)
     if best is None or not scheduler.definition.confirm or scheduler.is_over:
         return True
     if is_shared:
@@ -106,7 +109,7 @@ class _Poll:
         refresh: Takes over what other machines have done.
     """
 
-    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialBook], object]) -> None:
+    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialStore], object]) -> None:
         self._scheduler = scheduler
         self._refresh = refresh
         self._next = 0.0
@@ -117,7 +120,7 @@ class _Poll:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()
-            self._refresh(self._scheduler.book)
+            self._refresh(self._scheduler.trials)
 
     def note_time(self) -> None:
         """Note for how long the search has run."""

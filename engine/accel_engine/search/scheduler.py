@@ -21,9 +21,9 @@ from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_outcome import proposal_of, reason_after, state_after
 from accel_engine.search.trial_runs import Observation, TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
 STOPPED_WITH_SEARCH = "the search is stopped"
 """Why the runs of a search stop with it."""
@@ -39,7 +39,7 @@ class Scheduler:
         refresh: Takes over what other machines have done; called before a trial starts.
 
     Attributes:
-        book: The trials.
+        trials: Those of the search, also of other machines.
         new_trials: Begins trials.
         stopping: Whether the search is being stopped.
         failure: Why the search has failed; empty if it has not.
@@ -51,14 +51,14 @@ class Scheduler:
         database: StudyDatabase,
         proposals: Proposals,
         runs: TrialRuns,
-        refresh: Callable[[TrialBook], object] = lambda _: None,
+        refresh: Callable[[TrialStore], object] = lambda _: None,
     ) -> None:
         self.database = database
         self.proposals = proposals
         self.runs = runs
         self._refresh = refresh
-        self.book = TrialBook(database)
-        self.new_trials = NewTrials(self.book, proposals, runs)
+        self.trials = TrialStore(database)
+        self.new_trials = NewTrials(self.trials, proposals, runs)
         self.stopping = False
         self.failure = ""
         self.limit = ""
@@ -85,9 +85,9 @@ class Scheduler:
         self.database.set_ended(None)
         created = {number: run for run, number in self.runs.find(self.definition.name).items() if number is not None}
         for proposal in self.proposals.unfinished():
-            if proposal.number not in self.book:
+            if proposal.number not in self.trials:
                 self.new_trials.add(proposal)
-        for trial in self.book.own:
+        for trial in self.trials.own:
             if trial.state.live:
                 self._resume_trial(trial, created.get(trial.number, ""))
             elif trial.state is TrialState.STOPPED and trial.pending:
@@ -103,8 +103,8 @@ class Scheduler:
             created: Its run, which may not have been noted; empty if there is none.
         """
         if not trial.run and created:
-            trial = self.book.put(replace(trial, run=created))
-        reports = self.book.reports(trial.number)
+            trial = self.trials.put(replace(trial, run=created))
+        reports = self.trials.reports(trial.number)
         for number, report in enumerate(reports, 1):
             self.proposals.report(proposal_of(trial), report.value, number)
         if trial.pending not in (None, PendingAction.CONTINUE):
@@ -121,15 +121,15 @@ class Scheduler:
 
     def step(self) -> bool:
         """Do what is due; returns whether a trial is live, also on another machine."""
-        for trial in self.book.live:
+        for trial in self.trials.live:
             self._advance(trial)
         self.new_trials.share_results()
         if not self.is_over:
             self._fill_slots()
-        self.failure = self.failure or common_failure(self.book.own, self._since)
+        self.failure = self.failure or common_failure(self.trials.own, self._since)
         if self.is_over:
             self._stop_all()
-        return bool(self.book.live) or (self.book.others_live and not self.is_over)
+        return bool(self.trials.live) or (self.trials.others_live and not self.is_over)
 
     def run(self, wait: Callable[[], object], before: Callable[[], object]) -> None:
         """Run until nothing is live and no further trial starts.
@@ -164,7 +164,7 @@ class Scheduler:
             return
         if observation.status.live:
             reason = trial.reason if trial.pending else ""  # not why it was held
-            trial = self.book.put(replace(trial, state=TrialState.RUNNING, reason=reason))
+            trial = self.trials.put(replace(trial, state=TrialState.RUNNING, reason=reason))
         is_pruned = self._report(trial, observation)
         if not observation.status.live:
             self._conclude(trial, observation)
@@ -178,13 +178,13 @@ class Scheduler:
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
             value = float(each.metrics[monitor])
-            if self.book.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
+            if self.trials.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
                 self.proposals.report(proposal_of(trial), value, number)
                 is_pruned = is_pruned or (may_prune and self.proposals.should_prune(proposal_of(trial)))
         return is_pruned
 
     def _prune(self, trial: Trial) -> None:
-        count = len(self.book.reports(trial.number))
+        count = len(self.trials.reports(trial.number))
         self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {count} report{'s' * (count != 1)}")
 
     def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> None:
@@ -195,7 +195,7 @@ class Scheduler:
             action: Whether it is pruned, stopped or paused.
             reason: Why.
         """
-        self.book.put(replace(trial, pending=action, reason=reason))
+        self.trials.put(replace(trial, pending=action, reason=reason))
         if trial.run:
             self.runs.stop(trial.run, reason)
 
@@ -203,12 +203,12 @@ class Scheduler:
         """Note what became of a trial whose run has ended."""
         status = observation.status
         if trial.pending is PendingAction.PAUSE and status in (Status.STOPPED, Status.LOST):
-            held = self.book.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            held = self.trials.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
             if not self.stopping:  # an earlier process has stopped it
                 self.continue_(held)
             return
         if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.pending:
-            self.book.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))
+            self.trials.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))
             return
         state, objectives = state_after(trial, observation), {}
         reason = reason_after(trial, observation, state)
@@ -218,7 +218,7 @@ class Scheduler:
             except AccelError as error:
                 state, reason = TrialState.FAILED, str(error)
         ended = replace(trial, state=state, ended=clock.now(), reason=reason, pending=None, objectives=objectives)
-        self.new_trials.tell(self.book.put(ended))
+        self.new_trials.tell(self.trials.put(ended))
         self.failure = self.failure or missing_metric(self.definition, ended, observation)
 
     def _objectives(self, trial: Trial, observation: Observation) -> dict[str, float]:
@@ -230,16 +230,16 @@ class Scheduler:
 
     def _fill_slots(self) -> None:
         """Start trials while there is room; a pruned one that is among the best after all comes before a new one."""
-        while len(self.book.live) < self.at_once and not common_failure(self.book.own, self._since):
-            self.limit = stop_reason(self.definition, list(self.book), self.spent)
+        while len(self.trials.live) < self.at_once and not common_failure(self.trials.own, self._since):
+            self.limit = stop_reason(self.definition, list(self.trials), self.spent)
             if self.limit:
                 return
             if (number := self._promoted()) is not None:
-                self.continue_(self.book[number])
+                self.continue_(self.trials[number])
                 continue
             self.limit = self.new_trials.limit
             if not self.limit:
-                self._refresh(self.book)
+                self._refresh(self.trials)
                 self.limit = self.new_trials.start()
             if self.limit:
                 return
@@ -248,8 +248,10 @@ class Scheduler:
         """The pruned trial that is among the best after all."""
         if not self.proposals.uses_rungs:
             return None
-        pruned = [each.number for each in self.book.own if each.state is TrialState.PRUNED and not each.pruned_by_user]
-        return promotable(pruned, self.book.values(), maximize=self.definition.objectives[0].maximize)
+        pruned = [
+            each.number for each in self.trials.own if each.state is TrialState.PRUNED and not each.pruned_by_user
+        ]
+        return promotable(pruned, self.trials.values(), maximize=self.definition.objectives[0].maximize)
 
     def continue_(self, trial: Trial, *, epochs: int | None = None) -> None:
         """Continue an ended trial from its checkpoint.
@@ -262,20 +264,20 @@ class Scheduler:
         proposal = proposal_of(trial) if is_paused else self.proposals.continue_(trial.number, proposal_of(trial))
         epochs = trial.epochs if epochs is None else epochs
         waiting = replace(trial, state=TrialState.WAITING, proposal=proposal, epochs=epochs, ended=None, reason="")
-        self._reopen(self.book.put(replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False)))
+        self._reopen(self.trials.put(replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False)))
 
     def _reopen(self, trial: Trial) -> Trial:
         changes = {} if trial.epochs is None else {"epochs": trial.epochs}
         try:
             self.runs.reopen(trial.run, changes)
         except TRIAL_ERRORS as error:
-            return self.book.put(replace(trial, pending=None, reason=str(error)))
-        trial = self.book.put(replace(trial, pending=None))
+            return self.trials.put(replace(trial, pending=None, reason=str(error)))
+        trial = self.trials.put(replace(trial, pending=None))
         if self.runs.observe(trial.run).status is Status.QUEUED:
             self.new_trials.start_run(trial)
-        return self.book[trial.number]
+        return self.trials[trial.number]
 
     def _stop_all(self) -> None:
-        for trial in self.book.live:
+        for trial in self.trials.live:
             if not trial.pending:
                 self.stop_trial(trial, PendingAction.PAUSE, STOPPED_WITH_SEARCH)

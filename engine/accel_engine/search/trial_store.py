@@ -10,7 +10,7 @@ from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_plan import identity
 
 
-class TrialBook:
+class TrialStore:
     """The trials of a search.
 
     Args:
