@@ -104,7 +104,7 @@ class StudyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The best plan, trained again with several seeds: the best of many noisy trials flatters itself.
+    """The best plan, trained again with several seeds.
 
     Attributes:
         trial: Number of the best trial.
