@@ -105,7 +105,7 @@ class NewTrials:
             self.share_results()
             return False
         if (failed := known_to_fail(proposal.values, self._trials)) is not None:
-            reason = f"trial {failed.number} ran out of memory with no more"
+            reason = f"trial {failed.number}, which needs no more memory, ran out of it"
             shared = replace(trial, state=TrialState.OUT_OF_MEMORY, duplicate_of=failed.number, reason=reason)
             self.tell(self._trials.put(replace(shared, ended=clock.now())))
             return False

@@ -73,7 +73,8 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     is_confirmed = False
     while not is_confirmed and not scheduler.is_over:
         scheduler.run(lambda: wait(INTERVAL), poll.before)
-        is_confirmed = _confirm(scheduler, wait, poll.before, is_shared=is_shared)
+        refresh(scheduler.trials)  # another machine may have just started a trial
+        is_confirmed = not scheduler.step() and _confirm(scheduler, wait, poll.before, is_shared=is_shared)
     poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
