@@ -204,7 +204,7 @@ class Scheduler:
         status = observation.status
         if trial.pending is PendingAction.PAUSE and status in (Status.STOPPED, Status.LOST):
             held = self.trials.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
-            if not self.stopping:  # an earlier process has stopped it
+            if not self.is_over:  # an earlier process has stopped it
                 self.continue_(held)
             return
         if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.pending:

@@ -133,6 +133,21 @@ def test_a_search_ends_if_its_first_trials_all_fail_for_the_same_reason(tmp_path
     assert len(search.trials()) == 3
 
 
+def test_trials_that_train_when_the_search_fails_are_stopped_and_continued_with_it(tmp_path: Path) -> None:
+    damaged = Damaged()
+
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        return damaged(plan, epoch) if plan["name"] != "s 0" else learns(plan, epoch)
+
+    search = Search(define(at_once=4, trials=5, pruner="off"), tmp_path, metrics)
+    ended = search.run()
+    assert (ended["outcome"], ended["states"]) == ("failed", {"failed": 3, "stopped": 1})
+    assert search.runs.reopened == []
+    damaged.is_damaged = False
+    ended = search.run()
+    assert (ended["outcome"], ended["states"]) == ("finished", {"failed": 3, "finished": 2})
+
+
 def test_a_search_that_its_first_trials_ended_is_continued_once_their_reason_is_gone(tmp_path: Path) -> None:
     search = Search(define(trials=6), tmp_path, damaged := Damaged())
     assert search.run()["outcome"] == "failed"
