@@ -6,7 +6,7 @@ from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.objectives import FIGURES, better
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_runs import Observation
-from accel_engine.search.trial_store import ended_by_time, is_failed
+from accel_engine.search.trial_store import ended_by_time
 
 FIRST_FAILURES = 3
 """If so many first trials fail for the same reason, none is likely to succeed."""
@@ -24,7 +24,7 @@ def common_failure(trials: Sequence[Trial], since: float) -> str:
     ended = [each for each in ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]
     first = [each for each in ended if (each.ended or 0.0) >= since][:FIRST_FAILURES]
     reasons = {each.reason for each in first}
-    if len(first) < FIRST_FAILURES or len(reasons) > 1 or not all(map(is_failed, ended)):
+    if len(first) < FIRST_FAILURES or len(reasons) > 1 or not all(each.state.failed for each in ended):
         return ""
     return f"the first {FIRST_FAILURES} trials have all failed: {reasons.pop()}"
 

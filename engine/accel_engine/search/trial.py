@@ -37,6 +37,11 @@ class TrialState(StrEnum):
         """Whether it trains, or will."""
         return self in (TrialState.WAITING, TrialState.RUNNING)
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has failed, also for lack of memory."""
+        return self in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

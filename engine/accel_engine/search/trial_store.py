@@ -6,7 +6,7 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Report, Trial
 from accel_engine.search.trial_plan import identity
 
 
@@ -112,8 +112,3 @@ def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
     """The trials with runs that have ended, oldest first."""
     ended = [each for each in trials if each.ended is not None and each.duplicate_of is None and not each.state.live]
     return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
-
-
-def is_failed(trial: Trial) -> bool:
-    """Whether a trial has failed, also for lack of memory."""
-    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
