@@ -65,7 +65,7 @@ class StudyDefinition:
         parameters: The fields that vary.
         objectives: The first one is the monitor, by which trials are pruned.
         trials: How many trials to run.
-        within: Seconds after which no further trial starts; ``None`` for no limit.
+        within: Seconds after which no further trial starts, but the confirmation does; ``None`` for no limit.
         sampler: One of :data:`SAMPLERS`.
         pruner: One of :data:`PRUNERS`.
         seed: Of the proposals, and of all trials' runs unless the plan has another.
@@ -109,7 +109,7 @@ class StudyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The best plan, trained again with several seeds: the best of many noisy trials flatters itself.
+    """The best plan, trained again with several seeds.
 
     Attributes:
         trial: Number of the best trial.

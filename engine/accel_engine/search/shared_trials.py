@@ -10,7 +10,7 @@ from accel_engine.search.proposals import Proposals
 from accel_engine.search.stored_trial import SharedTrial
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import Report, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial_store import TrialStore
 
 _STATES = {
     OptunaState.WAITING: TrialState.WAITING,
@@ -20,7 +20,7 @@ _STATES = {
 }
 
 
-def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) -> None:
+def take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) -> None:
     """Take over trials, and changes of ranges and of the number of trials."""
     for shared in proposals.others():
         if shared.state in _STATES and shared.values:

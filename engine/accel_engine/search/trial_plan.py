@@ -51,16 +51,11 @@ def trial_plan(
 
 def _monitor(definition: StudyDefinition) -> dict[str, str]:
     """The monitor of trials, so that early stopping and the best checkpoint follow the same metric."""
-    if "monitor" in definition.plan:
-        return {}
     monitor = definition.objectives[0]
     lower = is_better_lower(monitor.name)
-    mode = (
-        {}
-        if lower is not monitor.maximize and lower is not None
-        else {"monitor_mode": "max" if monitor.maximize else "min"}
-    )
-    return {"monitor": monitor.name, **mode}
+    if lower is not None and lower is not monitor.maximize:  # the mode follows from the name
+        return {"monitor": monitor.name}
+    return {"monitor": monitor.name, "monitor_mode": "max" if monitor.maximize else "min"}
 
 
 def identity(definition: StudyDefinition, values: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 _OPTIONS = (
     click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP),
     click.option("--trials", type=int, metavar="N", help="Number of trials.  [default: 40]"),
-    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h."),
+    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h; then confirm the best."),
     click.option("--objective", "objectives", metavar="NAME", multiple=True,
                  help="A further objective: time, memory, latency or a metric."),
     click.option("--direction", type=click.Choice(DIRECTIONS), help="Of the monitor, if its name does not tell."),

@@ -6,11 +6,11 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Report, Trial
 from accel_engine.search.trial_plan import identity
 
 
-class TrialBook:
+class TrialStore:
     """The trials of a search.
 
     Args:
@@ -79,6 +79,11 @@ class TrialBook:
         return [each for each in self.own if each.state.live]
 
     @property
+    def others_live(self) -> bool:
+        """Whether a trial of another machine trains, or will."""
+        return any(each.machine and each.state.live for each in self)
+
+    @property
     def counted(self) -> int:
         """How many trials take part of the search's number: not those with shared results, nor lost ones."""
         return sum(each.duplicate_of is None and each.state is not TrialState.LOST for each in self)
@@ -113,8 +118,3 @@ def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
     own = [each for each in trials if each.duplicate_of is None and each.state is not TrialState.LOST]
     ended = [each for each in own if each.ended is not None and not each.state.live]
     return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
-
-
-def is_failed(trial: Trial) -> bool:
-    """Whether a trial has failed, also for lack of memory."""
-    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
