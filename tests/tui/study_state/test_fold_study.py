@@ -7,6 +7,7 @@ import pytest
 
 from accel_engine.run.lock import WriterLock
 from accel_engine.search.definition import Objective
+from accel_engine.search.results import search_ended
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.trial import Report, Trial, TrialState
@@ -87,13 +88,25 @@ def test_of_several_objectives_the_front_has_what_no_other_trial_dominates() -> 
                 (0.9, 10.0, TrialState.FINISHED),
                 (0.8, 5.0, TrialState.FINISHED),
                 (0.8, 6.0, TrialState.FINISHED),
-                (0.99, 1.0, TrialState.PRUNED),
+                (0.7, 1.0, TrialState.PRUNED),
+                (0.99, 1.0, TrialState.FAILED),
             ]
         )
     }
     state = StudyState(definition=replace(DEFINITION, objectives=objectives), trials=found)
-    assert state.front == {0, 1}
+    assert state.front == {0, 1, 3}
     assert state.best is found[0]
+
+
+def test_the_best_trial_and_the_front_are_those_of_the_search_s_own_result(directory: Path) -> None:
+    state = read(directory)
+    assert state.best is not None
+    pruned = replace(state.best, number=36, state=TrialState.PRUNED, objectives={state.monitor.name: 0.9999})
+    shared = replace(pruned, number=37, objectives={state.monitor.name: 1.0}, duplicate_of=36)
+    state = replace(state, trials={**state.trials, 36: pruned, 37: shared})
+    assert state.definition is not None
+    assert state.best is pruned
+    assert search_ended(state.definition, tuple(state.trials.values()), "finished", "")["best"]["trial"] == 36
 
 
 def test_both_figures_are_told_the_search_s_best_and_its_plan_trained_again(directory: Path) -> None:
