@@ -11,7 +11,7 @@ import numpy.typing as npt
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import Confirmation, Objective, StudyDefinition
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_plan import TRIAL_DEFAULTS, trial_plan
+from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.search.trial_runs import Measurement
 
 COUNTED = (TrialState.FINISHED, TrialState.PRUNED, TrialState.STOPPED)
@@ -74,14 +74,10 @@ def _is_dominated(row: npt.NDArray[np.float64], values: npt.NDArray[np.float64])
 
 def train_command(definition: StudyDefinition, trial: Trial) -> str:
     """The command that trains the plan of a trial anew; empty if this machine cannot make the plan."""
-    values = {name: value for name, value in trial.values.items() if name not in TRIAL_DEFAULTS}
     try:
-        plan = trial_plan(definition, values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
+        return plan_to_train(definition, trial).command()
     except PlanError:
         return ""
-    defaults = {name: field.default for name, field in type(plan).__dataclass_fields__.items()}
-    ours = {name: defaults[name] for name in TRIAL_DEFAULTS if name not in definition.plan}
-    return plan.replace(name="", **ours).command()
 
 
 def search_ended(

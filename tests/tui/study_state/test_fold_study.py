@@ -16,7 +16,6 @@ from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.study_state.trial_columns import columns_of, ordered
-from accel_tui.study_state.trial_values import plan_of
 from example_study import DEFINITION, END, confirm, write_study
 
 
@@ -134,15 +133,6 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
-
-
-def test_the_plan_of_a_trial_is_that_of_the_search_with_its_values(directory: Path) -> None:
-    state = read(directory)
-    assert state.best is not None
-    plan = plan_of(state, state.best)
-    assert (plan.model, plan.data, plan.epochs) == ("cnn", "digits", 30)
-    assert plan.optimizer == state.best.values["optimizer"]
-    assert plan.learning_rate == state.best.values["learning_rate"]
 
 
 def test_the_worst_tenth_does_not_hide_the_differences_of_the_others(directory: Path) -> None:

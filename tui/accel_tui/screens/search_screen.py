@@ -22,6 +22,7 @@ from textual.widgets import Static, Tab, Tabs
 from accel_engine.errors import AccelError
 from accel_engine.run import runs_directory
 from accel_engine.search.trial import Trial
+from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
 from accel_tui.host import host_of
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
@@ -33,7 +34,6 @@ from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of, reason_of
-from accel_tui.study_state.trial_values import plan_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
@@ -401,8 +401,10 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             self._follower.send(StudyRequest(name, self._trial.number, argument))
 
     def _take(self, trial: Trial) -> None:
+        if self.state.definition is None:
+            return
         try:
-            plan = plan_of(self.state, trial)
+            plan = plan_to_train(self.state.definition, trial)
         except AccelError as error:
             self.notify(str(error), title=f"Trial {trial.number} has no valid plan", severity="error", markup=False)
         else:
