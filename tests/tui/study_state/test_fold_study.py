@@ -63,10 +63,21 @@ def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: P
 def test_of_a_process_that_has_exited_the_last_line_of_its_log_is_told(directory: Path) -> None:
     (directory / LOG).write_text("Traceback\n  ...\nModuleNotFoundError: no module\x1b[31m\n\n")
     state = read(directory)
-    assert texts.progress_text(state, END).startswith("ModuleNotFoundError: no module")
+    assert texts.progress_text(state).startswith("ModuleNotFoundError: no module")
     assert "\x1b" not in state.last_words
     with WriterLock(directory, LOCK):
         assert not read(directory, state).last_words
+
+
+def test_the_time_is_that_for_which_the_search_has_run_and_shared_results_are_not_done_trials(directory: Path) -> None:
+    state = read(directory)
+    with StudyDatabase(directory) as database:
+        database.set_definition(replace(database.definition, within=7200.0))
+        database.set_spent(3400.0)
+        database.put_trial(replace(state.trials[3], number=36, duplicate_of=3))
+    state = read(directory, state)
+    assert texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")
+    assert "about 10:00 left" in texts.progress_text(replace(state, is_running=True))
 
 
 def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:

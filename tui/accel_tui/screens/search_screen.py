@@ -1,6 +1,5 @@
 """Search screen: the trials of a search as curves, plots and a table, and its keys."""
 
-import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -44,9 +43,6 @@ from accel_tui.widgets.visibility import is_covered
 
 SETTLE_SECONDS = 0.25
 """Seconds that the cursor stays on a trial before the steps of its run are read."""
-
-CLOCK_SECONDS = 1.0
-"""Seconds between two updates of the times while the search runs."""
 
 STAY = Answer("stay", "Cancel", "escape")
 STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
@@ -141,7 +137,6 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self.query_one(Tabs).can_focus = False  # the table keeps the keys
         # A thread of its own: the app's worker pool is small, and this would occupy one of it.
         Thread(target=copy_context().run, args=(self._follower.run,), daemon=True).start()
-        self.set_interval(CLOCK_SECONDS, self._update_clock)
 
     def on_unmount(self) -> None:
         """Stop following."""
@@ -198,7 +193,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
-        self._update_clock()
+        self._show_progress()
         self.query_one("#best", Static).update(best_line(state))
         self._follow_trial()
 
@@ -211,24 +206,22 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def _selected_number(self) -> int | None:
         return self._trial.number if self._trial else None
 
-    def _update_clock(self) -> None:
-        """Update the progress line, which has the time."""
+    def _show_progress(self) -> None:
+        """Show how far the search is, or why it cannot be read."""
         if self._problem:
             line = Content.styled(self._problem, "$text-error")
         elif self.state.definition is None:
             return
         else:
             word, colour = texts.state_of_study(self.state)
-            line = Content.assemble(
-                (word, f"${colour}"), ("  " + texts.progress_text(self.state, time.time()), "$text-muted")
-            )
+            line = Content.assemble((word, f"${colour}"), ("  " + texts.progress_text(self.state), "$text-muted"))
         progress = self.query_one("#progress", Static)
         if progress.content != line:
             progress.update(line)
 
     def _take_problem(self, problem: str) -> None:
         self._problem = printable_line(problem)
-        self._update_clock()
+        self._show_progress()
 
     def _take_answer(self, request: StudyRequest, obeyed: bool, answer: str) -> None:
         """Show the answer to a command."""

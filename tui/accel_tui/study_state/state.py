@@ -54,6 +54,7 @@ class StudyState:
         curves: The monitor of each trial that has completed an epoch.
         ended: How it ended; ``None`` while it is not at its end.
         confirmation: The best plan, trained again; ``None`` before.
+        spent: Seconds for which it has run.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: The study's number of changes that this state includes.
@@ -67,6 +68,7 @@ class StudyState:
     curves: Mapping[int, TrialCurve] = field(default_factory=dict)
     ended: Mapping[str, Any] | None = None
     confirmation: Confirmation | None = None
+    spent: float = 0.0
     is_running: bool = False
     last_words: str = ""
     changes: int = 0

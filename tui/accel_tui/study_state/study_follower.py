@@ -169,6 +169,7 @@ def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
         reports=reports,
         ended=ended,
         confirmation=database.confirmation,
+        spent=database.spent,
         is_running=is_running,
         last_words="" if is_running or ended else _last_words(database.directory / LOG),
         changes=changes,

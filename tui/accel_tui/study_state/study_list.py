@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import AccelError
+from accel_engine.search.progress import trials_done
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
@@ -67,8 +68,7 @@ def _trials(study: ListedStudy) -> str:
     state = study.state
     if state is None or state.definition is None:
         return ""
-    done = sum(not trial.state.live for trial in state.trials.values())
-    return f"{done:,} of {state.definition.trials:,}"
+    return f"{trials_done(state.trials.values()):,} of {state.definition.trials:,}"
 
 
 def _best(study: ListedStudy) -> str:
