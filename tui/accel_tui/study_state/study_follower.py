@@ -141,7 +141,10 @@ class StudyFollower:
             if answer is None and (self._latest.is_running or waited < ANSWER_SECONDS):
                 continue
             self._sent.remove(sent)
-            obeyed, text = answer or (False, "no process runs this search; once it continues, the command is obeyed")
+            if answer is None:  # so that a later process does not act on it
+                answer = (False, "no process runs this search: continue it, then send the command again")
+                database.answer(sent.row, answer[1], obeyed=False)
+            obeyed, text = answer
             self._on_answer(sent.request, obeyed, printable_line(text))
 
     def _put(self, state: StudyState) -> None:
