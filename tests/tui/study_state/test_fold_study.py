@@ -11,11 +11,12 @@ from accel_engine.search.results import search_ended
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.trial import Report, Trial, TrialState
+from accel_tui.formatting.table_columns import ordered
 from accel_tui.study_state import texts
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_update
-from accel_tui.study_state.trial_columns import columns_of, ordered
+from accel_tui.study_state.trial_columns import columns_of
 from example_study import DEFINITION, END, confirm, write_study
 
 

@@ -10,11 +10,11 @@ from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, names, numbers
+from accel_tui.formatting.table_columns import Column
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
-from accel_tui.study_state.trial_columns import Column
 
 
 @dataclass(frozen=True, slots=True)
