@@ -85,7 +85,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         )
         with Container(id="pictures"):
             yield StudyView()
-            yield TrialLoss()
+            yield TrialLoss(classes="-curves")
         yield TrialsTable("no trial yet")
         yield KeyBar()
 
@@ -197,7 +197,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         event.stop()
         name = (event.tab.id or "").removesuffix(_TAB)
         self._view.view = name
-        self.set_class(name == "curves", "-curves")
+        self._loss.set_class(name == "curves", "-curves")
 
     def action_tab(self, number: int) -> None:
         """Show a view by its number."""
@@ -220,7 +220,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_maximize(self) -> None:
         """Toggle the view alone, and the table below it."""
-        self.toggle_class("-full")
+        self._table.toggle_class("-hidden")
 
     def action_stop_trial(self) -> None:
         """Stop the trial under the cursor."""

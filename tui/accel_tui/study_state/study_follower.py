@@ -148,6 +148,7 @@ class StudyFollower:
             self._on_answer(sent.request, obeyed, printable_line(text))
 
     def _put(self, state: StudyState) -> None:
+        _ = state.best, state.front, state.counts  # computed here, not on the event loop
         with self._lock:
             self._latest = state
             is_wanted, self._taken = self._taken, False
