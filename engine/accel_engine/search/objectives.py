@@ -1,6 +1,6 @@
 """The objectives of a search: metrics that trials report, and figures of their runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from accel_engine.errors import UsageError
 from accel_engine.plan.monitor import metric_name
@@ -68,10 +68,3 @@ def objectives_of(monitor: str, further: Sequence[str], direction: str = "") -> 
 def better(objective: Objective, first: float, second: float) -> bool:
     """Whether the first value is better than the second."""
     return first > second if objective.maximize else first < second
-
-
-def dominates(objectives: Sequence[Objective], first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether the first values are as good as the second in all objectives, and better in one."""
-    signs = [(1 if each.maximize else -1, each.name) for each in objectives]
-    differences = [sign * (first[name] - second[name]) for sign, name in signs]
-    return min(differences) >= 0 and max(differences) > 0

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.search.definition import Confirmation
+from accel_engine.search.progress import seconds_left
 from accel_engine.search.results import search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, seconds_left, summary
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
 from engine.search.searching import define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
@@ -43,10 +44,10 @@ def test_objectives_have_their_units() -> None:
 
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = SearchNow(define(trials=10), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(now) == 240
+    assert seconds_left(now.definition, now.done, now.spent) == 240
     assert live_text(now) == "trial 3 of 10  best val accuracy 0.9877 (trial 3)  4:00 left"
     short = SearchNow(define(trials=10, within=100.0), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(short) == 40
+    assert seconds_left(short.definition, short.done, short.spent) == 40
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, Confirmation(3, ("a", "b"), (0.9,)))
     assert live_text(confirming).startswith("confirming with seed 2 of 3")
     bar = SearchBar(lambda: 60)

@@ -43,8 +43,10 @@ def test_fields_that_vary_have_their_first_value_in_the_plan() -> None:
     assert not found.errors
     parameters = tuple(found.parameters.values())
     assert describe(parameters).startswith("2 parameters: learning rate, batch size.")
-    command = search_command(Plan(model="cnn", batch_size=32), parameters)
-    assert command == ("accel-tui search --model cnn --over learning_rate=0.0001..0.1:log --over batch_size=32,64")
+    command = search_command(Plan(model="cnn", batch_size=32), parameters, always={"optimizer", "batch_size"})
+    assert command == (
+        "accel-tui search --model cnn --optimizer auto --over learning_rate=0.0001..0.1:log --over batch_size=32,64"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.over import format_value
+from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
@@ -56,7 +57,7 @@ class SearchNow:
     @property
     def done(self) -> int:
         """The number of trials with runs of their own that have ended."""
-        return sum(not each.state.live and each.duplicate_of is None for each in self.trials)
+        return trials_done(self.trials)
 
 
 class SearchView(Protocol):
@@ -167,17 +168,9 @@ def live_text(now: SearchNow) -> str:
         monitor = definition.objectives[0].name
         value = objective_text(monitor, best.objectives[monitor])
         parts.append(f"best {objective_name(monitor)} {value} (trial {best.number})")
-    if (left := seconds_left(now)) is not None and now.confirmation is None:
+    if (left := seconds_left(definition, now.done, now.spent)) is not None and now.confirmation is None:
         parts.append(f"{numbers.duration(left)} left")
     return printable_line("  ".join(parts))
-
-
-def seconds_left(now: SearchNow) -> float | None:
-    """Seconds until all trials are done, at the pace so far; ``None`` before the first one has ended."""
-    if not now.done or not now.spent:
-        return None
-    left = now.spent / now.done * max(0, now.definition.trials - now.done)
-    return left if now.definition.within is None else max(0.0, min(left, now.definition.within - now.spent))
 
 
 def event_line(event: Event) -> str:

@@ -389,7 +389,7 @@ class NewRunScreen(DirtyRegionScreen):
     def _command_text(self, filled: ResolvedPlan) -> str:
         """The command that trains the form's plan, or searches."""
         if parameters := self.form.parameters:
-            return search_fields.search_command(filled.plan, parameters)
+            return search_fields.search_command(filled.plan, parameters, always=settings_of(self).plan)
         return settings_of(self).command(filled.plan)
 
     def _update(self, filled: ResolvedPlan) -> None:
