@@ -6,7 +6,7 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import Report, Trial
+from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_plan import identity
 
 
