@@ -62,6 +62,7 @@ def write_study(
         database._database.execute("BEGIN")
         database._database.execute("UPDATE meta SET value = ? WHERE key = 'created'", (end - last,))
         database._database.execute("COMMIT")
+        database.set_spent(last)
         for trial, reports in made:
             for report in reports:
                 database.add_report(replace(report, time=end - last + report.time))

@@ -10,9 +10,15 @@ _OF_STEPS = ("gradient_norm", "learning_rate")
 """What training records besides metrics."""
 
 
+def metric_name(name: str) -> str:
+    """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
+    name = name.strip()
+    return f"validation_{name.removeprefix('val_')}" if name.startswith("val_") else name
+
+
 def monitors_training(plan: PlanFields) -> bool:
     """Whether the monitor is a metric of training."""
-    return bool(plan.monitor) and not plan.monitor.startswith(("validation_", "val_"))
+    return bool(plan.monitor) and not metric_name(plan.monitor).startswith("validation_")
 
 
 def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
@@ -23,7 +29,7 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
         task: What a model of the catalogue learns; ``auto`` if it is unknown, and for the user's own model.
         chosen: The fields that may have other values; a run that continues cannot measure more metrics.
     """
-    name = plan.monitor.removeprefix("val_").removeprefix("validation_")
+    name = metric_name(plan.monitor).removeprefix("validation_")
     of_training = monitors_training(plan)
     if task not in LOSSES_OF:  # then the loss and metrics may be any
         is_late = of_training and name in plan.metrics and name in MEASURED_AT_VALIDATION

@@ -6,6 +6,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
+from accel_engine.plan.monitor import metric_name
 from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 
 LEARNING_RATE = "learning_rate"
@@ -99,7 +100,7 @@ def choose_monitor(wanted: str, trained: Collection[str], validated: Collection[
         task: What is learned; empty if unknown.
     """
     if wanted:
-        return VALIDATION_PREFIX + wanted.removeprefix("val_") if wanted.startswith("val_") else wanted
+        return metric_name(wanted)
     name = infer_monitor(validated or trained, task)
     return VALIDATION_PREFIX + name if name in validated else name
 

@@ -48,6 +48,9 @@ __all__ = [
 
 MAX_PRIORITY = 1_000_000
 
+HELD_BY = "held by "
+"""Begins the reason of a run that a user holds."""
+
 PLAIN_REQUEST = QueueRequest()
 """What a run asks for by default."""
 
@@ -126,7 +129,7 @@ def cancel(run: str) -> None:
 
 def hold(run: str) -> None:
     """Let a run wait until it is released, whatever is free."""
-    _change(run, lambda entry: replace(entry, held=f"held by {current_user()}", reason=""))
+    _change(run, lambda entry: replace(entry, held=HELD_BY + current_user(), reason=""))
 
 
 def release(run: str) -> None:
@@ -244,6 +247,7 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         devices=stored.devices,
         reason=stored.held or after.reason or stored.reason,
         added=stored.added,
+        has_failed=bool(stored.held) and not stored.held.startswith(HELD_BY),
     )
 
 

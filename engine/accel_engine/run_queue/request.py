@@ -39,6 +39,7 @@ class QueueEntry:
         devices: Ids of the devices that it was started on.
         reason: Why it waits, in words; empty if it was started, or before anybody has looked.
         added: When it was added, in seconds since the Unix epoch.
+        has_failed: Whether it is held because it could not be started, for that reason.
     """
 
     run: str
@@ -50,6 +51,7 @@ class QueueEntry:
     devices: tuple[str, ...] = ()
     reason: str = ""
     added: float = 0.0
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""``python -m accel_engine.search DIRECTORY``: runs a search, from where the process before it was."""
+"""``python -m accel_engine.search DIRECTORY TIME``: runs a search, from where the process before it was.
+
+``TIME`` is when the process was asked for, in seconds since the Unix epoch.
+"""
 
 import os
 import sys
@@ -22,7 +25,7 @@ def main() -> int:
     directory = Path(sys.argv[1])
     try:
         with WriterLock(directory, LOCK):
-            ended = run_search(directory, EngineRuns(_starter(directory)))
+            ended = run_search(directory, EngineRuns(_starter(directory)), since=float(sys.argv[2]))
     except BlockingIOError:
         return 0  # another process runs it
     except AccelError as error:

@@ -7,6 +7,11 @@ from typing import Any, Self
 
 from accel_engine.stored_values import make, parse_object
 
+DEFAULT_TRIALS = 40
+
+MAX_TRIALS = 100_000
+"""The most trials of a search."""
+
 AUTO = "auto"
 """A sampler, or pruner, that is chosen by the objectives and the number of trials."""
 
@@ -60,7 +65,7 @@ class StudyDefinition:
         parameters: The fields that vary.
         objectives: The first one is the monitor, by which trials are pruned.
         trials: How many trials to run.
-        within: Seconds after which no further trial starts; ``None`` for no limit.
+        within: Seconds after which no further trial starts, but the confirmation does; ``None`` for no limit.
         sampler: One of :data:`SAMPLERS`.
         pruner: One of :data:`PRUNERS`.
         seed: Of the proposals, and of all trials' runs unless the plan has another.
@@ -75,7 +80,7 @@ class StudyDefinition:
     plan: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
     objectives: tuple[Objective, ...]
-    trials: int = 40
+    trials: int = DEFAULT_TRIALS
     within: float | None = None
     sampler: str = AUTO
     pruner: str = AUTO
@@ -104,7 +109,7 @@ class StudyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The best plan, trained again with several seeds: the best of many noisy trials flatters itself.
+    """The best plan, trained again with several seeds.
 
     Attributes:
         trial: Number of the best trial.

@@ -5,23 +5,31 @@ from collections.abc import Sequence
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.objectives import FIGURES, better
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_book import ended_by_time, is_failed
 from accel_engine.search.trial_runs import Observation
+from accel_engine.search.trial_store import ended_by_time
 
 FIRST_FAILURES = 3
 """If so many first trials fail for the same reason, none is likely to succeed."""
 
 
-def common_failure(trials: Sequence[Trial]) -> str:
-    """Why a search fails as its first trials have all failed for the same reason; empty if they have not."""
-    first = ended_by_time(trials)[:FIRST_FAILURES]
+def common_failure(trials: Sequence[Trial], since: float) -> str:
+    """Why a search fails as the first trials of a process have all failed for the same reason; empty if they have not.
+
+    Lack of memory is no such reason: it depends on the values, and trials that need as much are not tried again.
+
+    Args:
+        trials: All trials with runs of their own.
+        since: When the process began, in seconds since the Unix epoch: what failed before may succeed now.
+    """
+    ended = [each for each in ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]
+    first = [each for each in ended if (each.ended or 0.0) >= since][:FIRST_FAILURES]
     reasons = {each.reason for each in first}
-    if len(first) < FIRST_FAILURES or not all(map(is_failed, first)) or len(reasons) > 1:
+    if len(first) < FIRST_FAILURES or len(reasons) > 1 or not all(each.state.failed for each in ended):
         return ""
     return f"the first {FIRST_FAILURES} trials have all failed: {reasons.pop()}"
 
 
-def unreported(definition: StudyDefinition, trial: Trial, observation: Observation) -> str:
+def missing_metric(definition: StudyDefinition, trial: Trial, observation: Observation) -> str:
     """Why a search fails as a finished trial does not report a metric; empty if it reports all."""
     if trial.state is not TrialState.FINISHED:
         return ""
@@ -45,7 +53,7 @@ def without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) ->
     return waited
 
 
-def over(definition: StudyDefinition, trials: Sequence[Trial], spent: float) -> str:
+def stop_reason(definition: StudyDefinition, trials: Sequence[Trial], spent: float) -> str:
     """Why no trial starts or continues any more; empty if one may.
 
     Args:

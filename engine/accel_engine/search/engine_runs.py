@@ -31,8 +31,12 @@ TAG_LENGTH = 40
 class TrialStarter(Protocol):
     """Starts runs that wait."""
 
-    def start(self, directory: Path) -> None:
-        """Start a run now, or when there is a device for it."""
+    def start(self, directory: Path) -> str:
+        """Start a run that waits now, or when there is a device for it; returns why it is held, empty if it is not.
+
+        Raises:
+            DataError: It cannot be started.
+        """
 
     def cancel(self, directory: Path) -> None:
         """End a run that waits for a device."""
@@ -41,9 +45,10 @@ class TrialStarter(Protocol):
 class DirectStarter:
     """Starts the engine of a run at once."""
 
-    def start(self, directory: Path) -> None:
+    def start(self, directory: Path) -> str:
         """Start a run now."""
         engine_process.start(directory).returncode = 0  # it may outlive this process
+        return ""
 
     def cancel(self, directory: Path) -> None:
         """Do nothing: no run waits."""
@@ -63,29 +68,26 @@ class EngineRuns:
         self._starter = starter
         self._devices = cache(devices)  # finding them takes some milliseconds, and the search looks often
         self._followed: dict[str, _FollowedRun] = {}
-        self._waiting: set[str] = set()
 
     def slots(self) -> int:
         """The number of accelerators; 1 without any."""
         return max(1, sum(device.kind != "cpu" for device in self._devices()))
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
-        """Create a run that waits."""
-        return prepare_run(plan, self._devices(), queued=True, study=study, trial=trial).name
+        """Create a run that waits, tagged with the search's name."""
+        directory = prepare_run(plan, self._devices(), queued=True, study=study, trial=trial)
+        with suppress(RunError):  # it is another name for the same runs
+            set_tags(directory, [study[:TAG_LENGTH]])
+        return directory.name
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, oldest first."""
         infos = [each.info for each in list_runs() if each.info and each.info.study == study]
         return {info.id: info.trial for info in sorted(infos, key=lambda info: info.created)}
 
-    def start(self, run: str) -> None:
-        """Start a run, tagged with the search's name; one that this process has started before is in the queue."""
-        if run not in self._waiting:
-            directory = runs_directory() / run
-            with suppress(RunError), closing(RunReader(directory, steps=False)) as reader:
-                set_tags(directory, [reader.info().study[:TAG_LENGTH]])
-            self._starter.start(directory)
-            self._waiting.add(run)
+    def start(self, run: str) -> str:
+        """Start a run that waits; returns why it is held."""
+        return self._starter.start(runs_directory() / run)
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         """Prepare an ended run to be continued; one that waits already, or was deleted, stays as it is.
@@ -100,7 +102,6 @@ class EngineRuns:
             check_any_whole(directory / CHECKPOINTS)
         except RunError as error:
             raise DataError(str(error)) from error
-        self._waiting.discard(run)
         if latest_checkpoint(directory):
             prepare_continuation(directory, changes, queued=True)
             return

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from accel_engine import hangup
+from accel_engine import clock, hangup
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.run import lock
@@ -47,7 +47,7 @@ def start(directory: Path) -> "subprocess.Popen[bytes]":
     try:
         with hangup.held():
             return subprocess.Popen(
-                [sys.executable, "-m", "accel_engine.search", str(directory)],
+                [sys.executable, "-m", "accel_engine.search", str(directory), str(clock.now())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -12,27 +12,30 @@ from accel_engine.launch.engine_process import require_installation
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.monitor import measured_names
+from accel_engine.plan.monitor import measured_names, metric_name
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
-from accel_engine.search.definition import AUTO, PRUNERS, SAMPLERS, Parameter, StudyDefinition
+from accel_engine.search.definition import (
+    AUTO,
+    DEFAULT_TRIALS,
+    MAX_TRIALS,
+    PRUNERS,
+    SAMPLERS,
+    Parameter,
+    StudyDefinition,
+)
 from accel_engine.search.launch import require_optuna
-from accel_engine.search.objectives import metric_name, objectives_of
+from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
+from accel_engine.search.storage_address import absolute_storage, shown_address
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
 from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
 from accel_engine.search.trial_plan import check_plans
 from accel_engine.text import suggestion
-from accel_engine.user_paths import user_path
-
-MAX_TRIALS = 100_000
-"""The most trials of a search."""
 
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
-
-_DIRECTION = {"min": "minimize", "max": "maximize"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class SearchOptions:
     name: str = ""
     objectives: Sequence[str] = field(default=())
     direction: str = ""
-    trials: int = 40
+    trials: int = DEFAULT_TRIALS
     within: str = ""
     sampler: str = AUTO
     pruner: str = AUTO
@@ -89,13 +92,13 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     _check_choice("pruner", options.pruner, PRUNERS)
     if options.sampler == "grid":
         check_grid(parameters)
-    direction = options.direction or _DIRECTION.get(plan.monitor_mode, "")
+    direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
     resolved = resolve(plan).with_survey()
-    objectives = objectives_of(metric_name(plan.monitor) or _monitor(resolved), options.objectives, direction)
+    objectives = objectives_of(metric_name(plan.monitor) or default_monitor(resolved), options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
-    name = options.name or _free_name(resolved.with_chosen_model().plan)
+    name = options.name or default_name(resolved.with_chosen_model().plan)
     study_directory(name)
     return StudyDefinition(
         name=name,
@@ -130,12 +133,13 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     require_installation()
     require_optuna()
     if definition.storage:
-        from accel_engine.search.proposals import names_on
+        from accel_engine.search.stored_searches import names_on
 
         if definition.name in names_on(definition.storage):
+            shown = shown_address(definition.storage)
             raise UsageError(
-                f"the storage {definition.storage} has a search {definition.name} already: "
-                f"join it with --join {definition.storage}, or choose another --name"
+                f"the storage {shown} has a search {definition.name} already: "
+                f"join it with --join {shown}, or choose another --name"
             )
     create_study(directory, definition)
     return directory
@@ -157,10 +161,10 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
         DataError: This machine cannot read the data.
     """
     require_optuna()
-    from accel_engine.search.proposals import load_definition
+    from accel_engine.search.stored_searches import load_definition
 
     storage = absolute_storage(storage)
-    definition = replace(load_definition(storage, name), storage=storage, at_once=at_once or 0)
+    definition = replace(load_definition(storage, name), at_once=at_once or 0)
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         with StudyDatabase(directory) as database:
@@ -175,12 +179,7 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
     return directory
 
 
-def absolute_storage(storage: str) -> str:
-    """The address of a storage for any working directory."""
-    return storage if not storage or "://" in storage else str(user_path(storage).absolute())
-
-
-def _monitor(resolved: ResolvedPlan) -> str:
+def default_monitor(resolved: ResolvedPlan) -> str:
     """The metric that a search looks at if none is chosen: the accuracy of validation, or else its loss."""
     plan, described = resolved.plan, describe_entry(resolved.data, resolved.plan.task)
     task = plan.task if plan.task != "auto" else described.learned_task if described else "auto"
@@ -214,8 +213,8 @@ def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
 
 
-def _free_name(plan: Plan) -> str:
-    """A name of the model and the data that no search has yet."""
+def default_name(plan: Plan) -> str:
+    """A name of the model and the data that no search has yet; the model must be chosen."""
     base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base
     while (studies_directory() / name).exists():

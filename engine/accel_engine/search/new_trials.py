@@ -6,14 +6,15 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
-from accel_engine.search.trial import WITH_SEARCH, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial import PendingAction, Trial, TrialState
 from accel_engine.search.trial_outcome import proposal_of
 from accel_engine.search.trial_plan import trial_plan
 from accel_engine.search.trial_runs import TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
 REPEATS = 5
 """Proposals in a row with values that were tried, after which others are chosen at random from those that were not."""
@@ -21,7 +22,7 @@ REPEATS = 5
 MORE_REPEATS = 50
 """As many again, where the values cannot be counted."""
 
-OWN_FAILURES = (PlanError, DataError, ModelError)
+TRIAL_ERRORS = (PlanError, DataError, ModelError)
 """Errors of a trial's values; others concern the machine, and would meet the next trial as well."""
 
 
@@ -29,26 +30,39 @@ class NewTrials:
     """Begins trials.
 
     Args:
-        book: The trials.
+        trials: The trials.
         proposals: Proposes their values.
         runs: Their runs.
     """
 
-    def __init__(self, book: TrialBook, proposals: Proposals, runs: TrialRuns) -> None:
-        self._book = book
+    def __init__(self, trials: TrialStore, proposals: Proposals, runs: TrialRuns) -> None:
+        self._trials = trials
         self._proposals = proposals
         self._runs = runs
+        self._exhausted: tuple[StudyDefinition, int] | None = None
+
+    @property
+    def limit(self) -> str:
+        """Why no further trial begins; empty if one may."""
+        definition = self._proposals.definition
+        if self._trials.counted >= definition.trials:
+            return f"all {definition.trials} trials are done"
+        if self._exhausted != (definition, self._trials.counted):
+            return ""
+        is_finite = count_points(definition.parameters) is not None
+        return "all combinations of values are tried" if is_finite else "no further proposal was new"
 
     def start(self) -> str:
         """Start another trial; returns why there is none, empty if one was started."""
+        if self.limit:
+            return self.limit
         definition = self._proposals.definition
-        if self._book.counted >= definition.trials:
-            return f"all {definition.trials} trials are done"
         points = count_points(definition.parameters)
-        repeats = REPEATS if points is None or len(self._book) < points else 0
+        repeats = REPEATS if points is None or len(self._trials) < points else 0
         if any(self.add(self._proposals.propose()) for _ in range(repeats)) or self._start_untried(points):
             return ""
-        return "all combinations of values are tried" if points is not None else "no further proposal was new"
+        self._exhausted = (definition, self._trials.counted)
+        return self.limit
 
     def tell(self, trial: Trial) -> None:
         """Tell the sampler what became of a trial."""
@@ -57,7 +71,8 @@ class NewTrials:
             name in trial.objectives for name in names
         )
         results = [trial.objectives[name] for name in names] if is_whole else None
-        self._proposals.finish(proposal_of(trial), results, "" if is_whole else trial.reason or str(trial.state))
+        reason = "" if is_whole else trial.reason or str(trial.state)
+        self._proposals.finish(proposal_of(trial), results, reason, has_failed=trial.state.failed)
 
     def _start_untried(self, points: int | None) -> bool:
         """Start a trial with values that no trial had, where they can be counted; returns whether there were any."""
@@ -65,7 +80,7 @@ class NewTrials:
         if points is None or points > MAX_POINTS:
             return any(self.add(self._proposals.propose()) for _ in range(MORE_REPEATS))
         untried = list(all_points(parameters))
-        random.Random(self._proposals.definition.seed + len(self._book)).shuffle(untried)  # noqa: S311 (no secret)
+        random.Random(self._proposals.definition.seed + len(self._trials)).shuffle(untried)  # noqa: S311 (no secret)
         for values in untried:
             if not self._is_tried(values):
                 return self.add(self._proposals.propose(values))
@@ -73,29 +88,29 @@ class NewTrials:
 
     def _is_tried(self, values: dict[str, Any]) -> bool:
         try:
-            same = self._book.with_same_plan(self._proposals.definition, values)
+            same = self._trials.with_same_plan(self._proposals.definition, values)
         except PlanError:
-            return any(each.values == values for each in self._book)
-        return same is not None or known_to_fail(values, self._book) is not None
+            return any(each.values == values for each in self._trials)
+        return same is not None or known_to_fail(values, self._trials) is not None
 
     def add(self, proposal: Proposal) -> bool:
         """Add the trial of a proposal; returns whether it has a run of its own."""
         trial = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now())
         try:
-            same = self._book.with_same_plan(self._proposals.definition, proposal.values)
+            same = self._trials.with_same_plan(self._proposals.definition, proposal.values)
         except PlanError as error:
             self._fail(trial, str(error))
             return True
         if same is not None:
-            self._book.put(replace(trial, duplicate_of=same.number))
+            self._trials.put(replace(trial, duplicate_of=same.number))
             self.share_results()
             return False
-        if (failed := known_to_fail(proposal.values, self._book)) is not None:
-            reason = f"trial {failed.number} ran out of memory with no more"
+        if (failed := known_to_fail(proposal.values, self._trials)) is not None:
+            reason = f"trial {failed.number}, which needs no more memory, ran out of it"
             shared = replace(trial, state=TrialState.OUT_OF_MEMORY, duplicate_of=failed.number, reason=reason)
-            self.tell(self._book.put(replace(shared, ended=clock.now())))
+            self.tell(self._trials.put(replace(shared, ended=clock.now())))
             return False
-        self.create_run(self._book.put(trial))
+        self.create_run(self._trials.put(trial))
         return True
 
     def create_run(self, trial: Trial) -> None:
@@ -104,31 +119,41 @@ class NewTrials:
         try:
             plan = trial_plan(definition, trial.values, number=number, seed=trial.seed, epochs=trial.epochs)
             run = self._runs.create(plan, definition.name, number)
-        except OWN_FAILURES as error:
+        except TRIAL_ERRORS as error:
             self._fail(trial, str(error))
             return
-        self._book.put(replace(trial, run=run))
         self._proposals.note_run(proposal_of(trial), run)
-        self._runs.start(run)
+        self.start_run(self._trials.put(replace(trial, run=run)))
+
+    def start_run(self, trial: Trial) -> None:
+        """Start the run of a trial, which waits; the trial fails if its run cannot be started."""
+        try:
+            held = self._runs.start(trial.run)
+        except TRIAL_ERRORS as error:
+            self._runs.stop(trial.run, str(error))
+            self._fail(trial, str(error))
+            return
+        if not trial.pending:
+            self._trials.put(replace(trial, reason=held))
 
     def _fail(self, trial: Trial, reason: str) -> None:
-        self.tell(self._book.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))
+        self.tell(self._trials.put(replace(trial, state=TrialState.FAILED, reason=reason, ended=clock.now())))
 
     def clone(self, trial: Trial) -> int:
         """Train the plan of a trial again, with another seed; returns the seed."""
         base = int(self._proposals.definition.plan.get("seed", self._proposals.definition.seed))
-        seed = 1 + max([base, *(each.seed or 0 for each in self._book)])
+        seed = 1 + max([base, *(each.seed or 0 for each in self._trials)])
         proposal = self._proposals.propose(trial.values)
         clone = Trial(proposal.number, "", TrialState.WAITING, proposal.values, started=clock.now(), seed=seed)
-        self._book.put(replace(clone, epochs=trial.epochs))  # the next look creates its run
+        self._trials.put(replace(clone, epochs=trial.epochs))  # the next step creates its run
         return seed
 
     def share_results(self) -> None:
         """End the trials that share the result of another one which has ended."""
-        for trial in self._book:
+        for trial in self._trials:
             if trial.duplicate_of is None or not trial.state.live or trial.machine:
                 continue
-            same = self._book[trial.duplicate_of]
-            if not same.state.live and same.ending != WITH_SEARCH:
+            same = self._trials[trial.duplicate_of]
+            if not same.state.live and same.pending is not PendingAction.PAUSE:
                 shared = replace(trial, state=same.state, objectives=same.objectives, reason=same.reason)
-                self.tell(self._book.put(replace(shared, ended=clock.now())))
+                self.tell(self._trials.put(replace(shared, ended=clock.now())))

@@ -1,9 +1,10 @@
 """The objectives of a search: metrics that trials report, and figures of their runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from accel_engine.errors import UsageError
-from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.plan.monitor import metric_name
+from accel_engine.run.series_names import is_better_lower
 from accel_engine.search.definition import Objective
 
 FIGURES = {
@@ -15,11 +16,8 @@ FIGURES = {
 
 DIRECTIONS = ("maximize", "minimize")
 
-
-def metric_name(name: str) -> str:
-    """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
-    name = name.strip()
-    return f"{VALIDATION_PREFIX}{name.removeprefix('val_')}" if name.startswith("val_") else name
+DIRECTION_OF_MODE = {"min": "minimize", "max": "maximize"}
+"""The direction of a plan's ``monitor_mode``, unless that is ``auto``."""
 
 
 def objective_of(name: str, direction: str = "") -> Objective:
@@ -42,7 +40,7 @@ def objective_of(name: str, direction: str = "") -> Objective:
     lower = True if name in FIGURES else is_better_lower(name)
     if lower is None:
         raise UsageError(
-            f"the name {name} does not tell whether larger values are better: give --direction maximize or minimize"
+            f"the name {name} does not tell whether larger values are better: choose the direction maximize or minimize"
         )
     return Objective(name, not lower)
 
@@ -59,7 +57,7 @@ def objectives_of(monitor: str, further: Sequence[str], direction: str = "") -> 
         UsageError: The monitor is no metric, one is given twice, or a direction is unknown.
     """
     if monitor in FIGURES:
-        raise UsageError(f"--monitor {monitor}: the monitor is a metric; give --objective {monitor} besides it")
+        raise UsageError(f"the monitor is a metric, unlike {monitor}: add --objective {monitor} besides it")
     found = (objective_of(monitor, direction), *map(objective_of, further))
     names = [each.name for each in found]
     if twice := next((name for name in names if names.count(name) > 1), ""):
@@ -70,10 +68,3 @@ def objectives_of(monitor: str, further: Sequence[str], direction: str = "") -> 
 def better(objective: Objective, first: float, second: float) -> bool:
     """Whether the first value is better than the second."""
     return first > second if objective.maximize else first < second
-
-
-def dominates(objectives: Sequence[Objective], first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether the first values are as good as the second in all objectives, and better in one."""
-    signs = [(1 if each.maximize else -1, each.name) for each in objectives]
-    differences = [sign * (first[name] - second[name]) for sign, name in signs]
-    return min(differences) >= 0 and max(differences) > 0

@@ -6,42 +6,47 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from accel_engine import clock
 from accel_engine.errors import AccelError
+from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
-from accel_engine.search.obey import obey_all, refuse_old
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.results import search_ended
+from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.shared_trials import take_over
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
-from accel_engine.search.trial_book import TrialBook
 from accel_engine.search.trial_runs import TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
 INTERVAL = 0.2
-"""Seconds between two looks at the runs."""
+"""Seconds from one poll of the runs to the next."""
 
 SHARED_INTERVAL = 2.0
-"""Seconds between two looks at what other machines do."""
+"""Seconds from one poll of what other machines do to the next."""
 
 
-def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep) -> Mapping[str, Any]:
+def run_search(
+    directory: Path, runs: TrialRuns, wait: Callable[[float], object] = time.sleep, since: float | None = None
+) -> Mapping[str, Any]:
     """Run a search to its end.
 
     Args:
         directory: Its directory, whose lock this process holds.
         runs: The runs of the trials.
         wait: Waits for seconds.
+        since: When this process was asked for, in seconds since the Unix epoch; older commands to stop are refused. By
+            default now.
 
     Returns:
         The object of the last line of JSON, which is in the search's database, too.
 
     Raises:
-        AccelError: The search cannot go on; it can be continued. The reason is in its database, if that can be written.
+        AccelError: The search cannot continue now; it can later. The reason is in its database, if that can be written.
     """
     with StudyDatabase(directory) as database:
         try:
-            return _run(database, runs, wait)
+            return _run(database, runs, wait, clock.now() if since is None else since)
         except AccelError as error:
             with suppress(AccelError):
                 trials = database.trials()
@@ -51,52 +56,72 @@ def run_search(directory: Path, runs: TrialRuns, wait: Callable[[float], object]
             raise
 
 
-def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object]) -> Mapping[str, Any]:
+def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object], since: float) -> Mapping[str, Any]:
     definition = database.definition
     own = str(database.directory / JOURNAL)
     is_shared = definition.storage not in ("", own)
     proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
 
-    def refresh(book: TrialBook) -> None:
+    def refresh(trials: TrialStore) -> None:
         if is_shared:
-            take_over(book, database, proposals)
+            take_over(trials, database, proposals)
 
     scheduler = Scheduler(database, proposals, runs, refresh)
-    refuse_old(scheduler)
-    scheduler.take_up()
-    looks = _Looks(scheduler, refresh)
-    scheduler.run(lambda: wait(INTERVAL), looks.before)
-    if not scheduler.failure and not scheduler.stopping and proposals.is_creator:
-        Confirm(scheduler).run(lambda: wait(INTERVAL), looks.before)
-    looks.note_time()
+    refuse_outdated_stops(scheduler, since)
+    scheduler.resume()
+    poll = _Poll(scheduler, refresh)
+    is_confirmed = False
+    while not is_confirmed and not scheduler.is_over:
+        scheduler.run(lambda: wait(INTERVAL), poll.before)
+        refresh(scheduler.trials)  # another machine may have just started a trial
+        is_confirmed = not scheduler.step() and _confirm(scheduler, wait, poll.before, is_shared=is_shared)
+    poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
-    trials = sorted(scheduler.book, key=lambda trial: trial.number)
-    ended = search_ended(scheduler.definition, trials, outcome, reason, database.confirmation)
+    trials = sorted(scheduler.trials, key=lambda trial: trial.number)
+    best, confirmation = best_trial(scheduler.definition, trials), database.confirmation
+    if best is None or (confirmation is not None and confirmation.trial != best.number):
+        confirmation = None  # the one that was confirmed is no longer the best
+    ended = search_ended(scheduler.definition, trials, outcome, reason, confirmation)
     database.set_ended(ended)
     return ended
 
 
-class _Looks:
-    """What a search does before each look at its runs.
+def _confirm(
+    scheduler: Scheduler, wait: Callable[[float], object], before: Callable[[], object], *, is_shared: bool
+) -> bool:
+    """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
+    best = best_trial(scheduler.definition, scheduler.trials)
+    if best is None or not scheduler.definition.confirm or scheduler.is_over:
+        return True
+    if is_shared:
+        scheduler.proposals.claim_confirmation(best.number)
+        wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
+        if not scheduler.proposals.claim_confirmation(best.number):
+            return True
+    return Confirm(scheduler).run(best, lambda: wait(INTERVAL), before)
+
+
+class _Poll:
+    """What a search does before each poll of its runs.
 
     Args:
         scheduler: The search.
         refresh: Takes over what other machines have done.
     """
 
-    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialBook], object]) -> None:
+    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialStore], object]) -> None:
         self._scheduler = scheduler
         self._refresh = refresh
         self._next = 0.0
 
     def before(self) -> None:
-        """Obey commands, and now and then note the time and take over what other machines have done."""
-        obey_all(self._scheduler)
+        """Handle commands, and now and then note the time and take over what other machines have done."""
+        handle_commands(self._scheduler)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()
-            self._refresh(self._scheduler.book)
+            self._refresh(self._scheduler.trials)
 
     def note_time(self) -> None:
         """Note for how long the search has run."""

@@ -1,33 +1,36 @@
 """The proposals of a search: Optuna's study behind a few plain calls, in a storage that machines may share."""
 
-import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.distributions import check_distribution_compatibility as check_compatible
+from optuna.samplers import RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, create_trial
-from optuna.trial import Trial as OptunaTrial
 from optuna.trial import TrialState as OptunaState
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
 from accel_engine.search.definition import Objective, StudyDefinition
-from accel_engine.search.distributions import as_categorical, distribution, field_values
+from accel_engine.search.members import Members
+from accel_engine.search.parameter_names import suggest, trial_with, values_of
 from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
-from accel_engine.search.storage import journal_path, open_storage, reaching
+from accel_engine.search.storage import open_storage, reaching
+from accel_engine.search.stored_searches import DEFINITION, shared_text
+from accel_engine.search.stored_trial import (
+    CONTINUES,
+    FEASIBLE,
+    MACHINE,
+    MEMBER,
+    REASON,
+    RUN,
+    SharedTrial,
+    shared_trial,
+)
 
-DEFINITION, CREATOR = "accel_tui_definition", "accel_tui_creator"
-"""Attributes of Optuna's study: the search, and the member that has created it."""
-
-MEMBER, MACHINE, CONTINUES, REASON, RUN = ("member", "machine", "continues", "reason", "run")
-"""Attributes of Optuna's trials: who trains them where, which trial one continues, why it has no result, its run."""
-
-_VERSION = re.compile(r"#\d+$")
-"""Ends the name of a parameter whose choices have changed, which Optuna does not allow."""
+CONFIRMS = "accel_tui_confirms"
+"""Begins the name of the attribute of Optuna's study with the member that confirms a trial, whose number ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +44,6 @@ class Proposal:
 
     number: int
     values: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SharedTrial:
-    """A trial of another machine.
-
-    Attributes:
-        number: Its number.
-        proposal: Its number in Optuna's storage, other than its own once it was continued.
-        machine: Name of the machine.
-        values: Values of fields by name.
-        reports: The monitor's values by number of the report, from 1.
-        state: Optuna's state.
-        results: The objectives' values, of one that has finished.
-        reason: Why it has no result.
-        started: In seconds since the Unix epoch.
-        ended: In seconds since the Unix epoch; ``None`` for a live one.
-    """
-
-    number: int
-    proposal: int
-    machine: str
-    values: Mapping[str, Any]
-    reports: Mapping[int, float]
-    state: OptunaState
-    results: Sequence[float]
-    reason: str
-    started: float
-    ended: float | None
 
 
 class Proposals:
@@ -94,7 +68,7 @@ class Proposals:
         with reaching(storage):
             self._storage = open_storage(storage, is_own=not is_shared)
             self._study = self._open()
-        self._trials: dict[int, OptunaTrial] = {}
+        self._members = Members(self._study, member)
 
     def _open(self) -> Study:
         directions = [_direction(each) for each in self.definition.objectives]
@@ -102,20 +76,26 @@ class Proposals:
             storage=self._storage,
             study_name=self.definition.name,
             directions=directions,
-            sampler=sampler_of(self.definition, 0),
+            sampler=RandomSampler(),
             pruner=pruner_of(self.definition),
             load_if_exists=True,
         )
         if DEFINITION not in study.user_attrs:
-            study.set_user_attr(CREATOR, self._member)
-            study.set_user_attr(DEFINITION, self.definition.to_json())
+            study.set_user_attr(DEFINITION, shared_text(self.definition))
         return study
 
-    @property
-    def is_creator(self) -> bool:
-        """Whether this member has created the search."""
+    def claim_confirmation(self, trial: int) -> bool:
+        """Claim to confirm a trial unless another member has that is not lost; returns whether this one confirms it.
+
+        Of members that claim it at the same moment the last one confirms it: ask again after a moment.
+        """
+        name = f"{CONFIRMS}_{trial}"
         with reaching(self._address):
-            return bool(self._study.user_attrs.get(CREATOR) == self._member)
+            member = self._study.user_attrs.get(name)
+            if member is None or self._members.is_lost(member):
+                self._study.set_user_attr(name, self._member)
+                return True
+            return bool(member == self._member)
 
     @property
     def uses_rungs(self) -> bool:
@@ -133,45 +113,63 @@ class Proposals:
         with reaching(self._address):
             self._study.pruner = pruner_of(definition)
             if share:
-                self._study.set_user_attr(DEFINITION, definition.to_json())
+                self._study.set_user_attr(DEFINITION, shared_text(definition))
 
     def propose(self, values: Mapping[str, Any] | None = None) -> Proposal:
         """Make a proposal.
 
         Args:
             values: The values to propose; by default the sampler's.
+
+        Raises:
+            UsageError: A value is in no range that its field has, or had.
         """
         with reaching(self._address):
             before = self._study.get_trials(deepcopy=False)
-            names = self._names(before)
-            if values is not None:
-                fixed = {names[each]: as_categorical(value) for each, value in values.items()}
-                self._study.enqueue_trial(fixed, user_attrs={MEMBER: self._member})
-            self._study.sampler = sampler_of(self.definition, _count_proposals(before))
-            trial = self._study.ask()
-            for name, value in {MEMBER: self._member, MACHINE: socket.gethostname()}.items():
-                trial.set_user_attr(name, value)
-            for parameter in self.definition.parameters:
-                _suggest(trial, names[parameter.name], distribution(parameter))
-            self._trials[trial.number] = trial
-            return Proposal(trial.number, field_values(self.definition.parameters, _plain(trial.params)))
+            number = self._sampled(before) if values is None else self._fixed(values, before)
+            return Proposal(number, values_of(self.definition.parameters, self._frozen(number)))
+
+    def _sampled(self, before: Sequence[FrozenTrial]) -> int:
+        """Add a trial with the sampler's values; returns its number."""
+        self._study.sampler = sampler_of(self.definition, _count_proposals(before))
+        trial = self._study.ask()
+        for name, value in self._attributes.items():
+            trial.set_user_attr(name, value)
+        suggest(trial, self.definition.parameters, before)
+        self._study.sampler = RandomSampler()  # does nothing after a trial, where that of a grid stops the study
+        return trial.number
+
+    def _fixed(self, values: Mapping[str, Any], before: Sequence[FrozenTrial]) -> int:
+        """Add a trial with given values; returns its number."""
+        return self._add(trial_with(self.definition.parameters, values, before), {})
+
+    def _add(self, trial: FrozenTrial, attributes: Mapping[str, Any]) -> int:
+        """Add a trial to the storage; returns its number."""
+        for name, value in {**self._attributes, **attributes}.items():
+            trial.set_user_attr(name, value)
+        study = self._storage.get_study_id_from_name(self.definition.name)
+        return self._storage.get_trial_number_from_id(self._storage.create_new_trial(study, trial))
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        return {MEMBER: self._member, MACHINE: socket.gethostname()}
 
     def unfinished(self) -> Iterator[Proposal]:
         """This member's proposals that have no result; those that a killed process left incomplete are dropped."""
         with reaching(self._address):
-            for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING, OptunaState.WAITING)):
+            for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING,)):
                 if each.user_attrs.get(MEMBER, "" if self._is_shared else self._member) != self._member:
                     continue
-                values = field_values(self.definition.parameters, _plain(each.params))
+                values = values_of(self.definition.parameters, each)
                 if each.user_attrs.get(CONTINUES) is None and len(values) == len(self.definition.parameters):
                     yield Proposal(each.number, values)
-                elif each.user_attrs.get(CONTINUES) is None and each.state is OptunaState.RUNNING:
+                elif each.user_attrs.get(CONTINUES) is None:
                     self._study.tell(each.number, state=OptunaState.FAIL)
 
     def note_run(self, proposal: int, run: str) -> None:
         """Note the run of a proposal, for those who look at the storage."""
         with reaching(self._address):
-            self._trial(proposal).set_user_attr(RUN, run)
+            self._storage.set_trial_user_attr(self._id(proposal), RUN, run)
 
     def report(self, proposal: int, value: float, number: int) -> None:
         """Report the monitor's value.
@@ -185,7 +183,7 @@ class Proposals:
             return  # Optuna has none of trials with several objectives
         with reaching(self._address):
             if number not in self._frozen(proposal).intermediate_values:
-                self._trial(proposal).report(value, number)
+                self._storage.set_trial_intermediate_value(self._id(proposal), number, value)
 
     def should_prune(self, proposal: int, *, again: bool = False) -> bool:
         """Whether the pruner ends a trial, by its last report.
@@ -197,9 +195,10 @@ class Proposals:
         if len(self.definition.objectives) > 1:
             return False
         with reaching(self._address):
-            if again and (rung := _last_rung(self._frozen(proposal))):
+            trial = self._frozen(proposal)
+            if again and (rung := last_rung(trial)):
                 return self._would_prune(proposal, rung)
-            return bool(self._trial(proposal).should_prune())
+            return self._study.pruner.prune(self._study, trial)
 
     def _would_prune(self, proposal: int, rung: str) -> bool:
         """The answer again: Optuna notes that a trial has completed a rung, and answers once for each.
@@ -210,35 +209,35 @@ class Proposals:
             study_name=self.definition.name,
             directions=self._study.directions,
             pruner=pruner_of(self.definition),
-            sampler=self._study.sampler,
         )
         for each in self._study.get_trials(deepcopy=True):
             if each.number == proposal:
                 each.system_attrs.pop(rung)
             copy.add_trial(each)
-        return bool(OptunaTrial(copy, proposal).should_prune())
+        return copy.pruner.prune(copy, copy.get_trials()[proposal])
 
-    def finish(self, proposal: int, results: Sequence[float] | None, reason: str = "") -> None:
+    def finish(
+        self, proposal: int, results: Sequence[float] | None, reason: str = "", *, has_failed: bool = False
+    ) -> None:
         """Take the result of a trial; nothing happens if it has one.
 
         Args:
             proposal: Number of the proposal.
-            results: The objectives' values; ``None`` for a pruned trial, and for one that is infeasible. Optuna's
-                samplers take one without a report as worse than any other.
+            results: The objectives' values; ``None`` for a trial that was pruned or has failed.
             reason: Why it has none.
+            has_failed: Whether it has failed, also for lack of memory. Optuna's samplers take it as worse than any
+                other, whatever it has reported.
         """
         with reaching(self._address):
-            if self._frozen(proposal).state.is_finished():
+            trial = self._frozen(proposal)
+            if trial.state.is_finished():
                 return
             if reason:
-                self._trial(proposal).set_user_attr(REASON, reason)
+                self._storage.set_trial_user_attr(self._id(proposal), REASON, reason)
+            if has_failed and FEASIBLE not in trial.constraints:
+                set_constraint(self._study, self._id(proposal), FEASIBLE, 1.0)
             state = OptunaState.PRUNED if results is None else OptunaState.COMPLETE
-            try:
-                self._study.tell(proposal, None if results is None else list(results), state)
-            except RuntimeError as error:  # after the last point of a grid; the result is stored by then
-                if "Study.stop" not in str(error):
-                    raise
-            self._trials.pop(proposal, None)
+            self._study.tell(proposal, None if results is None else list(results), state)
 
     def continue_(self, number: int, proposal: int) -> int:
         """Take up a trial that has a result; Optuna changes no such trial, so that another one stands for it.
@@ -255,153 +254,41 @@ class Proposals:
                 if each.user_attrs.get(CONTINUES) == number and each.user_attrs.get(MEMBER) == self._member:
                     return each.number  # a killed process has done so
             before = self._frozen(proposal)
-            self._study.add_trial(
-                create_trial(
-                    state=OptunaState.RUNNING,
-                    params=before.params,
-                    distributions=before.distributions,
-                    intermediate_values=before.intermediate_values,
-                    user_attrs={MEMBER: self._member, MACHINE: socket.gethostname(), CONTINUES: number},
-                    system_attrs=_rungs(before) if pruner_name(self.definition) == "asha" else {},
-                )
+            again = create_trial(
+                state=OptunaState.RUNNING,
+                params=before.params,
+                distributions=before.distributions,
+                intermediate_values=before.intermediate_values,
+                system_attrs=dict(completed_rungs(before)) if pruner_name(self.definition) == "asha" else {},
             )
-            found = (each for each in reversed(self._study.get_trials(deepcopy=False)))
-            return next(
-                each.number
-                for each in found
-                if each.user_attrs.get(CONTINUES) == number and each.user_attrs.get(MEMBER) == self._member
-            )
+            return self._add(again, {CONTINUES: number})
 
     def others(self) -> Iterator[SharedTrial]:
-        """The trials of other machines, each as of its last continuation."""
+        """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
         if not self._is_shared:
             return
         latest: dict[int, FrozenTrial] = {}
         with reaching(self._address):
+            self._members.update()
             for each in self._study.get_trials(deepcopy=False):
                 if each.user_attrs.get(MEMBER, self._member) != self._member:
                     latest[each.user_attrs.get(CONTINUES, each.number)] = each
         for number, each in latest.items():
-            yield SharedTrial(
-                number=number,
-                proposal=each.number,
-                machine=str(each.user_attrs.get(MACHINE, "")),
-                values=field_values(self.definition.parameters, _plain(each.params)),
-                reports=each.intermediate_values,
-                state=each.state,
-                results=() if each.state is not OptunaState.COMPLETE else tuple(each.values or ()),
-                reason=str(each.user_attrs.get(REASON, "")),
-                started=each.datetime_start.timestamp() if each.datetime_start else 0.0,
-                ended=each.datetime_complete.timestamp() if each.datetime_complete else None,
-            )
+            is_lost = self._members.is_lost(each.user_attrs[MEMBER])
+            yield shared_trial(number, each, values_of(self.definition.parameters, each), is_lost=is_lost)
 
-    def _trial(self, number: int) -> OptunaTrial:
-        if number not in self._trials:
-            study = self._storage.get_study_id_from_name(self.definition.name)
-            trial = self._storage.get_trial_id_from_study_id_trial_number(study, number)
-            self._trials[number] = OptunaTrial(self._study, trial)
-        return self._trials[number]
+    def _id(self, number: int) -> int:
+        study = self._storage.get_study_id_from_name(self.definition.name)
+        return self._storage.get_trial_id_from_study_id_trial_number(study, number)
 
     def _frozen(self, number: int) -> FrozenTrial:
-        study = self._storage.get_study_id_from_name(self.definition.name)
-        return self._storage.get_trial(self._storage.get_trial_id_from_study_id_trial_number(study, number))
-
-    def _names(self, trials: Sequence[FrozenTrial]) -> dict[str, str]:
-        """The name of each parameter in Optuna's storage: another one once its choices have changed."""
-        used = {name: known for trial in trials for name, known in trial.distributions.items()}
-        return {each.name: _free_name(each.name, distribution(each), used) for each in self.definition.parameters}
+        return self._storage.get_trial(self._id(number))
 
 
 def _direction(objective: Objective) -> StudyDirection:
     return StudyDirection.MAXIMIZE if objective.maximize else StudyDirection.MINIMIZE
 
 
-def names_on(storage: str) -> list[str]:
-    """The names of the studies on a storage; none if a journal does not exist yet.
-
-    Raises:
-        RunError: The storage cannot be reached or read.
-    """
-    path = journal_path(storage)
-    if path is not None and not path.is_file():
-        return []
-    with reaching(storage):
-        return optuna.get_all_study_names(open_storage(storage))
-
-
-def load_definition(storage: str, name: str = "") -> StudyDefinition:
-    """The definition of a search that another machine has begun.
-
-    Args:
-        storage: Path of a journal file, or URL of a database.
-        name: Name of the search; empty for the only one.
-
-    Raises:
-        RunError: The storage cannot be reached or read.
-        UsageError: It has no search, several, or none of this name.
-    """
-    path = journal_path(storage)
-    if path is not None and not path.is_file():
-        raise UsageError(f"there is no storage {storage}: begin a search with --storage {storage} first")
-    with reaching(storage):
-        opened = open_storage(storage)
-        found = {study.study_name: study.user_attrs for study in optuna.get_all_study_summaries(opened)}
-    ours = [each for each, attributes in found.items() if DEFINITION in attributes]
-    if not ours:
-        raise UsageError(f"the storage {storage} has no search of accel-tui")
-    if not name and len(ours) > 1:
-        raise UsageError(f"the storage {storage} has several searches: give --name {' or --name '.join(ours)}")
-    if name and name not in ours:
-        raise UsageError(f"the storage {storage} has no search {name!r}; it has {', '.join(ours)}")
-    try:
-        return StudyDefinition.from_json(found[name or ours[0]][DEFINITION])
-    except ValueError as error:
-        raise RunError(f"the search on the storage {storage} cannot be read: {error}") from error
-
-
 def _count_proposals(trials: Sequence[FrozenTrial]) -> int:
     """How many proposals there were, without those that a killed process left and those that continue another."""
     return sum(each.state is not OptunaState.FAIL and CONTINUES not in each.user_attrs for each in trials)
-
-
-def _suggest(trial: OptunaTrial, name: str, wanted: BaseDistribution) -> None:
-    match wanted:
-        case CategoricalDistribution(choices=choices):
-            trial.suggest_categorical(name, choices)
-        case IntDistribution(low=low, high=high, log=log, step=step):
-            trial.suggest_int(name, low, high, log=log, step=step)
-        case FloatDistribution(low=low, high=high, log=log, step=step):
-            trial.suggest_float(name, low, high, log=log, step=step)
-
-
-def _free_name(name: str, wanted: BaseDistribution, used: Mapping[str, BaseDistribution]) -> str:
-    version, found = 1, name
-    while found in used and not _is_compatible(used[found], wanted):
-        version += 1
-        found = f"{name}#{version}"
-    return found
-
-
-def _is_compatible(known: BaseDistribution, wanted: BaseDistribution) -> bool:
-    try:
-        check_compatible(known, wanted)
-    except ValueError:
-        return False
-    return True
-
-
-def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {_VERSION.sub("", name): value for name, value in params.items()}
-
-
-def _rungs(trial: FrozenTrial) -> dict[str, Any]:
-    """What Optuna notes of the rungs that a trial has completed."""
-    return {name: value for name, value in trial.system_attrs.items() if name.startswith("completed_rung_")}
-
-
-def _last_rung(trial: FrozenTrial) -> str:
-    """The name of the rung that a trial has completed by its last report; empty if it has completed none by that."""
-    rungs = _rungs(trial)
-    last = f"completed_rung_{len(rungs) - 1}"
-    step = trial.last_step
-    return last if step is not None and rungs.get(last) == trial.intermediate_values[step] else ""

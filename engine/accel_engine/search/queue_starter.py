@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue.active_runs import active_runs
 from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries
@@ -30,19 +30,29 @@ class QueueStarter:
         self._is_cpu_only = all(device.kind == "cpu" for device in devices)
         self._direct = DirectStarter()
 
-    def start(self, directory: Path) -> None:
-        """Start a run when there is a device for it; one that is in the queue stays there."""
+    def start(self, directory: Path) -> str:
+        """Start a run when there is a device for it; one that is in the queue stays there.
+
+        Returns:
+            Why it is held in the queue; empty if it is not.
+
+        Raises:
+            DataError: The queue could not start it.
+            RunError: The queue cannot be read or written.
+        """
         waiting = entries()
-        if any(entry.run == directory.name for entry in waiting):
-            return
+        if entry := next((entry for entry in waiting if entry.run == directory.name), None):
+            if entry.has_failed:
+                raise DataError(entry.reason)
+            return entry.reason if entry.is_held else ""
         if self._is_cpu_only and (self._request.at_once > 1 or not (waiting or active_runs(()))):
-            self._direct.start(directory)
-            return
+            return self._direct.start(directory)
         try:
             enqueue(directory, self._request)
         except RunError:
             if _status(directory) is Status.QUEUED:
                 raise  # else somebody has started it meanwhile
+        return ""
 
     def cancel(self, directory: Path) -> None:
         """End a run that waits."""

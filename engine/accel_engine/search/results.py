@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import Confirmation, Objective, StudyDefinition
-from accel_engine.search.objectives import better, dominates
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_plan import TRIAL_DEFAULTS, trial_plan
+from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.search.trial_runs import Measurement
 
 COUNTED = (TrialState.FINISHED, TrialState.PRUNED, TrialState.STOPPED)
@@ -41,42 +43,41 @@ def objectives_at_best(
     return {each.name: known[each.name] for each in objectives if math.isfinite(known.get(each.name, math.nan))}
 
 
+def is_counted(trial: Trial, *names: str) -> bool:
+    """Whether a trial has a result of its own in these objectives."""
+    values = [trial.objectives.get(name, math.nan) for name in names]
+    return trial.state in COUNTED and trial.duplicate_of is None and all(map(math.isfinite, values))
+
+
 def best_trial(definition: StudyDefinition, trials: Iterable[Trial]) -> Trial | None:
-    """The trial with the best value of the monitor; of equal ones the first."""
-    monitor, best = definition.objectives[0], None
-    for trial in trials:
-        if trial.state not in COUNTED or monitor.name not in trial.objectives or trial.duplicate_of is not None:
-            continue
-        if best is None or better(monitor, trial.objectives[monitor.name], best.objectives[monitor.name]):
-            best = trial
-    return best
+    """The trial with the best value of the first objective, the monitor; of equal ones the first."""
+    monitor = definition.objectives[0]
+    name, sign = monitor.name, 1 if monitor.maximize else -1
+    among = [each for each in trials if is_counted(each, name)]
+    return max(among, key=lambda each: (sign * each.objectives[name], -each.number), default=None)
 
 
 def front(definition: StudyDefinition, trials: Iterable[Trial]) -> list[Trial]:
     """The trials than which no other is better in one objective and as good in all."""
-    names = {each.name for each in definition.objectives}
-    among = [
-        each
-        for each in trials
-        if each.state in COUNTED and names <= each.objectives.keys() and each.duplicate_of is None
-    ]
-    return [
-        each
-        for each in among
-        if not any(dominates(definition.objectives, other.objectives, each.objectives) for other in among)
-    ]
+    names = [each.name for each in definition.objectives]
+    among = [each for each in trials if is_counted(each, *names)]
+    signs = np.array([1.0 if each.maximize else -1.0 for each in definition.objectives])
+    values = signs * np.array([[each.objectives[name] for name in names] for each in among]).reshape(-1, len(names))
+    return [each for each, row in zip(among, values, strict=True) if not _is_dominated(row, values)]
+
+
+def _is_dominated(row: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> bool:
+    """Whether a row of values, shape ``[trials, objectives]``, is as large in all columns and larger in one."""
+    as_large = (values >= row).all(axis=1)
+    return bool((as_large & (values > row).any(axis=1)).any())
 
 
 def train_command(definition: StudyDefinition, trial: Trial) -> str:
     """The command that trains the plan of a trial anew; empty if this machine cannot make the plan."""
-    values = {name: value for name, value in trial.values.items() if name not in TRIAL_DEFAULTS}
     try:
-        plan = trial_plan(definition, values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
+        return plan_to_train(definition, trial).command()
     except PlanError:
         return ""
-    defaults = {name: field.default for name, field in type(plan).__dataclass_fields__.items()}
-    ours = {name: defaults[name] for name in TRIAL_DEFAULTS if name not in definition.plan}
-    return plan.replace(name="", **ours).command()
 
 
 def search_ended(

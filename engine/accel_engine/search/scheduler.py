@@ -1,7 +1,7 @@
-"""The search itself: proposes trials, starts their runs, reports what they reach, and ends or continues them.
+"""The scheduler of a search: proposes trials, starts their runs, reports what they reach, and ends or continues them.
 
 All of its state is in the search's database, in Optuna's storage and in the runs. Every change is written before its
-effect, so that a process that starts after another was killed goes on where that one was.
+effect, so that a process continues where one before it was killed.
 """
 
 import math
@@ -13,19 +13,19 @@ from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.run.status import Status
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.endings import common_failure, over, unreported
-from accel_engine.search.new_trials import OWN_FAILURES, NewTrials
+from accel_engine.search.endings import common_failure, missing_metric, stop_reason
+from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
 from accel_engine.search.objectives import FIGURES
 from accel_engine.search.promotion import promotable
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import CONTINUING, PRUNED_BY_USER, WITH_SEARCH, Report, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
 from accel_engine.search.trial_outcome import proposal_of, reason_after, state_after
 from accel_engine.search.trial_runs import Observation, TrialRuns
+from accel_engine.search.trial_store import TrialStore
 
-STOP_REASON = "the search is stopped"
+STOPPED_WITH_SEARCH = "the search is stopped"
 """Why the runs of a search stop with it."""
 
 
@@ -39,8 +39,8 @@ class Scheduler:
         refresh: Takes over what other machines have done; called before a trial starts.
 
     Attributes:
-        book: The trials.
-        new: Begins trials.
+        trials: Those of the search, also of other machines.
+        new_trials: Begins trials.
         stopping: Whether the search is being stopped.
         failure: Why the search has failed; empty if it has not.
         limit: Why no further trial starts; empty while some do.
@@ -51,19 +51,19 @@ class Scheduler:
         database: StudyDatabase,
         proposals: Proposals,
         runs: TrialRuns,
-        refresh: Callable[[TrialBook], object] = lambda _: None,
+        refresh: Callable[[TrialStore], object] = lambda _: None,
     ) -> None:
         self.database = database
         self.proposals = proposals
         self.runs = runs
         self._refresh = refresh
-        self.book = TrialBook(database)
-        self.new = NewTrials(self.book, proposals, runs)
+        self.trials = TrialStore(database)
+        self.new_trials = NewTrials(self.trials, proposals, runs)
         self.stopping = False
         self.failure = ""
         self.limit = ""
         self._spent_before = database.spent
-        self._began = time.monotonic()
+        self._began, self._since = time.monotonic(), clock.now()
 
     @property
     def definition(self) -> StudyDefinition:
@@ -80,22 +80,22 @@ class Scheduler:
         """How many runs train at the same time."""
         return self.definition.at_once or self.runs.slots()
 
-    def take_up(self) -> None:
-        """Go on where a process before this one was: with its proposals, its runs, and what it did not finish."""
+    def resume(self) -> None:
+        """Continue where a process before this one was: with its proposals, its runs, and what it did not finish."""
         self.database.set_ended(None)
         created = {number: run for run, number in self.runs.find(self.definition.name).items() if number is not None}
         for proposal in self.proposals.unfinished():
-            if proposal.number not in self.book:
-                self.new.add(proposal)
-        for trial in self.book.own:
+            if proposal.number not in self.trials:
+                self.new_trials.add(proposal)
+        for trial in self.trials.own:
             if trial.state.live:
-                self._take_up_trial(trial, created.get(trial.number, ""))
-            elif trial.state is TrialState.STOPPED and trial.ending == WITH_SEARCH:
+                self._resume_trial(trial, created.get(trial.number, ""))
+            elif trial.state is TrialState.STOPPED and trial.pending:
                 self.continue_(trial)
             else:
-                self.new.tell(trial)
+                self.new_trials.tell(trial)
 
-    def _take_up_trial(self, trial: Trial, created: str) -> None:
+    def _resume_trial(self, trial: Trial, created: str) -> None:
         """Do for a live trial what a killed process may not have done.
 
         Args:
@@ -103,35 +103,40 @@ class Scheduler:
             created: Its run, which may not have been noted; empty if there is none.
         """
         if not trial.run and created:
-            trial = self.book.put(replace(trial, run=created))
-        reports = self.book.reports(trial.number)
+            trial = self.trials.put(replace(trial, run=created))
+        reports = self.trials.reports(trial.number)
         for number, report in enumerate(reports, 1):
             self.proposals.report(proposal_of(trial), report.value, number)
-        if trial.ending not in ("", CONTINUING):
+        if trial.pending not in (None, PendingAction.CONTINUE):
             self.runs.stop(trial.run, trial.reason)
             return
-        is_compared = reports and not trial.pinned and not trial.ending
+        is_compared = reports and not trial.pinned and not trial.pending
         if is_compared and self.proposals.should_prune(proposal_of(trial), again=True):
             self._prune(trial)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the search is being stopped, or has failed."""
+        return self.stopping or bool(self.failure)
+
     def step(self) -> bool:
-        """Do what is due; returns whether anything is live or was started."""
-        for trial in self.book.live:
+        """Do what is due; returns whether a trial is live, also on another machine."""
+        for trial in self.trials.live:
             self._advance(trial)
-        self.new.share_results()
-        self.failure = self.failure or common_failure(self.book.own)
-        if self.failure or self.stopping:
-            self._stop_all()
-        else:
+        self.new_trials.share_results()
+        if not self.is_over:
             self._fill_slots()
-        return bool(self.book.live)
+        self.failure = self.failure or common_failure(self.trials.own, self._since)
+        if self.is_over:
+            self._stop_all()
+        return bool(self.trials.live) or (self.trials.others_live and not self.is_over)
 
     def run(self, wait: Callable[[], object], before: Callable[[], object]) -> None:
         """Run until nothing is live and no further trial starts.
 
         Args:
             wait: Waits a moment.
-            before: Called before each look.
+            before: Called before each step.
         """
         while True:
             before()
@@ -142,17 +147,24 @@ class Scheduler:
     # What trials do
 
     def _advance(self, trial: Trial) -> None:
-        """Start a trial that has not begun, or look at its run."""
+        """Start a trial that has not begun, or observe its run."""
         if not trial.run:
-            self.new.create_run(trial)
+            self.new_trials.create_run(trial)
             return
-        if trial.ending == CONTINUING:
+        if trial.pending is PendingAction.CONTINUE:
             trial = self._reopen(trial)
+            if not trial.state.live:
+                return
         observation = self.runs.observe(trial.run)
         if observation.status is Status.QUEUED:
-            self.runs.start(trial.run)  # which does nothing for a run that waits in the queue
+            if trial.pending:
+                self.runs.stop(trial.run, trial.reason)
+            else:
+                self.new_trials.start_run(trial)  # which does nothing for a run that waits in the queue
             return
-        trial = self.book.put(replace(trial, state=TrialState.RUNNING) if observation.status.live else trial)
+        if observation.status.live:
+            reason = trial.reason if trial.pending else ""  # not why it was held
+            trial = self.trials.put(replace(trial, state=TrialState.RUNNING, reason=reason))
         is_pruned = self._report(trial, observation)
         if not observation.status.live:
             self._conclude(trial, observation)
@@ -161,41 +173,42 @@ class Scheduler:
 
     def _report(self, trial: Trial, observation: Observation) -> bool:
         """Report what is new; returns whether the pruner ends the trial."""
-        monitor, is_pruned = self.definition.objectives[0].name, bool(trial.ending or trial.pinned)
+        monitor, is_pruned = self.definition.objectives[0].name, False
+        may_prune = not trial.pending and not trial.pinned
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
             value = float(each.metrics[monitor])
-            if self.book.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
+            if self.trials.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
                 self.proposals.report(proposal_of(trial), value, number)
-                is_pruned = is_pruned or self.proposals.should_prune(proposal_of(trial))
-        return is_pruned and not trial.ending and not trial.pinned
+                is_pruned = is_pruned or (may_prune and self.proposals.should_prune(proposal_of(trial)))
+        return is_pruned
 
     def _prune(self, trial: Trial) -> None:
-        count = len(self.book.reports(trial.number))
-        self.end(trial, TrialState.PRUNED, f"not promising after {count} report{'s' * (count != 1)}")
+        count = len(self.trials.reports(trial.number))
+        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {count} report{'s' * (count != 1)}")
 
-    def end(self, trial: Trial, ending: str, reason: str) -> None:
+    def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> None:
         """Ask the run of a trial to stop.
 
         Args:
             trial: The trial.
-            ending: As :attr:`Trial.ending`.
+            action: Whether it is pruned, stopped or paused.
             reason: Why.
         """
-        self.book.put(replace(trial, ending=str(ending), reason=reason))
+        self.trials.put(replace(trial, pending=action, reason=reason))
         if trial.run:
             self.runs.stop(trial.run, reason)
 
     def _conclude(self, trial: Trial, observation: Observation) -> None:
         """Note what became of a trial whose run has ended."""
         status = observation.status
-        if trial.ending == WITH_SEARCH and status in (Status.STOPPED, Status.LOST):
-            held = self.book.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
-            if not self.stopping:  # an earlier process has stopped it
+        if trial.pending is PendingAction.PAUSE and status in (Status.STOPPED, Status.LOST):
+            held = self.trials.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            if not self.is_over:  # an earlier process has stopped it
                 self.continue_(held)
             return
-        if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.ending:
-            self.book.put(replace(trial, lost=trial.lost + 1, ending=CONTINUING))
+        if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.pending:
+            self.trials.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))
             return
         state, objectives = state_after(trial, observation), {}
         reason = reason_after(trial, observation, state)
@@ -204,10 +217,9 @@ class Scheduler:
                 objectives = self._objectives(trial, observation)
             except AccelError as error:
                 state, reason = TrialState.FAILED, str(error)
-        ending = trial.ending if trial.ending == PRUNED_BY_USER else ""
-        ended = replace(trial, state=state, ended=clock.now(), reason=reason, ending=ending, objectives=objectives)
-        self.new.tell(self.book.put(ended))
-        self.failure = self.failure or unreported(self.definition, ended, observation)
+        ended = replace(trial, state=state, ended=clock.now(), reason=reason, pending=None, objectives=objectives)
+        self.new_trials.tell(self.trials.put(ended))
+        self.failure = self.failure or missing_metric(self.definition, ended, observation)
 
     def _objectives(self, trial: Trial, observation: Observation) -> dict[str, float]:
         wanted = [each.name for each in self.definition.objectives if each.name in FIGURES]
@@ -218,15 +230,17 @@ class Scheduler:
 
     def _fill_slots(self) -> None:
         """Start trials while there is room; a pruned one that is among the best after all comes before a new one."""
-        while len(self.book.live) < self.at_once and not common_failure(self.book.own):
-            self.limit = over(self.definition, list(self.book), self.spent)
+        while len(self.trials.live) < self.at_once and not common_failure(self.trials.own, self._since):
+            self.limit = stop_reason(self.definition, list(self.trials), self.spent)
             if self.limit:
                 return
             if (number := self._promoted()) is not None:
-                self.continue_(self.book[number])
+                self.continue_(self.trials[number])
                 continue
-            self._refresh(self.book)
-            self.limit = self.new.start()
+            self.limit = self.new_trials.limit
+            if not self.limit:
+                self._refresh(self.trials)
+                self.limit = self.new_trials.start()
             if self.limit:
                 return
 
@@ -234,8 +248,10 @@ class Scheduler:
         """The pruned trial that is among the best after all."""
         if not self.proposals.uses_rungs:
             return None
-        pruned = [each.number for each in self.book.own if each.state is TrialState.PRUNED and not each.ending]
-        return promotable(pruned, self.book.values(), maximize=self.definition.objectives[0].maximize)
+        pruned = [
+            each.number for each in self.trials.own if each.state is TrialState.PRUNED and not each.pruned_by_user
+        ]
+        return promotable(pruned, self.trials.values(), maximize=self.definition.objectives[0].maximize)
 
     def continue_(self, trial: Trial, *, epochs: int | None = None) -> None:
         """Continue an ended trial from its checkpoint.
@@ -244,25 +260,24 @@ class Scheduler:
             trial: The trial.
             epochs: Epochs to train, if not as many as before.
         """
-        is_held = trial.ending == WITH_SEARCH
-        proposal = proposal_of(trial) if is_held else self.proposals.continue_(trial.number, proposal_of(trial))
+        is_paused = trial.pending is PendingAction.PAUSE
+        proposal = proposal_of(trial) if is_paused else self.proposals.continue_(trial.number, proposal_of(trial))
         epochs = trial.epochs if epochs is None else epochs
-        going = replace(trial, state=TrialState.WAITING, proposal=proposal, epochs=epochs, ended=None, reason="")
-        self._reopen(self.book.put(replace(going, ending=CONTINUING)))
+        waiting = replace(trial, state=TrialState.WAITING, proposal=proposal, epochs=epochs, ended=None, reason="")
+        self._reopen(self.trials.put(replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False)))
 
     def _reopen(self, trial: Trial) -> Trial:
         changes = {} if trial.epochs is None else {"epochs": trial.epochs}
         try:
             self.runs.reopen(trial.run, changes)
-        except OWN_FAILURES as error:
-            return self.book.put(replace(trial, ending="", reason=str(error)))
+        except TRIAL_ERRORS as error:
+            return self.trials.put(replace(trial, pending=None, reason=str(error)))
+        trial = self.trials.put(replace(trial, pending=None))
         if self.runs.observe(trial.run).status is Status.QUEUED:
-            self.runs.start(trial.run)
-        return self.book.put(replace(trial, ending=""))
+            self.new_trials.start_run(trial)
+        return self.trials[trial.number]
 
     def _stop_all(self) -> None:
-        for trial in self.book.live:
-            if not trial.run:  # its run was never created
-                self.book.put(replace(trial, state=TrialState.STOPPED, ending=WITH_SEARCH, ended=clock.now()))
-            elif not trial.ending:
-                self.end(trial, WITH_SEARCH, STOP_REASON)
+        for trial in self.trials.live:
+            if not trial.pending:
+                self.stop_trial(trial, PendingAction.PAUSE, STOPPED_WITH_SEARCH)

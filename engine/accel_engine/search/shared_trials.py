@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from optuna.trial import TrialState as OptunaState
 
+from accel_engine import clock
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.proposals import Proposals, SharedTrial
+from accel_engine.search.proposals import Proposals
+from accel_engine.search.stored_trial import SharedTrial
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import Report, Trial, TrialState
-from accel_engine.search.trial_book import TrialBook
+from accel_engine.search.trial_store import TrialStore
 
 _STATES = {
     OptunaState.WAITING: TrialState.WAITING,
@@ -18,7 +20,7 @@ _STATES = {
 }
 
 
-def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) -> None:
+def take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) -> None:
     """Take over trials, and changes of ranges and of the number of trials."""
     for shared in proposals.others():
         if shared.state in _STATES and shared.values:
@@ -38,7 +40,9 @@ def take_over(book: TrialBook, database: StudyDatabase, proposals: Proposals) ->
 def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
     names = [each.name for each in definition.objectives]
     state = _STATES[shared.state]
-    if state is TrialState.PRUNED and not shared.reports:  # as infeasible ones are told
+    if shared.is_lost:
+        state = TrialState.LOST
+    elif shared.has_failed:
         state = TrialState.OUT_OF_MEMORY if shared.reason == "out of memory" else TrialState.FAILED
     return Trial(
         number=shared.number,
@@ -46,9 +50,9 @@ def _trial(shared: SharedTrial, definition: StudyDefinition) -> Trial:
         state=state,
         values=shared.values,
         objectives=dict(zip(names, shared.results, strict=False)),
-        reason=shared.reason,
+        reason="its machine no longer responds" if shared.is_lost else shared.reason,
         started=shared.started,
-        ended=shared.ended,
+        ended=clock.now() if shared.is_lost else shared.ended,
         machine=shared.machine,
         proposal=shared.proposal,
     )

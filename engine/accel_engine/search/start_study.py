@@ -1,24 +1,31 @@
 """Starts searches in the background, for the dashboard."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from accel_engine.devices import detect
+from accel_engine.plan import Plan
 from accel_engine.search import launch
-from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.new_study import begin
+from accel_engine.search.new_study import SearchOptions, begin, define
 from accel_engine.search.study_database import StudyDatabase
 
 
-def start_study(definition: StudyDefinition) -> Path:
+def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
     """Begin a search, and start the process that runs it. Blocks.
+
+    Args:
+        plan: The plan; its monitor is the search's.
+        given: Fields that a user has chosen, also where they have their default.
+        options: All else.
 
     Returns:
         The search's directory.
 
     Raises:
-        AccelError: See :func:`accel_engine.search.new_study.begin` and :func:`accel_engine.search.launch.start`.
+        AccelError: See :func:`accel_engine.search.new_study.define`, :func:`accel_engine.search.new_study.begin` and
+            :func:`accel_engine.search.launch.start`.
     """
-    directory = begin(definition, detect().devices)
+    directory = begin(define(plan, given, options), detect().devices)
     resume_study(directory)
     return directory
 

@@ -2,27 +2,25 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import optuna
 from optuna.exceptions import OptunaError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.files import private_directory
-from accel_engine.user_paths import user_path
+from accel_engine.search.storage_address import journal_path, shown_address
+
+BLOCK = 4096
+"""Bytes that are read at a time to find the end of a journal's last line."""
 
 LOCK_SUFFIX = ".lock"
 """Ends the name of the link with which Optuna locks a journal."""
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def journal_path(storage: str) -> Path | None:
-    """The path of a journal file; ``None`` for a database, whose address is a URL."""
-    return None if "://" in storage else user_path(storage).absolute()
 
 
 def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
@@ -43,22 +41,48 @@ def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
         private_directory(path.parent)
         if is_own:
             path.with_name(path.name + LOCK_SUFFIX).unlink(missing_ok=True)
-            _cut_unfinished_line(path)
-        return JournalStorage(JournalFileBackend(str(path)))
+        return JournalStorage(JournalFileBackend(str(path), _JournalLock(path)))
+
+
+class _JournalLock(JournalFileSymlinkLock):
+    """Optuna's lock of a journal, which is held to append lines; removes the end of one that was not completed.
+
+    A full disk or a killed process leaves such a line. Lines after it would make the journal unreadable.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self._path = path
+
+    def acquire(self) -> bool:
+        """Wait for the lock, then remove an incomplete line."""
+        is_acquired = super().acquire()
+        try:
+            _cut_unfinished_line(self._path)
+        except BaseException:
+            self.release()
+            raise
+        return is_acquired
 
 
 def _cut_unfinished_line(path: Path) -> None:
-    """Remove the end of a journal whose writing was interrupted, such as by a full disk."""
-    with suppress(FileNotFoundError), path.open("rb+") as file:
-        text = file.read()
-        if text and not text.endswith(b"\n"):
-            file.truncate(text.rfind(b"\n") + 1)
+    """Remove what is after the last line end of a journal."""
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        start, found = end, b""
+        while start and b"\n" not in found:
+            start = max(0, start - BLOCK)
+            file.seek(start)
+            found = file.read(BLOCK)
+        complete = start + found.rfind(b"\n") + 1
+        if complete < end:
+            file.truncate(complete)
 
 
 @contextmanager
 def reaching(storage: str) -> Iterator[None]:
     """Raise errors of a storage as errors for users."""
-    name = storage.rpartition("@")[2] if "://" in storage else storage  # without a password
+    name = shown_address(storage)
     try:
         yield
     except AccelError:
@@ -69,12 +93,13 @@ def reaching(storage: str) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise RunError(f"the storage {name} cannot be reached: {reason}; the search can be continued") from error
     except (OptunaError, ValueError, KeyError, RuntimeError) as error:
-        raise RunError(f"the storage {name} cannot be used: {_first_line(error)}") from error
+        raise RunError(f"the storage {name} cannot be used: {_first_line(error, storage)}") from error
     except Exception as error:  # of the database's library, such as sqlalchemy.exc.OperationalError
         if not type(error).__module__.startswith("sqlalchemy"):
             raise
-        raise RunError(f"the storage {name} cannot be reached: {_first_line(error)}") from error
+        raise RunError(f"the storage {name} cannot be reached: {_first_line(error, storage)}") from error
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error.args[0] if error.args else error).strip().partition("\n")[0]
+def _first_line(error: BaseException, storage: str) -> str:
+    text = str(error.args[0] if error.args else error).strip().partition("\n")[0]
+    return text.replace(storage, shown_address(storage))

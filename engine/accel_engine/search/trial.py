@@ -5,12 +5,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-PRUNED_BY_USER, WITH_SEARCH, CONTINUING = "pruned by a user", "stopped with the search", "continuing"
-"""What is done with a trial besides pruning and stopping it.
 
-It is pruned, and is not continued by itself; it is stopped, and is continued when the search is; it has ended, and is
-about to be continued.
-"""
+class PendingAction(StrEnum):
+    """What is done with a trial, until its run has followed."""
+
+    PRUNE = "prune"
+    STOP = "stop"
+    """By a user: what it has reached counts."""
+    PAUSE = "pause"
+    """It stops with the search, and is continued with it."""
+    CONTINUE = "continue"
+    """It has ended."""
 
 
 class TrialState(StrEnum):
@@ -26,11 +31,18 @@ class TrialState(StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     OUT_OF_MEMORY = "out of memory"
+    LOST = "lost"
+    """The machine that trains it no longer responds; it takes no part of the number of trials."""
 
     @property
     def live(self) -> bool:
         """Whether it trains, or will."""
         return self in (TrialState.WAITING, TrialState.RUNNING)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has failed, also for lack of memory."""
+        return self in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,7 @@ class Trial:
         state: Its state.
         values: The values of the parameters.
         objectives: The objectives by name, of a trial that has finished or was pruned.
-        reason: Why it failed, was pruned or was stopped; empty for others.
+        reason: Why it failed, was pruned or was stopped, or is held in the queue; empty for others.
         started: When its run was created, in seconds since the Unix epoch.
         ended: When it ended; ``None`` for a live one.
         pinned: Whether a user has pinned it, so that it is never pruned.
@@ -70,8 +82,8 @@ class Trial:
         duplicate_of: Number of an earlier trial with the same values, whose result it shares; ``None`` for its own.
         proposal: Its number in Optuna's storage, other than its own once it was continued; ``None`` before.
         lost: How often its engine was lost.
-        ending: What is done with it: the state that it has once its run has stopped, or one of :data:`PRUNED_BY_USER`,
-            :data:`WITH_SEARCH` and :data:`CONTINUING`; empty while nothing is.
+        pending: What is done with it; ``None`` while nothing is. A stopped trial that is paused still is.
+        pruned_by_user: Whether a user has pruned it, so that it is not continued by itself.
         seed: Seed of its run, if it is not that of the search.
         epochs: Epochs to train, if a user has prolonged it.
     """
@@ -89,6 +101,7 @@ class Trial:
     duplicate_of: int | None = None
     proposal: int | None = None
     lost: int = 0
-    ending: str = ""
+    pending: PendingAction | None = None
+    pruned_by_user: bool = False
     seed: int | None = None
     epochs: int | None = None

@@ -11,6 +11,7 @@ _ENDED = {
     TrialState.STOPPED: "trial_stopped",
     TrialState.FAILED: "trial_failed",
     TrialState.OUT_OF_MEMORY: "trial_out_of_memory",
+    TrialState.LOST: "trial_lost",
 }
 
 

@@ -10,6 +10,7 @@ from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.interval import parse_interval
 from accel_engine.run.series_names import is_better_lower
 from accel_engine.search.definition import Parameter, StudyDefinition
+from accel_engine.search.trial import Trial
 
 TRIAL_DEFAULTS = {"on_oom": "fail", "on_nan": "stop", "keep_checkpoints": 1}
 """Fields of trials unless the search's plan has them: a cure would change what is compared, and trials are many."""
@@ -49,18 +50,25 @@ def trial_plan(
     return Plan.from_mapping(without_ignored(fields))
 
 
+def plan_to_train(definition: StudyDefinition, trial: Trial) -> Plan:
+    """Make the plan that trains a trial anew outside the search: without a name, and without :data:`TRIAL_DEFAULTS`.
+
+    Raises:
+        PlanError: The values contradict each other, or another version allowed them.
+    """
+    plan = trial_plan(definition, trial.values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
+    chosen = {**definition.plan, **trial.values}
+    defaults = {name: Plan.__dataclass_fields__[name].default for name in TRIAL_DEFAULTS if name not in chosen}
+    return plan.replace(name="", **defaults)
+
+
 def _monitor(definition: StudyDefinition) -> dict[str, str]:
     """The monitor of trials, so that early stopping and the best checkpoint follow the same metric."""
-    if "monitor" in definition.plan:
-        return {}
     monitor = definition.objectives[0]
     lower = is_better_lower(monitor.name)
-    mode = (
-        {}
-        if lower is not monitor.maximize and lower is not None
-        else {"monitor_mode": "max" if monitor.maximize else "min"}
-    )
-    return {"monitor": monitor.name, **mode}
+    if lower is not None and lower is not monitor.maximize:  # the mode follows from the name
+        return {"monitor": monitor.name}
+    return {"monitor": monitor.name, "monitor_mode": "max" if monitor.maximize else "min"}
 
 
 def identity(definition: StudyDefinition, values: Mapping[str, Any]) -> str:

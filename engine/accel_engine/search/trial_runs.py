@@ -54,8 +54,12 @@ class TrialRuns(Protocol):
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, of a search's runs, oldest first."""
 
-    def start(self, run: str) -> None:
-        """Start a run that was created, or reopened, when there is a device for it."""
+    def start(self, run: str) -> str:
+        """Start a run that waits when there is a device for it; returns why a user holds it, empty if none does.
+
+        Raises:
+            DataError: It cannot be started.
+        """
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         """Prepare an ended run to be continued from its last checkpoint, from its beginning if it has none."""

@@ -45,10 +45,12 @@ class Search:
         create_study(self.directory, definition)
         self.runs = StandInRuns(tmp_path / f"runs-{definition.name}", metrics)
 
-    def run(self, each: Callable[[StudyDatabase], object] = lambda _: None) -> Mapping[str, Any]:
-        """Run to the end; ``each`` is called at each wait."""
+    def run(
+        self, each: Callable[[StudyDatabase], object] = lambda _: None, since: float | None = None
+    ) -> Mapping[str, Any]:
+        """Run to the end, as a process that was asked for at a time; ``each`` is called at each wait."""
         with StudyDatabase(self.directory) as database:
-            return run_search(self.directory, self.runs, lambda _: each(database))
+            return run_search(self.directory, self.runs, lambda _: each(database), since=since)
 
     def trials(self) -> list[Trial]:
         with StudyDatabase(self.directory) as database:

@@ -29,6 +29,8 @@ class StandInRuns:
         metrics: What runs report.
         at_once: Slots of the machine.
         started: Ids of the runs in the order of their starts.
+        reopened: Ids of the runs in the order in which they were reopened.
+        held: Why runs do not start, by their ids: in words, or what is raised.
     """
 
     directory: Path
@@ -39,6 +41,7 @@ class StandInRuns:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.started: list[str] = []
         self.reopened: list[str] = []
+        self.held: dict[str, str | Exception] = {}
 
     def slots(self) -> int:
         return self.at_once
@@ -64,9 +67,14 @@ class StandInRuns:
         runs = {path.stem: self.read(path.stem) for path in sorted(self.directory.iterdir())}
         return {run: each["trial"] for run, each in runs.items() if each["study"] == study}
 
-    def start(self, run: str) -> None:
+    def start(self, run: str) -> str:
+        if isinstance(held := self.held.get(run, ""), Exception):
+            raise held
+        if held:
+            return held
         self.started.append(run)
         self.write(run, self.read(run) | {"status": "running"})
+        return ""
 
     def reopen(self, run: str, changes: Mapping[str, Any]) -> None:
         stored = self.read(run)

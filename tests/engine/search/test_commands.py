@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from accel_engine.search.obey import _HANDLERS
+from accel_engine import clock
+from accel_engine.search.command_handlers import _HANDLERS
 from accel_engine.search.study_commands import COMMANDS
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import PRUNED_BY_USER, TrialState
+from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define, learns
 
 
@@ -43,7 +44,7 @@ def test_a_trial_that_a_user_prunes_is_not_continued_by_itself(tmp_path: Path) -
     )
     search.run(at(2, "prune"))
     first, *others = search.trials()
-    assert (first.state, first.ending) == (TrialState.PRUNED, PRUNED_BY_USER)
+    assert (first.state, first.pruned_by_user) == (TrialState.PRUNED, True)
     assert first.run not in search.runs.reopened
     assert {each.state for each in others} == {TrialState.FINISHED}
 
@@ -142,3 +143,58 @@ def test_a_command_to_stop_that_is_older_than_the_process_is_refused(tmp_path: P
     command = search.request("stop")
     assert search.run()["outcome"] == "finished"
     assert search.answer(command) == (False, "the search was not running")
+
+
+def test_a_command_to_stop_that_is_sent_while_the_process_starts_is_done(tmp_path: Path) -> None:
+    search = Search(define(trials=1), tmp_path)
+    asked = clock.now()
+    command = search.request("stop")
+    assert search.run(since=asked)["outcome"] == "stopped"
+    assert search.answer(command) == (True, "the search stops; its live trials stop with a checkpoint")
+
+
+def test_commands_during_the_confirmation_are_done_and_the_best_trial_is_confirmed_after_them(tmp_path: Path) -> None:
+    search = Search(define(trials=3, confirm=2, pruner="off"), tmp_path)
+    commands: list[int] = []
+
+    def send(database: StudyDatabase) -> None:
+        if not commands and database.confirmation and database.confirmation.runs:
+            sent = ("prolong", 0, 5), ("clone", 1, None), ("set_trials", None, 6)
+            commands.extend(database.request(*each) for each in sent)
+
+    ended = search.run(send)
+    assert [obeyed for obeyed, _ in map(search.answer, commands) if obeyed] == [True] * 3
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 6})
+    trials = search.trials()
+    assert search.runs.read(trials[0].run)["done"] == 9
+    assert [each.seed for each in trials if each.values == trials[1].values] == [None, 1]
+    assert len(ended["confirmation"]["values"]) == 2
+    plans = [search.runs.read(run)["plan"] for run in ended["confirmation"]["runs"]]
+    assert {plan["learning_rate"] for plan in plans} == {ended["best"]["values"]["learning_rate"]}
+
+
+def test_a_confirmation_that_trials_interrupt_is_continued_if_the_best_is_the_same(tmp_path: Path) -> None:
+    search = Search(define(trials=2, confirm=1, pruner="off"), tmp_path)
+    with_runs: list[str] = []
+
+    def clone_the_other(database: StudyDatabase) -> None:
+        if not with_runs and database.confirmation and database.confirmation.runs:
+            with_runs.extend(database.confirmation.runs)
+            database.request("clone", 1 - database.confirmation.trial)
+
+    ended = search.run(clone_the_other)
+    assert ended["confirmation"]["runs"] == with_runs == search.runs.reopened
+    assert len(ended["confirmation"]["values"]) == 1
+
+
+def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(tmp_path: Path) -> None:
+    search = Search(define(trials=2, confirm=2), tmp_path)
+
+    def stop(database: StudyDatabase) -> None:
+        if database.confirmation and len(database.confirmation.values) == 1 and not database.unanswered():
+            database.request("stop")
+
+    ended = search.run(stop)
+    assert (ended["outcome"], len(ended["confirmation"]["values"])) == ("stopped", 1)
+    ended = search.run()
+    assert (ended["outcome"], len(ended["confirmation"]["values"])) == ("finished", 2)

@@ -12,7 +12,8 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import new_study
-from accel_engine.search.proposals import load_definition
+from accel_engine.search.proposals import Proposals
+from accel_engine.search.stored_searches import load_definition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
@@ -89,6 +90,34 @@ def test_machines_share_a_search_by_a_journal_file(
     finished = [each for each in shared if each.state is TrialState.FINISHED]
     assert all(each.objectives for each in finished)
     assert ended is not None
+
+
+def test_a_search_waits_for_the_trials_of_other_machines_and_one_machine_confirms(tmp_path: Path) -> None:
+    definition = define(trials=3, confirm=1, storage=str(tmp_path / "journal"), pruner="off")
+    search = Search(definition, tmp_path)
+    other = Proposals(definition, definition.storage, "other", is_shared=True)  # which has begun the search
+    theirs = other.propose()
+    looks: list[bool] = []
+
+    def finish(database: StudyDatabase) -> None:
+        own = [each.state.live for each in database.trials() if not each.machine]
+        looks.append(len(own) == 2 and not any(own))
+        if looks.count(True) == 3:  # nothing is left to do here
+            assert database.confirmation is None
+            other.finish(theirs.number, [2.0])
+
+    ended = search.run(finish)
+    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
+    assert ended["best"]["trial"] == _confirmed(search)
+    assert not other.claim_confirmation(theirs.number)
+
+
+def _confirmed(search: Search) -> int:
+    """The trial that a search has confirmed."""
+    with StudyDatabase(search.directory) as database:
+        assert database.confirmation is not None
+        assert len(database.confirmation.values) == 1
+        return database.confirmation.trial
 
 
 def _own_trials(directory: Path) -> list[int]:

@@ -1,13 +1,16 @@
 """Starting trials by the queue: at once where nothing else trains on the CPU, else in turn."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accel_engine.devices.device_types import Device
+from accel_engine.errors import DataError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run_queue import queue as run_queue
+from accel_engine.run_queue.queue_database import changing_queue
 from accel_engine.search import engine_runs
 from accel_engine.search import queue_starter as starters
 from accel_engine.search.queue_starter import QueueStarter
@@ -57,3 +60,22 @@ def test_a_run_on_an_accelerator_waits_in_the_queue_once_and_can_be_cancelled(st
     reader = RunReader(directory)
     assert reader.info().status is Status.STOPPED
     reader.close()
+
+
+def test_why_the_queue_holds_a_run_and_a_queue_that_was_deleted(started: list[str]) -> None:
+    directory = new_run()
+    starter = QueueStarter("s", 1, GPU)
+    assert starter.start(directory) == ""
+    run_queue.hold(directory.name)
+    assert starter.start(directory).startswith("held by ")
+    with changing_queue() as queue:
+        entry = queue.find(directory.name)
+        assert entry is not None
+        queue.put(replace(entry, held="cannot be started: its data is gone"))
+    with pytest.raises(DataError, match="cannot be started: its data is gone"):
+        starter.start(directory)
+    with changing_queue() as queue:
+        queue.remove(directory.name)
+    assert starter.start(directory) == ""
+    assert [entry.run for entry in run_queue.entries()] == [directory.name]
+    assert started == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from accel_engine.errors import DataError, RunError
 from accel_engine.run.status import Status
 from accel_engine.search.definition import Objective
 from accel_engine.search.study_database import StudyDatabase
@@ -132,6 +133,55 @@ def test_a_search_ends_if_its_first_trials_all_fail_for_the_same_reason(tmp_path
     assert len(search.trials()) == 3
 
 
+def test_trials_that_train_when_the_search_fails_are_stopped_and_continued_with_it(tmp_path: Path) -> None:
+    damaged = Damaged()
+
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        return damaged(plan, epoch) if plan["name"] != "s 0" else learns(plan, epoch)
+
+    search = Search(define(at_once=4, trials=5, pruner="off"), tmp_path, metrics)
+    ended = search.run()
+    assert (ended["outcome"], ended["states"]) == ("failed", {"failed": 3, "stopped": 1})
+    assert search.runs.reopened == []
+    damaged.is_damaged = False
+    ended = search.run()
+    assert (ended["outcome"], ended["states"]) == ("finished", {"failed": 3, "finished": 2})
+
+
+def test_a_search_that_its_first_trials_ended_is_continued_once_their_reason_is_gone(tmp_path: Path) -> None:
+    search = Search(define(trials=6), tmp_path, damaged := Damaged())
+    assert search.run()["outcome"] == "failed"
+    damaged.is_damaged = False
+    ended = search.run()
+    assert (ended["outcome"], ended["trials"], ended["states"]["failed"]) == ("finished", 6, 3)
+
+
+class Damaged:
+    """Metrics of trials that fail for as long as the data is damaged."""
+
+    is_damaged = True
+
+    def __call__(self, plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        if self.is_damaged:
+            raise StandInError("the data is damaged")
+        return learns(plan, epoch)
+
+
+def test_trials_without_enough_memory_end_no_search(tmp_path: Path) -> None:
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        if plan["optimizer"] != "sgd":
+            raise StandInError("out of memory")
+        return learns(plan, epoch)
+
+    over = ("optimizer=adam,adamw,rmsprop,nadam,sgd", "batch_size=32,64")
+    search = Search(define(over=over, sampler="random", trials=10, pruner="off"), tmp_path, metrics)
+    ended = search.run()
+    by_time = sorted((each for each in search.trials() if each.run), key=lambda each: each.ended or 0.0)
+    assert [each.state for each in by_time[:3]].count(TrialState.OUT_OF_MEMORY) >= 2
+    assert (ended["outcome"], ended["states"]["finished"]) == ("finished", 2)
+    assert ended["states"]["out of memory"] >= 4
+
+
 def test_an_objective_that_no_trial_reports_ends_the_search_after_the_first(tmp_path: Path) -> None:
     search = Search(define(objectives=(Objective("validation_f1", maximize=True),)), tmp_path)
     ended = search.run()
@@ -201,6 +251,31 @@ def test_a_lost_engine_is_continued_once(tmp_path: Path) -> None:
     assert (trial.state, trial.lost, trial.reason) == (TrialState.FAILED, 1, "its engine was lost")
 
 
+def test_a_trial_that_a_user_holds_in_the_queue_waits_and_has_the_reason(tmp_path: Path) -> None:
+    search = Search(define(trials=2, pruner="off"), tmp_path)
+    search.runs.held["r000"] = "held by a user"
+    reasons: list[str] = []
+
+    def release(database: StudyDatabase) -> None:
+        reasons.append(database.trials()[0].reason)
+        if len(reasons) == 3:
+            search.runs.held.clear()
+
+    ended = search.run(release)
+    assert reasons[:3] == ["held by a user"] * 3
+    assert (ended["states"], search.trials()[0].reason) == ({"finished": 2}, "")
+
+
+def test_a_trial_that_cannot_be_started_fails_with_the_reason(tmp_path: Path) -> None:
+    search = Search(define(trials=3, confirm=1), tmp_path)
+    search.runs.held |= {"r001": DataError("cannot be started: its log"), "r003": DataError("cannot be started")}
+    ended = search.run()
+    assert ended["states"] == {"failed": 1, "finished": 2}
+    assert search.trials()[1].reason == "cannot be started: its log"
+    assert search.runs.read("r001")["status"] == Status.STOPPED  # so that the queue cannot start it later
+    assert (ended["outcome"], "confirmation" in ended) == ("finished", False)
+
+
 def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: Path) -> None:
     search = Search(define(at_once=3, trials=6, pruner="off", confirm=1), tmp_path)
     most = 0
@@ -224,8 +299,6 @@ def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: P
 
 
 def test_a_machine_that_cannot_train_ends_the_process_and_fails_no_trial(tmp_path: Path) -> None:
-    from accel_engine.errors import RunError
-
     search = Search(define(trials=3), tmp_path)
     create = search.runs.create
     search.runs.create = lambda *_: (_ for _ in ()).throw(RunError("the disk is full"))  # type: ignore[method-assign]

@@ -59,6 +59,14 @@ def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:
     assert "Train it: accel-tui train --epochs 2 " in again.out
     assert all(len(line) <= 120 for line in again.lines if not line.startswith("Train it"))
 
+    damaged = studies_directory() / "damaged" / "study.db"
+    damaged.parent.mkdir()
+    damaged.write_text("no database")
+    table = run_command("searches")
+    assert table.status == 0
+    assert "damaged  unreadable" in table.out
+    assert "cannot be opened: file is not a database" in " ".join(table.out.split())
+    damaged.unlink()
     (listed,) = [json.loads(line) for line in run_command("searches --json").lines]
     assert (listed["search"], listed["state"], listed["trials"]) == ("s", "finished", 4)
     assert run_command("search --list").lines[1].split()[:2] == ["s", "finished"]
@@ -100,6 +108,8 @@ WRONG = {
     f"search {OVER} --objective val_accuracy": "validation_accuracy is an objective twice",
     f"search {OVER} --resume s": "leave out all others",
     f"search {OVER} --json --plain": "exclude each other",
+    "search --resume s --batch-size 64": "the search keeps its plan: leave out --batch-size",
+    "search --join j.log --epochs 1": "the search keeps its plan: leave out --epochs",
     "search --resume nothing": "there is no search 'nothing'",
     "search --join nowhere.log": "there is no storage",
     "search missing.toml": "missing.toml",

@@ -1,14 +1,16 @@
 """What a search looks like in the terminal."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from accel_engine.search.definition import Confirmation
+from accel_engine.search.progress import seconds_left
 from accel_engine.search.results import search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, seconds_left, summary
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
 from engine.search.searching import define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
@@ -28,18 +30,24 @@ def lines(before: Trial | None, after: Trial) -> list[str]:
 def test_each_event_is_a_line() -> None:
     assert lines(None, WAITS) == ["trial 3 started  learning_rate=0.01235 batch_size=64"]
     assert lines(WAITS, RUNS) == []
-    assert lines(RUNS, DONE) == ["trial 3 finished  validation accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
+    assert lines(RUNS, DONE) == ["trial 3 finished  val accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
     assert lines(PRUNED, RUNS) == ["trial 3 continued from its checkpoint"]
     (pruned,) = lines(RUNS, PRUNED)
-    assert pruned.startswith("trial 4 pruned  validation accuracy 0.5000  not promising")
+    assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  not promising")
+
+
+def test_objectives_have_their_units() -> None:
+    measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
+    (line,) = lines(RUNS, replace(DONE, objectives=measured))
+    assert "val accuracy 0.9000  time 1:15  memory 3.0G  latency 2.00 ms" in line
 
 
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = SearchNow(define(trials=10), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(now) == 240
-    assert live_text(now) == "trial 3 of 10  best validation accuracy 0.9877 (trial 3)  4:00 left"
+    assert seconds_left(now.definition, now.done, now.spent) == 240
+    assert live_text(now) == "trial 3 of 10  best val accuracy 0.9877 (trial 3)  4:00 left"
     short = SearchNow(define(trials=10, within=100.0), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(short) == 40
+    assert seconds_left(short.definition, short.done, short.spent) == 40
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, Confirmation(3, ("a", "b"), (0.9,)))
     assert live_text(confirming).startswith("confirming with seed 2 of 3")
     bar = SearchBar(lambda: 60)
@@ -56,6 +64,6 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     ended = search_ended(definition, [DONE, PRUNED], "finished", "all 2 trials are done", confirmation)
     text = "\n".join(summary(ended, definition, [DONE, PRUNED]))
     assert "the search s has finished: all 2 trials are done" in text
-    assert "best trial: validation accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
+    assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text

@@ -1,11 +1,14 @@
 """Ranges in fields of the form."""
 
+from pathlib import Path
+
 import pytest
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.search.definition import Objective, Parameter
+from accel_engine.search.new_study import define
 from accel_tui.plan import search_start
 from accel_tui.plan.search_fields import describe, is_range, search_command, split
 
@@ -40,8 +43,10 @@ def test_fields_that_vary_have_their_first_value_in_the_plan() -> None:
     assert not found.errors
     parameters = tuple(found.parameters.values())
     assert describe(parameters).startswith("2 parameters: learning rate, batch size.")
-    command = search_command(Plan(model="cnn", batch_size=32), parameters)
-    assert command == ("accel-tui search --model cnn --over learning_rate=0.0001..0.1:log --over batch_size=32,64")
+    command = search_command(Plan(model="cnn", batch_size=32), parameters, always={"optimizer", "batch_size"})
+    assert command == (
+        "accel-tui search --model cnn --optimizer auto --over learning_rate=0.0001..0.1:log --over batch_size=32,64"
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,22 +66,30 @@ def test_what_is_wrong_with_a_range_is_an_error_of_its_field(name: str, text: st
     assert not found.parameters
 
 
-def test_questions_before_a_search_have_sensible_answers() -> None:
+def test_questions_before_a_search_have_sensible_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.keras", "b.keras"):
+        Path(name).touch()
     filled = resolve(Plan(model="cnn", data="digits"))
-    texts = search_start.default_texts(filled, {"digits-cnn"})
-    assert texts == {"name": "digits-cnn-2", "trials": "40", "monitor": "validation_accuracy", "within": ""}
-    parameters = (Parameter("learning_rate", low=1e-4, high=1e-1, log=True),)
-    defined = search_start.define(filled.plan, parameters, texts | {"within": "2h"})
-    assert (defined.name, defined.trials, defined.within) == ("digits-cnn-2", 40, 7200.0)
-    assert defined.objectives == (Objective("validation_accuracy", maximize=True),)
-    assert defined.plan == {"model": "cnn"} | ({"data": "digits"} if Plan().data != "digits" else {})
+    texts = search_start.default_texts(filled)
+    assert texts == {"name": "cnn-digits", "trials": "40", "monitor": "validation_accuracy", "within": ""}
+    parameters = (Parameter("model", choices=("a.keras", "b.keras")),)
+    request = search_start.request(filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"})
+    defined = define(request.plan, ("epochs",), request.options)
+    assert (defined.name, defined.trials, defined.within) == ("cnn-digits", 40, 7200.0)
+    assert defined.objectives == (Objective("validation_loss", maximize=True),)
+    assert defined.plan == {"epochs": Plan().epochs} | ({"data": "digits"} if Plan().data != "digits" else {})
+    assert defined.parameters[0].choices == tuple(str(Path(name).absolute()) for name in ("a.keras", "b.keras"))
+    again = search_start.default_texts(resolve(Plan(monitor="bleurgh", monitor_mode="min")))
+    assert again["monitor"] == "bleurgh minimize"
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("", "must be a metric"), ("bleurgh", "write max or min"), ("loss up", "no direction")]
+    ("text", "words"),
+    [("", "use a metric"), ("bleurgh", "choose the direction"), ("loss up", "no direction"), ("time", "a metric")],
 )
 def test_a_monitor_needs_a_name_and_a_direction(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         search_start.parse_monitor(text)
-    assert search_start.parse_monitor("bleurgh max") == Objective("bleurgh", maximize=True)
+    assert search_start.parse_monitor("bleurgh maximize") == Objective("bleurgh", maximize=True)
     assert search_start.parse_monitor("val_loss") == Objective("validation_loss", maximize=False)

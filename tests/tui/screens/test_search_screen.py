@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from textual.widgets import Input
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.lock import WriterLock
+from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
@@ -237,8 +238,8 @@ async def test_several_searches_are_a_list_and_one_opens_at_once(study: Path) ->
 async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.MonkeyPatch, study: Path) -> None:
     started: list[Any] = []
 
-    def start_study(definition: Any) -> Path:
-        started.append(definition)
+    def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+        started.append((plan, given, options))
         return study
 
     monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", SimpleNamespace(start_study=start_study))
@@ -260,6 +261,8 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         await shows(pilot, "enter searches")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
-        (definition,) = started
-        assert (definition.trials, definition.within) == (40, 7200.0)
-        assert [each.name for each in definition.parameters] == ["batch_size", "learning_rate"]
+        ((plan, given, options),) = started
+        assert plan.monitor == "validation_accuracy"
+        assert given == set()
+        assert (options.trials, options.within, options.direction) == (40, "2h", "maximize")
+        assert [each.name for each in options.parameters] == ["batch_size", "learning_rate"]

@@ -7,15 +7,16 @@ import pytest
 
 from accel_engine.run.lock import WriterLock
 from accel_engine.search.definition import Objective
+from accel_engine.search.results import search_ended
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.trial import Report, Trial, TrialState
+from accel_tui.formatting.table_columns import ordered
 from accel_tui.study_state import texts
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_update
-from accel_tui.study_state.trial_columns import columns_of, ordered
-from accel_tui.study_state.trial_values import plan_of
+from accel_tui.study_state.trial_columns import columns_of
 from example_study import DEFINITION, END, confirm, write_study
 
 
@@ -63,10 +64,21 @@ def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: P
 def test_of_a_process_that_has_exited_the_last_line_of_its_log_is_told(directory: Path) -> None:
     (directory / LOG).write_text("Traceback\n  ...\nModuleNotFoundError: no module\x1b[31m\n\n")
     state = read(directory)
-    assert texts.progress_text(state, END).startswith("ModuleNotFoundError: no module")
+    assert texts.progress_text(state).startswith("ModuleNotFoundError: no module")
     assert "\x1b" not in state.last_words
     with WriterLock(directory, LOCK):
         assert not read(directory, state).last_words
+
+
+def test_the_time_is_that_for_which_the_search_has_run_and_shared_results_are_not_done_trials(directory: Path) -> None:
+    state = read(directory)
+    with StudyDatabase(directory) as database:
+        database.set_definition(replace(database.definition, within=7200.0))
+        database.set_spent(3400.0)
+        database.put_trial(replace(state.trials[3], number=36, duplicate_of=3))
+    state = read(directory, state)
+    assert texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")
+    assert "about 10:00 left" in texts.progress_text(replace(state, is_running=True))
 
 
 def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:
@@ -87,13 +99,25 @@ def test_of_several_objectives_the_front_has_what_no_other_trial_dominates() -> 
                 (0.9, 10.0, TrialState.FINISHED),
                 (0.8, 5.0, TrialState.FINISHED),
                 (0.8, 6.0, TrialState.FINISHED),
-                (0.99, 1.0, TrialState.PRUNED),
+                (0.7, 1.0, TrialState.PRUNED),
+                (0.99, 1.0, TrialState.FAILED),
             ]
         )
     }
     state = StudyState(definition=replace(DEFINITION, objectives=objectives), trials=found)
-    assert state.front == {0, 1}
+    assert state.front == {0, 1, 3}
     assert state.best is found[0]
+
+
+def test_the_best_trial_and_the_front_are_those_of_the_search_s_own_result(directory: Path) -> None:
+    state = read(directory)
+    assert state.best is not None
+    pruned = replace(state.best, number=36, state=TrialState.PRUNED, objectives={state.monitor.name: 0.9999})
+    shared = replace(pruned, number=37, objectives={state.monitor.name: 1.0}, duplicate_of=36)
+    state = replace(state, trials={**state.trials, 36: pruned, 37: shared})
+    assert state.definition is not None
+    assert state.best is pruned
+    assert search_ended(state.definition, tuple(state.trials.values()), "finished", "")["best"]["trial"] == 36
 
 
 def test_both_figures_are_told_the_search_s_best_and_its_plan_trained_again(directory: Path) -> None:
@@ -121,15 +145,6 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
-
-
-def test_the_plan_of_a_trial_is_that_of_the_search_with_its_values(directory: Path) -> None:
-    state = read(directory)
-    assert state.best is not None
-    plan = plan_of(state, state.best)
-    assert (plan.model, plan.data, plan.epochs) == ("cnn", "digits", 30)
-    assert plan.optimizer == state.best.values["optimizer"]
-    assert plan.learning_rate == state.best.values["learning_rate"]
 
 
 def test_the_worst_tenth_does_not_hide_the_differences_of_the_others(directory: Path) -> None:

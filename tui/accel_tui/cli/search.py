@@ -31,7 +31,7 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 _OPTIONS = (
     click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP),
     click.option("--trials", type=int, metavar="N", help="Number of trials.  [default: 40]"),
-    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h."),
+    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h; then confirm the best."),
     click.option("--objective", "objectives", metavar="NAME", multiple=True,
                  help="A further objective: time, memory, latency or a metric."),
     click.option("--direction", type=click.Choice(DIRECTIONS), help="Of the monitor, if its name does not tell."),
@@ -81,6 +81,8 @@ def search(
         return searches.show_all(as_json=as_json)
     if sum(value is not None for value in (resume, join)) + bool(plan_file or over) > 1:
         raise click.UsageError("--resume and --join use the search's own plan and ranges: leave out all others")
+    if chosen and (resume is not None or join is not None):
+        raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
     if resume is not None:
         directory = search_run.resume(resume, options)
     elif join is not None:

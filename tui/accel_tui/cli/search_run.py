@@ -175,8 +175,8 @@ class _Follower:
         self._view = view
         self._process = process
         self._interrupts = interrupts
+        self._changes = database.changes()  # before the trials: one that changes meanwhile is read again
         self._trials = {trial.number: trial for trial in database.trials()}
-        self._changes = database.changes()
         self._last_report, _ = database.reports()
         self._is_stopping = False
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.over import format_value
+from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
@@ -17,6 +18,7 @@ from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
+from accel_tui.study_state.texts import objective_name, objective_text
 
 BEST = 5
 """Trials of the table at the end."""
@@ -29,6 +31,7 @@ WORDS = {
     "trial_stopped": "stopped",
     "trial_failed": "failed",
     "trial_out_of_memory": "out of memory",
+    "trial_lost": "lost",
 }
 """Events of trials in words."""
 
@@ -54,7 +57,7 @@ class SearchNow:
     @property
     def done(self) -> int:
         """The number of trials with runs of their own that have ended."""
-        return sum(not each.state.live and each.duplicate_of is None for each in self.trials)
+        return trials_done(self.trials)
 
 
 class SearchView(Protocol):
@@ -163,18 +166,11 @@ def live_text(now: SearchNow) -> str:
         parts.append(f"{running} train")
     if best := best_trial(definition, now.trials):
         monitor = definition.objectives[0].name
-        parts.append(f"best {_words(monitor)} {numbers.metric(best.objectives[monitor])} (trial {best.number})")
-    if (left := seconds_left(now)) is not None and now.confirmation is None:
+        value = objective_text(monitor, best.objectives[monitor])
+        parts.append(f"best {objective_name(monitor)} {value} (trial {best.number})")
+    if (left := seconds_left(definition, now.done, now.spent)) is not None and now.confirmation is None:
         parts.append(f"{numbers.duration(left)} left")
     return printable_line("  ".join(parts))
-
-
-def seconds_left(now: SearchNow) -> float | None:
-    """Seconds until all trials are done, at the pace so far; ``None`` before the first one has ended."""
-    if not now.done or not now.spent:
-        return None
-    left = now.spent / now.done * max(0, now.definition.trials - now.done)
-    return left if now.definition.within is None else max(0.0, min(left, now.definition.within - now.spent))
 
 
 def event_line(event: Event) -> str:
@@ -187,7 +183,8 @@ def event_line(event: Event) -> str:
         parts[0] = f"trial {event['trial']} is as trial {event['duplicate_of']}: {words}"
     if event.get("machine"):
         parts.append(f"on {event['machine']}")
-    parts += [f"{_words(name)} {numbers.metric(value)}" for name, value in event.get("objectives", {}).items()]
+    objectives = event.get("objectives", {})
+    parts += [f"{objective_name(name)} {objective_text(name, value)}" for name, value in objectives.items()]
     values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
     shown = " ".join(f"{name}={_short(value)}" for name, value in values.items())
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
@@ -207,7 +204,7 @@ def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Seque
         around = f" ± {numbers.metric(spread)}" if spread is not None else ""
         yield ""
         yield printable_line(
-            f"best trial: {_words(monitor)} {numbers.metric(best['objectives'][monitor])}; "
+            f"best trial: {objective_name(monitor)} {objective_text(monitor, best['objectives'][monitor])}; "
             f"trained again with {numbers.counted(len(confirmed['values']), 'other seed')}: "
             f"{numbers.metric(confirmed['mean'])}{around}"
         )
@@ -223,14 +220,14 @@ def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[li
     among = [each for each in trials if monitor.name in each.objectives and each.duplicate_of is None]
     sign = -1 if monitor.maximize else 1
     among.sort(key=lambda each: sign * each.objectives[monitor.name])
-    header = ["TRIAL", "RUN", "STATE", *(_words(each.name).upper() for each in definition.objectives)]
+    header = ["TRIAL", "RUN", "STATE", *(objective_name(each.name).upper() for each in definition.objectives)]
     header += [each.name.upper() for each in definition.parameters]
     rows = [
         [
             str(each.number),
             each.run.partition("-")[0] or printable_line(each.machine),
             str(each.state),
-            *(numbers.metric(each.objectives.get(one.name, math.nan)) for one in definition.objectives),
+            *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
             *(printable_line(_short(each.values.get(one.name))) for one in definition.parameters),
         ]
         for each in among[:BEST]
@@ -240,10 +237,6 @@ def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[li
 
 def _outcome(ended: Mapping[str, Any]) -> str:
     return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _short(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from accel_engine.errors import AccelError
 from accel_engine.search import launch
 from accel_engine.search.results import best_trial
 from accel_engine.search.study_database import StudyDatabase
@@ -14,6 +15,7 @@ from accel_engine.text import printable_line
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
+from accel_tui.study_state.texts import objective_name, objective_text
 
 EPILOG = """\b
 Examples:
@@ -35,12 +37,20 @@ def searches(as_json: bool) -> int:
 
 def show_all(*, as_json: bool) -> int:
     """List all searches, newest first; returns the exit status."""
-    found = [_summary(directory) for directory in studies()]
+    found = [_summary_or_problem(directory) for directory in studies()]
     if as_json:
         write_json(*found)
     else:
         write(table(HEADER, [_row(each) for each in found]) if found else NONE)
     return 0
+
+
+def _summary_or_problem(directory: Path) -> dict[str, Any]:
+    """A search in a row; why it cannot be read, of one that is damaged or newer than this program."""
+    try:
+        return _summary(directory)
+    except AccelError as error:
+        return {"search": directory.name, "state": "unreadable", "problem": str(error)}
 
 
 def _summary(directory: Path) -> dict[str, Any]:
@@ -61,8 +71,10 @@ def _summary(directory: Path) -> dict[str, Any]:
 
 
 def _row(found: dict[str, Any]) -> tuple[str, ...]:
-    best = "" if found["best"] is None else numbers.metric(found["best"])
+    if "problem" in found:
+        return found["search"], found["state"], "", "", "", "", printable_line(found["problem"])
+    best = "" if found["best"] is None else objective_text(found["monitor"], found["best"])
     ago, ended = numbers.ago(time.time() - found["created"]), f"{found['ended']} of {found['trials']}"
-    monitor, over = found["monitor"].replace("_", " "), ", ".join(found["over"])
+    monitor, over = objective_name(found["monitor"]), ", ".join(found["over"])
     row = (found["search"], found["state"], ago, ended, best, monitor, over)
     return tuple(map(printable_line, row))

@@ -1,7 +1,7 @@
 """Ranges and lists of values in fields of the form: what varies in a search. Other fields are the plan's own."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +67,18 @@ def describe(parameters: Sequence[Parameter]) -> str:
     return f"{numbers.counted(len(parameters), 'parameter')}: {names}. S searches; figures are for the first values"
 
 
-def search_command(plan: Plan, parameters: Sequence[Parameter]) -> str:
-    """The shell command that searches, without fields at their defaults."""
-    varying = {each.name for each in parameters}
+def search_command(plan: Plan, parameters: Sequence[Parameter], always: Container[str] = ()) -> str:
+    """The shell command that searches, without fields at their defaults.
+
+    Args:
+        plan: The plan that all trials share.
+        parameters: What varies.
+        always: Fields to include anyway, because a setting overrides their defaults.
+    """
+    varying, changed = {each.name for each in parameters}, plan.changed()
     words = ["accel-tui", "search"]
-    for name, value in plan.changed().items():
-        if name not in varying:
+    for name, value in plan.to_mapping().items():
+        if name not in varying and (name in changed or name in always):
             words += option_words(name, value)
     for each in parameters:
         words += ["--over", format_over(each)]

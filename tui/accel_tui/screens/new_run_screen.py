@@ -247,7 +247,7 @@ class NewRunScreen(DirtyRegionScreen):
     def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
         if self.form.parameters and (filled := self._valid()) is not None:
-            ask_to_search(self, filled, self.form.parameters)
+            ask_to_search(self, filled, self.form.parameters, self.form.changed)
         elif not self.form.parameters:
             host_of(self).open_searches()
 
@@ -389,7 +389,7 @@ class NewRunScreen(DirtyRegionScreen):
     def _command_text(self, filled: ResolvedPlan) -> str:
         """The command that trains the form's plan, or searches."""
         if parameters := self.form.parameters:
-            return search_fields.search_command(filled.plan, parameters)
+            return search_fields.search_command(filled.plan, parameters, always=settings_of(self).plan)
         return settings_of(self).command(filled.plan)
 
     def _update(self, filled: ResolvedPlan) -> None:

@@ -1,6 +1,7 @@
 """What the New run screen does with its plan besides showing it: each asks first, where there is a choice."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
@@ -8,12 +9,15 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import Parameter, StudyDefinition
+from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
 from accel_tui.host import host_of
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
+
+if TYPE_CHECKING:
+    from accel_tui.plan.search_start import SearchRequest
 
 _CANCEL = Answer("keep", "Cancel", "escape")
 _START = Answer("start", "Start now", "s")
@@ -74,25 +78,36 @@ def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, _CANCEL)), find)
 
 
-def ask_to_search(screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter]) -> None:
-    """Ask for trials, monitor and time, then start a search, and open it."""
+def ask_to_search(
+    screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter], given: Collection[str]
+) -> None:
+    """Ask for trials, monitor and time, then start a search, and open it.
+
+    Args:
+        screen: The screen.
+        filled: The form.
+        parameters: What varies.
+        given: Fields that the user has changed.
+    """
     from accel_tui.screens.start_search_screen import StartSearchScreen  # the first frame does not need it
 
-    def begin(definition: StudyDefinition | None) -> None:
-        if definition is not None:
+    chosen = {*given} - {each.name for each in parameters}
+
+    def begin(request: "SearchRequest | None") -> None:
+        if request is not None:
             screen.run_worker(
-                lambda: _start_search(screen, definition), thread=True, exit_on_error=False, group="search"
+                lambda: _start_search(screen, request, chosen), thread=True, exit_on_error=False, group="search"
             )
 
     screen.app.push_screen(StartSearchScreen(filled, parameters), begin)
 
 
-def _start_search(screen: Screen[None], definition: StudyDefinition) -> None:
+def _start_search(screen: Screen[None], request: "SearchRequest", given: Collection[str]) -> None:
     """Start a search, in a thread."""
     from accel_engine.search.start_study import start_study
 
     try:
-        directory = start_study(definition)
+        directory = start_study(request.plan, given, request.options)
     except AccelError as error:
         screen.app.notify(str(error), title="The search was not started", severity="error", markup=False)
     else:

@@ -1,41 +1,38 @@
 """Search screen: the trials of a search as curves, plots and a table, and its keys."""
 
-import time
-from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.events import ScreenResume
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Static, Tab, Tabs
+from textual.widgets import Tab, Tabs
 
 from accel_engine.errors import AccelError
 from accel_engine.run import runs_directory
 from accel_engine.search.trial import Trial
+from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
 from accel_tui.host import host_of
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
-from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
-from accel_tui.screens.prolong_screen import ProlongScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.search_control import SearchControl
+from accel_tui.screens.search_keys import BINDINGS, is_offered
 from accel_tui.screens.trained_run import open_trained
-from accel_tui.study_state import texts
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of, reason_of
-from accel_tui.study_state.trial_values import plan_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.search.search_header import SearchHeader
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
 from accel_tui.widgets.search.trial_loss import TrialLoss
 from accel_tui.widgets.search.trials_table import TrialsTable
@@ -45,15 +42,7 @@ from accel_tui.widgets.visibility import is_covered
 SETTLE_SECONDS = 0.25
 """Seconds that the cursor stays on a trial before the steps of its run are read."""
 
-CLOCK_SECONDS = 1.0
-"""Seconds between two updates of the times while the search runs."""
-
-STAY = Answer("stay", "Cancel", "escape")
-STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
-
 _TAB = "-tab"
-_LIVE_ONLY = ("stop_trial", "prune")
-_NEED_RUN = ("advice", "export", "open")
 
 
 class SearchScreen(DirtyRegionScreen, Screen[None]):
@@ -66,43 +55,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     CSS_PATH = "search_screen.tcss"
     AUTO_FOCUS = "TrialsTable"
     BINDING_GROUP_TITLE = "Search"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "stop_trial", "Stop", id="search.stop", tooltip="Stop the trial with a checkpoint; it counts"),
-        Binding("x", "prune", "Prune", id="search.prune", tooltip="Prune the trial now"),
-        Binding("l", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
-        Binding("y", "clone", "Clone", id="search.clone", tooltip="Train the trial's plan again with another seed"),
-        Binding("p", "pin", "Pin", id="search.pin", tooltip="Never prune the trial, or again as any other"),
-        Binding(
-            "e", "change", "Change", id="search.change", tooltip="Change the ranges and the number of trials to come"
-        ),
-        Binding("n", "take", "To form", id="search.take", tooltip="Take the trial's plan into the form of New run"),
-        Binding(
-            "N",
-            "take_best",
-            "Best to form",
-            id="search.take-best",
-            tooltip="Take the best plan into the form of New run",
-        ),
-        Binding("c", "compare", "Compare", id="search.compare", tooltip="Compare the runs of the selected trials"),
-        Binding("A", "advice", "Advice", id="search.advice", tooltip="Show what is wrong with the trial's run"),
-        Binding("E", "export", "Export", id="search.export", tooltip="Export the trial's trained model"),
-        Binding("X", "stop_search", "Stop all", id="search.stop-all", tooltip="Stop the whole search; asks first"),
-        Binding("R", "resume_search", "Continue", id="search.resume", tooltip="Continue the search"),
-        *(
-            Binding(str(number), f"tab({number})", id=f"search.tab-{number}", show=False, tooltip=f"Show {label}")
-            for number, label in enumerate(VIEWS.values(), 1)
-        ),
-        Binding("tab", "next_tab(1)", "View", id="search.next-tab", tooltip="Next view"),
-        Binding("shift+tab", "next_tab(-1)", id="search.previous-tab", show=False, tooltip="Previous view"),
-        Binding("left", "shift(-1)", id="search.previous-parameter", tooltip="Previous parameter, or pair of them"),
-        Binding("right", "shift(1)", id="search.next-parameter", tooltip="Next parameter, or pair of them"),
-        Binding(
-            "f", "maximize", "Full screen", id="search.full-screen", tooltip="Show only the view, or the table too"
-        ),
-        Binding("r", "app.show_runs", "Runs", id="search.runs", show=False, tooltip="List all runs"),
-        Binding("S", "show_searches", "Searches", id="search.list", show=False, tooltip="List all searches"),
-        Binding("escape", "app.pop_screen", "Back", id="search.back", tooltip="Go back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     _table = getters.query_one(TrialsTable)
     _view = getters.query_one(StudyView)
@@ -120,19 +73,19 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             on_problem=partial(self.call_later, self._take_problem),
             on_answer=partial(self.call_later, self._take_answer),
         )
+        self._control = SearchControl(self, directory, self._follower.send)
         self._settling: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Compose progress, best value, the tabs, the view, and the table of trials."""
         yield TopBar(f"Search  {printable_line(self.directory.name)}")
-        yield Static("reading the search…", id="progress", markup=False)
-        yield Static(id="best", markup=False)
+        yield SearchHeader()
         yield Tabs(
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
         with Container(id="pictures"):
             yield StudyView()
-            yield TrialLoss()
+            yield TrialLoss(classes="-curves")
         yield TrialsTable("no trial yet")
         yield KeyBar()
 
@@ -141,7 +94,6 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self.query_one(Tabs).can_focus = False  # the table keeps the keys
         # A thread of its own: the app's worker pool is small, and this would occupy one of it.
         Thread(target=copy_context().run, args=(self._follower.run,), daemon=True).start()
-        self.set_interval(CLOCK_SECONDS, self._update_clock)
 
     def on_unmount(self) -> None:
         """Stop following."""
@@ -150,25 +102,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the trial under the cursor, and with the search."""
         del parameters
-        trial, is_running = self._trial, self.state.is_running
-        if action in _LIVE_ONLY:
-            return is_running and trial is not None and trial.state.live
-        if action in ("clone", "pin"):
-            return is_running and trial is not None
-        if action == "prolong":
-            return is_running and trial is not None and not trial.state.live
-        if action in _NEED_RUN:
-            return trial is not None and bool(trial.run)
-        match action:
-            case "take":
-                return trial is not None
-            case "take_best":
-                return self.state.best is not None
-            case "change" | "stop_search":
-                return is_running
-            case "resume_search":
-                return self.state.definition is not None and not is_running
-        return True
+        return is_offered(action, self.state, self._trial)
 
     @property
     def _trial(self) -> Trial | None:
@@ -198,8 +132,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
-        self._update_clock()
-        self.query_one("#best", Static).update(best_line(state))
+        self.query_one(SearchHeader).show(state, self._problem)
         self._follow_trial()
 
     def _show_reason(self) -> None:
@@ -211,24 +144,9 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def _selected_number(self) -> int | None:
         return self._trial.number if self._trial else None
 
-    def _update_clock(self) -> None:
-        """Update the progress line, which has the time."""
-        if self._problem:
-            line = Content.styled(self._problem, "$text-error")
-        elif self.state.definition is None:
-            return
-        else:
-            word, colour = texts.state_of_study(self.state)
-            line = Content.assemble(
-                (word, f"${colour}"), ("  " + texts.progress_text(self.state, time.time()), "$text-muted")
-            )
-        progress = self.query_one("#progress", Static)
-        if progress.content != line:
-            progress.update(line)
-
     def _take_problem(self, problem: str) -> None:
         self._problem = printable_line(problem)
-        self._update_clock()
+        self.query_one(SearchHeader).show(self.state, self._problem)
 
     def _take_answer(self, request: StudyRequest, obeyed: bool, answer: str) -> None:
         """Show the answer to a command."""
@@ -279,7 +197,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         event.stop()
         name = (event.tab.id or "").removesuffix(_TAB)
         self._view.view = name
-        self.set_class(name == "curves", "-curves")
+        self._loss.set_class(name == "curves", "-curves")
 
     def action_tab(self, number: int) -> None:
         """Show a view by its number."""
@@ -302,7 +220,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_maximize(self) -> None:
         """Toggle the view alone, and the table below it."""
-        self.toggle_class("-full")
+        self._table.toggle_class("-hidden")
 
     def action_stop_trial(self) -> None:
         """Stop the trial under the cursor."""
@@ -323,52 +241,29 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_prolong(self) -> None:
         """Ask for how many more epochs to train the trial under the cursor."""
-        trial = self._trial
-        if trial:
-            number = trial.number
-
-            def prolong(epochs: int | None) -> None:
-                if epochs is not None:
-                    self._follower.send(StudyRequest("prolong", number, epochs))
-
-            self.app.push_screen(ProlongScreen(number), prolong)
+        if self._trial:
+            self._control.prolong(self._trial)
 
     def action_change(self) -> None:
         """Ask for other ranges and another number of trials."""
-
-        def change(changes: Sequence[Change] | None) -> None:
-            for name, argument in changes or ():
-                self._follower.send(StudyRequest(name, argument=argument))
-
         if self.state.definition:
-            self.app.push_screen(ChangeSearchScreen(self.state.definition), change)
+            self._control.change(self.state.definition)
 
     def action_stop_search(self) -> None:
         """Ask, then stop the search."""
+        self._control.stop()
 
-        def stop(answer: str | None) -> None:
-            if answer == STOP.id:
-                self._follower.send(StudyRequest("stop"))
-
-        detail = "Its live trials stop with a checkpoint. R continues the search later."
-        self.app.push_screen(QuestionScreen("Stop the search?", detail, (STAY, STOP)), stop)
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="resume")
     def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study
-
-        self._report(partial(resume_study, self.directory), "Not continued")
+        self._control.resume()
 
     def action_take(self) -> None:
         """Take the plan of the trial under the cursor into the form."""
-        if self._trial:
-            self._take(self._trial)
+        self._take(self._trial)
 
     def action_take_best(self) -> None:
         """Take the best plan into the form."""
-        if self.state.best:
-            self._take(self.state.best)
+        self._take(self.state.best)
 
     def action_compare(self) -> None:
         """Compare the runs of the selected trials."""
@@ -395,32 +290,17 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         """List all searches."""
         host_of(self).show_searches()
 
-    def _send(self, name: str, argument: Any = None) -> None:
+    def _send(self, name: str) -> None:
         """Send a command about the trial under the cursor."""
         if self._trial:
-            self._follower.send(StudyRequest(name, self._trial.number, argument))
+            self._follower.send(StudyRequest(name, self._trial.number))
 
-    def _take(self, trial: Trial) -> None:
+    def _take(self, trial: Trial | None) -> None:
+        if trial is None or self.state.definition is None:
+            return
         try:
-            plan = plan_of(self.state, trial)
+            plan = plan_to_train(self.state.definition, trial)
         except AccelError as error:
             self.notify(str(error), title=f"Trial {trial.number} has no valid plan", severity="error", markup=False)
         else:
             host_of(self).show_plan(plan)
-
-    def _report(self, act: Callable[[], object], title: str) -> None:
-        """Do something in a thread; show why it failed."""
-        try:
-            act()
-        except AccelError as error:
-            self.app.notify(str(error), title=title, severity="error", markup=False)
-
-
-def best_line(state: StudyState) -> Content:
-    """The search's own best, and beside it the mean and the spread of the plan trained again."""
-    parts: list[tuple[str, str]] = [(texts.best_text(state, state.monitor), "$success")]
-    if confirmed := texts.confirmation_text(state):
-        parts.append((("  ·  " if parts[0][0] else "") + confirmed, "bold"))
-    if len(state.objectives) > 1 and state.front:
-        parts.append((f"  ·  {len(state.front)} on the front", "$text-muted"))
-    return Content.assemble(*parts)

@@ -13,18 +13,18 @@ from textual.widgets import Input, Label
 
 from accel_engine.errors import AccelError
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import Parameter, StudyDefinition
+from accel_engine.search.definition import Parameter
 from accel_engine.search.over import format_values
-from accel_engine.search.study_paths import studies
 from accel_tui.formatting import field_labels
 from accel_tui.plan import search_start
+from accel_tui.plan.search_start import SearchRequest
 from accel_tui.screens.change_search_screen import problem_text
 from accel_tui.widgets.line_input import LineInput
 
 LABELS = {
     "name": "name of the search",
     "trials": "number of trials",
-    "monitor": "monitor",
+    "monitor": "monitor (e.g. val_loss, or my_metric maximize)",
     "within": "no further trial after (e.g. 2h)",
 }
 """Labels of the questions."""
@@ -32,8 +32,8 @@ LABELS = {
 HINT = "[@click=screen.search]enter searches[/], [@click=screen.dismiss(None)]esc cancels[/]"
 
 
-class StartSearchScreen(ModalScreen[StudyDefinition | None]):
-    """Asks what a search needs besides the form; returns its definition, or ``None`` when cancelled.
+class StartSearchScreen(ModalScreen[SearchRequest | None]):
+    """Asks what a search needs besides the form; returns the search to begin, or ``None`` when cancelled.
 
     Args:
         filled: The form.
@@ -51,7 +51,7 @@ class StartSearchScreen(ModalScreen[StudyDefinition | None]):
         super().__init__()
         self._plan = filled.plan
         self._parameters = tuple(parameters)
-        self._defaults = search_start.default_texts(filled, {path.name for path in studies()})
+        self._defaults = search_start.default_texts(filled)
 
     def compose(self) -> ComposeResult:
         """Compose what varies, a field for each question, and a hint."""
@@ -82,9 +82,9 @@ class StartSearchScreen(ModalScreen[StudyDefinition | None]):
         verdict.update(Content.from_markup(HINT))
 
     def action_search(self) -> None:
-        """Return the definition if all fields are valid."""
+        """Return the search if all fields are valid."""
         try:
-            self.dismiss(search_start.define(self._plan, self._parameters, self._texts))
+            self.dismiss(search_start.request(self._plan, self._parameters, self._texts))
         except AccelError:
             self.app.bell()
 

@@ -23,6 +23,7 @@ class StudyUpdate:
         reports: The later reports, in the order in which they came.
         ended: How it ended.
         confirmation: The best plan, trained again.
+        spent: Seconds for which it has run.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: Its number of changes before the trials were read.
@@ -35,6 +36,7 @@ class StudyUpdate:
     reports: Sequence[Report]
     ended: Mapping[str, Any] | None
     confirmation: Confirmation | None
+    spent: float
     is_running: bool
     last_words: str
     changes: int
@@ -62,6 +64,7 @@ def apply_update(state: StudyState, update: StudyUpdate) -> StudyState:
         curves=curves,
         ended=update.ended,
         confirmation=update.confirmation,
+        spent=update.spent,
         is_running=update.is_running,
         last_words=update.last_words,
         changes=update.changes,
@@ -75,7 +78,7 @@ def _shown(trial: Trial) -> Trial:
 
 
 def _rest(part: StudyState | StudyUpdate) -> tuple[object, ...]:
-    return part.definition, part.ended, part.confirmation, part.is_running, part.last_words
+    return part.definition, part.ended, part.confirmation, part.spent, part.is_running, part.last_words
 
 
 def _longer(curves: Mapping[int, TrialCurve], reports: Iterable[Report]) -> dict[int, TrialCurve]:

@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
+from accel_engine.search.results import best_trial, front
 from accel_engine.search.trial import Trial, TrialState
 
 Floats = npt.NDArray[np.float64]
-
-COUNTED = (TrialState.FINISHED, TrialState.STOPPED)
-"""States of trials whose objectives count; those of pruned trials are of a shorter training."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +54,7 @@ class StudyState:
         curves: The monitor of each trial that has completed an epoch.
         ended: How it ended; ``None`` while it is not at its end.
         confirmation: The best plan, trained again; ``None`` before.
+        spent: Seconds for which it has run.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: The study's number of changes that this state includes.
@@ -69,6 +68,7 @@ class StudyState:
     curves: Mapping[int, TrialCurve] = field(default_factory=dict)
     ended: Mapping[str, Any] | None = None
     confirmation: Confirmation | None = None
+    spent: float = 0.0
     is_running: bool = False
     last_words: str = ""
     changes: int = 0
@@ -99,21 +99,15 @@ class StudyState:
 
     @cached_property
     def best(self) -> Trial | None:
-        """The trial with the best monitor, the first of equal ones; ``None`` before one has counted."""
-        name, sign = self.monitor.name, 1 if self.monitor.maximize else -1
-        known = [trial for trial in self.trials.values() if is_counted(trial, name)]
-        return max(known, key=lambda trial: (sign * trial.objectives[name], -trial.number), default=None)
+        """The trial with the best monitor; ``None`` before one has a result."""
+        return best_trial(self.definition, self.trials.values()) if self.definition else None
 
     @cached_property
     def front(self) -> frozenset[int]:
-        """Numbers of the trials of which no other is better in one objective and as good in all; of one, the best."""
-        if len(self.objectives) < 2:
+        """Numbers of the trials that no other one dominates; of one objective, of the best trial."""
+        if self.definition is None or len(self.objectives) < 2:
             return frozenset({self.best.number} if self.best else ())
-        names = [each.name for each in self.objectives]
-        known = [trial for trial in self.trials.values() if all(is_counted(trial, name) for name in names)]
-        signs = np.array([1.0 if each.maximize else -1.0 for each in self.objectives])
-        values = np.array([[trial.objectives[name] for name in names] for trial in known]).reshape(-1, len(names))
-        return frozenset(known[index].number for index in _undominated(values * signs))
+        return frozenset(each.number for each in front(self.definition, self.trials.values()))
 
     def value(self, trial: Trial, name: str = "") -> float:
         """An objective of a trial, by default the monitor; while it trains, the monitor so far; NaN if unknown."""
@@ -139,18 +133,3 @@ def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
         return math.nan, math.nan
     low, high = (0.1, 1.0) if maximize else (0.0, 0.9)
     return float(np.quantile(known, low)), float(np.quantile(known, high))
-
-
-def is_counted(trial: Trial, objective: str) -> bool:
-    """Whether a trial's objective is comparable with others'."""
-    return trial.state in COUNTED and math.isfinite(trial.objectives.get(objective, math.nan))
-
-
-def _undominated(values: Floats) -> list[int]:
-    """Indices of the rows of which no other is at least as large in all columns and larger in one."""
-    found = []
-    for index, row in enumerate(values):
-        at_least = (values >= row).all(axis=1)
-        if not (at_least & (values > row).any(axis=1)).any():
-            found.append(index)
-    return found

@@ -141,10 +141,14 @@ class StudyFollower:
             if answer is None and (self._latest.is_running or waited < ANSWER_SECONDS):
                 continue
             self._sent.remove(sent)
-            obeyed, text = answer or (False, "no process runs this search; once it continues, the command is obeyed")
+            if answer is None:  # so that a later process does not act on it
+                answer = (False, "no process runs this search: continue it, then send the command again")
+                database.answer(sent.row, answer[1], obeyed=False)
+            obeyed, text = answer
             self._on_answer(sent.request, obeyed, printable_line(text))
 
     def _put(self, state: StudyState) -> None:
+        _ = state.best, state.front, state.counts  # computed here, not on the event loop
         with self._lock:
             self._latest = state
             is_wanted, self._taken = self._taken, False
@@ -169,6 +173,7 @@ def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
         reports=reports,
         ended=ended,
         confirmation=database.confirmation,
+        spent=database.spent,
         is_running=is_running,
         last_words="" if is_running or ended else _last_words(database.directory / LOG),
         changes=changes,

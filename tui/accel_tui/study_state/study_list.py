@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import AccelError
+from accel_engine.search.progress import trials_done
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, names, numbers
+from accel_tui.formatting.table_columns import Column
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
-from accel_tui.study_state.trial_columns import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def _trials(study: ListedStudy) -> str:
     state = study.state
     if state is None or state.definition is None:
         return ""
-    done = sum(not trial.state.live for trial in state.trials.values())
-    return f"{done:,} of {state.definition.trials:,}"
+    return f"{trials_done(state.trials.values()):,} of {state.definition.trials:,}"
 
 
 def _best(study: ListedStudy) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from accel_engine.run.series_names import VALIDATION_PREFIX
 from accel_engine.search.definition import Objective
 from accel_engine.search.over import format_value
+from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
@@ -19,6 +20,7 @@ SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
     TrialState.STOPPED: ("■", "warning"),
     TrialState.FAILED: ("✗", "error"),
     TrialState.OUT_OF_MEMORY: ("✗", "error"),
+    TrialState.LOST: ("✗", "error"),
 }
 """The symbol and the colour of each state."""
 
@@ -70,44 +72,23 @@ def state_of_study(state: StudyState) -> tuple[str, str]:
     return ("■ not running", "warning")
 
 
-def progress_text(state: StudyState, now: float) -> str:
-    """How far a search is: trials, their states, and its time."""
+def progress_text(state: StudyState) -> str:
+    """How far a search is: trials, their states, and for how long it has run."""
     if state.definition is None:
         return ""
     reason = str(state.ended.get("reason") or "") if state.ended and not state.is_running else state.last_words
-    done = sum(not trial.state.live for trial in state.trials.values())
+    done = trials_done(state.trials.values())
     parts = [f"{done:,} of {state.definition.trials:,} trials"]
-    spent = seconds_spent(state, now)
-    if spent is not None:
+    if state.spent:
         limit = f" of {numbers.duration(state.definition.within)}" if state.definition.within else ""
-        parts.append(f"{numbers.duration(spent)}{limit}")
-    left = seconds_left(state, now)
-    if left is not None:
+        parts.append(f"{numbers.duration(state.spent)}{limit}")
+    left = seconds_left(state.definition, done, state.spent)
+    if state.is_running and left:
         parts.append(f"about {numbers.duration(left)} left")
     counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]
     if counts:
         parts.append(", ".join(counts))
     return " · ".join([*([printable_line(reason)] if reason else []), *parts])
-
-
-def seconds_spent(state: StudyState, now: float) -> float | None:
-    """Seconds from the first trial to now, or to the end of the last trial; ``None`` before the first."""
-    started = [trial.started for trial in state.trials.values() if trial.started]
-    if not started:
-        return None
-    ends = [trial.ended for trial in state.trials.values() if trial.ended]
-    end = now if state.is_running else max(ends, default=min(started))
-    return max(0.0, end - min(started))
-
-
-def seconds_left(state: StudyState, now: float) -> float | None:
-    """Seconds until all trials have ended, if they take as long as those so far; ``None`` if unknown."""
-    spent, definition = seconds_spent(state, now), state.definition
-    done = sum(not trial.state.live for trial in state.trials.values())
-    if not state.is_running or not spent or definition is None or not 0 < done < definition.trials:
-        return None
-    left = spent / done * (definition.trials - done)
-    return left if definition.within is None else min(left, max(0.0, definition.within - spent))
 
 
 def best_text(state: StudyState, objective: Objective) -> str:

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from accel_engine.search.results import is_counted
 from accel_engine.search.trial import Trial
 from accel_tui.formatting import field_labels
-from accel_tui.study_state.state import Floats, StudyState, is_counted, value_range
+from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
@@ -92,9 +93,7 @@ def front_plots(state: StudyState, selected: int | None) -> list[Plot]:
     """A plot of each pair of objectives, with the trials of the front joined."""
     found = []
     for up, across in itertools.combinations(state.objectives, 2):
-        trials = [
-            trial for trial in state.trials.values() if is_counted(trial, up.name) and is_counted(trial, across.name)
-        ]
+        trials = [trial for trial in state.trials.values() if is_counted(trial, up.name, across.name)]
         if not trials:
             continue
         x = np.array([trial.objectives[across.name] for trial in trials])

@@ -41,7 +41,11 @@ VIEWS: Mapping[str, str] = {
 IMPORTANCE_SECONDS = 10.0
 """Seconds between two computations of the importance, each of which takes a second of a processor."""
 
+MOST_REGIONS = 40
+"""Most regions that are painted by themselves; the whole picture is painted faster than more of them."""
+
 _NONE_YET = "no trial has finished yet"
+_BLANK = "label"  # any style: a space has only its background
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,7 @@ class StudyView(DirtyRegionWidget):
             old, self._frame = self._frame, frame
             if old.characters.shape == frame.characters.shape:
                 if regions := damage(old, frame):
-                    self.refresh(*regions)
+                    self.refresh(*(regions if len(regions) <= MOST_REGIONS else ()))
             else:
                 self.refresh()
         if self._is_stale and self.size:
@@ -233,10 +237,10 @@ class StudyView(DirtyRegionWidget):
     def _row(self, row: int, first: int, last: int) -> Strip:
         rows, columns = self._frame.characters.shape
         if row >= rows or first >= columns:
-            return Strip.blank(last - first, self.rich_style)
+            return Strip.blank(last - first, self.cell_style(_BLANK))
         runs = self._frame.runs(row, first, last, STUDY_STYLES)
         strip = Strip([Segment(text, self.cell_style(name)) for text, name in runs])
-        return strip.adjust_cell_length(last - first, self.rich_style)
+        return strip.adjust_cell_length(last - first, self.cell_style(_BLANK))
 
     def resolve_style(self, name: str) -> Style:
         """The style of that name in the current theme."""

@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 
 from accel_engine.search.trial import Trial
 from accel_tui.study_state.study_list import ListedStudy
-from accel_tui.widgets.search.item_table import ItemTable
+from accel_tui.widgets.item_table import ItemTable
 
 
 class TrialsTable(ItemTable[Trial]):

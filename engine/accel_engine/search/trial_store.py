@@ -10,7 +10,7 @@ from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_plan import identity
 
 
-class TrialBook:
+class TrialStore:
     """The trials of a search.
 
     Args:
@@ -55,8 +55,9 @@ class TrialBook:
         return [found[step] for step in sorted(found)]
 
     def values(self) -> Mapping[int, Sequence[float]]:
-        """The reported values of each trial, in order."""
-        return {number: [each.value for each in self.reports(number)] for number in self._reports}
+        """The reported values of each trial that has not failed, in order."""
+        numbers = [each.number for each in self if each.number in self._reports and not each.state.failed]
+        return {number: [each.value for each in self.reports(number)] for number in numbers}
 
     def add_report(self, report: Report) -> bool:
         """Add a report; returns whether it is new."""
@@ -78,9 +79,14 @@ class TrialBook:
         return [each for each in self.own if each.state.live]
 
     @property
+    def others_live(self) -> bool:
+        """Whether a trial of another machine trains, or will."""
+        return any(each.machine and each.state.live for each in self)
+
+    @property
     def counted(self) -> int:
-        """The number of trials that take part of the search's number of trials: all but those with shared results."""
-        return sum(each.duplicate_of is None for each in self)
+        """How many trials take part of the search's number: not those with shared results, nor lost ones."""
+        return sum(each.duplicate_of is None and each.state is not TrialState.LOST for each in self)
 
     def with_same_plan(self, definition: StudyDefinition, values: Mapping[str, Any]) -> Trial | None:
         """The trial that trains the same plan as some values would; ``None`` if there is none.
@@ -93,7 +99,11 @@ class TrialBook:
                 self._identified.add(each.number)
                 if each.duplicate_of is None and each.seed is None and each.values:
                     self._identities.setdefault(self._identity(definition, each), each.number)
-        number = self._identities.get(identity(definition, values))
+        same = identity(definition, values)
+        number = self._identities.get(same)
+        if number is not None and self[number].state is TrialState.LOST:
+            del self._identities[same]  # another trial may have these values now
+            number = None
         return None if number is None else self[number]
 
     def _identity(self, definition: StudyDefinition, trial: Trial) -> str:
@@ -105,10 +115,6 @@ class TrialBook:
 
 def ended_by_time(trials: Iterator[Trial] | Sequence[Trial]) -> list[Trial]:
     """The trials with runs that have ended, oldest first."""
-    ended = [each for each in trials if each.ended is not None and each.duplicate_of is None and not each.state.live]
+    own = [each for each in trials if each.duplicate_of is None and each.state is not TrialState.LOST]
+    ended = [each for each in own if each.ended is not None and not each.state.live]
     return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))
-
-
-def is_failed(trial: Trial) -> bool:
-    """Whether a trial has failed, also for lack of memory."""
-    return trial.state in (TrialState.FAILED, TrialState.OUT_OF_MEMORY)

@@ -1,24 +1,21 @@
-"""Obeys the commands of users to a search."""
+"""Handles the commands of users to a search."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.plan.plan import DEFAULTS
-from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
 from accel_engine.search.over import format_over, parse_over
 from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.space import check_grid
 from accel_engine.search.study_commands import StudyCommand
-from accel_engine.search.trial import PRUNED_BY_USER, Trial, TrialState
-
-MAX_TRIALS = 100_000
-"""The most trials of a search."""
+from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 
-def obey_all(scheduler: Scheduler) -> None:
-    """Obey the commands that have no answer yet, and answer them."""
+def handle_commands(scheduler: Scheduler) -> None:
+    """Do and answer the commands that have no answer yet."""
     database = scheduler.database
     for command in database.unanswered():
         try:
@@ -31,10 +28,16 @@ def obey_all(scheduler: Scheduler) -> None:
             database.answer(command.id, answer, obeyed=True)
 
 
-def refuse_old(scheduler: Scheduler) -> None:
-    """Refuse to stop for commands that were sent before this process began: the search is to be continued now."""
+def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
+    """Refuse to stop for commands that were sent before this process: the search is to be continued now.
+
+    Args:
+        scheduler: The search.
+        since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
+            user may change his mind.
+    """
     for command in scheduler.database.unanswered():
-        if command.name == "stop":
+        if command.name == "stop" and command.time < since:
             scheduler.database.answer(command.id, "the search was not running", obeyed=False)
 
 
@@ -45,13 +48,14 @@ def _stop(scheduler: Scheduler, _: StudyCommand) -> str:
 
 def _stop_trial(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _live(scheduler, command)
-    scheduler.end(trial, TrialState.STOPPED, f"stopped by {command.who}")
+    scheduler.stop_trial(trial, PendingAction.STOP, f"stopped by {command.who}")
     return f"trial {trial.number} stops with a checkpoint"
 
 
 def _prune(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _live(scheduler, command)
-    scheduler.end(trial, PRUNED_BY_USER, f"pruned by {command.who}")
+    trial = scheduler.trials.put(replace(trial, pruned_by_user=True))
+    scheduler.stop_trial(trial, PendingAction.PRUNE, f"pruned by {command.who}")
     return f"trial {trial.number} is pruned"
 
 
@@ -72,24 +76,24 @@ def _prolong(scheduler: Scheduler, command: StudyCommand) -> str:
 
 
 def _reached(scheduler: Scheduler, trial: Trial) -> int:
-    return max((report.epoch for report in scheduler.book.reports(trial.number)), default=0)
+    return max((report.epoch for report in scheduler.trials.reports(trial.number)), default=0)
 
 
 def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _known(scheduler, command)
-    seed = scheduler.new.clone(trial)
+    seed = scheduler.new_trials.clone(trial)
     return f"trial {trial.number} is trained again with the seed {seed}"
 
 
 def _pin(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _own(scheduler, command)
-    scheduler.book.put(replace(trial, pinned=True))
+    scheduler.trials.put(replace(trial, pinned=True))
     return f"trial {trial.number} is never pruned"
 
 
 def _unpin(scheduler: Scheduler, command: StudyCommand) -> str:
     trial = _own(scheduler, command)
-    scheduler.book.put(replace(trial, pinned=False))
+    scheduler.trials.put(replace(trial, pinned=False))
     return f"trial {trial.number} is pruned as any other"
 
 
@@ -126,9 +130,9 @@ def _number(command: StudyCommand, what: str) -> int:
 
 
 def _known(scheduler: Scheduler, command: StudyCommand) -> Trial:
-    if command.trial is None or command.trial not in scheduler.book:
+    if command.trial is None or command.trial not in scheduler.trials:
         raise UsageError(f"there is no trial {command.trial}")
-    return scheduler.book[command.trial]
+    return scheduler.trials[command.trial]
 
 
 def _own(scheduler: Scheduler, command: StudyCommand) -> Trial:

@@ -15,8 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_engine.text import printable_line
+from accel_tui.formatting.table_columns import Column, ordered
 from accel_tui.formatting.text import fit
-from accel_tui.study_state.trial_columns import Column, ordered
 
 GAP = 2
 """Cells between two columns."""

@@ -1,0 +1,109 @@
+"""The names of a search's parameters on Optuna's storage: another one once the choices of a field have changed."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import check_distribution_compatibility as check_compatible
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from accel_engine.errors import UsageError
+from accel_engine.search.definition import Parameter
+from accel_engine.search.distributions import as_categorical, distribution, field_values
+
+_VERSION = re.compile(r"#\d+$")
+"""Ends the name of a parameter whose choices have changed, which Optuna does not allow."""
+
+
+def suggest(trial: Trial, parameters: Iterable[Parameter], trials: Iterable[FrozenTrial]) -> None:
+    """Let the sampler choose the value of each parameter.
+
+    Args:
+        trial: The trial that gets the values.
+        parameters: What varies.
+        trials: All trials on the storage.
+    """
+    used = _used(trials)
+    for each in parameters:
+        wanted = distribution(each)
+        _suggest(trial, _free_name(each.name, wanted, used), wanted)
+
+
+def trial_with(
+    parameters: Iterable[Parameter], values: Mapping[str, Any], trials: Sequence[FrozenTrial]
+) -> FrozenTrial:
+    """A live trial with given values; a value outside the present range keeps the range of a trial that had it.
+
+    Args:
+        parameters: What varies.
+        values: The values of fields by name.
+        trials: All trials on the storage.
+
+    Raises:
+        UsageError: A value is in no range that its field has, or had.
+    """
+    params, distributions, used = dict[str, Any](), dict[str, BaseDistribution](), _used(trials)
+    for each in parameters:
+        value, wanted = as_categorical(values[each.name]), distribution(each)
+        name = _free_name(each.name, wanted, used)
+        if not _contains(wanted, value):
+            name, wanted = _range_with(each.name, value, trials)
+        params[name], distributions[name] = value, wanted
+    return create_trial(state=TrialState.RUNNING, params=params, distributions=distributions)
+
+
+def values_of(parameters: Iterable[Parameter], trial: FrozenTrial | Trial) -> dict[str, Any]:
+    """The values of fields of a trial on the storage."""
+    return field_values(parameters, {_VERSION.sub("", name): value for name, value in trial.params.items()})
+
+
+def _used(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
+    return {name: known for trial in trials for name, known in trial.distributions.items()}
+
+
+def _suggest(trial: Trial, name: str, wanted: BaseDistribution) -> None:
+    match wanted:
+        case CategoricalDistribution(choices=choices):
+            trial.suggest_categorical(name, choices)
+        case IntDistribution(low=low, high=high, log=log, step=step):
+            trial.suggest_int(name, low, high, log=log, step=step)
+        case FloatDistribution(low=low, high=high, log=log, step=step):
+            trial.suggest_float(name, low, high, log=log, step=step)
+
+
+def _free_name(name: str, wanted: BaseDistribution, used: Mapping[str, BaseDistribution]) -> str:
+    version, found = 1, name
+    while found in used and not _is_compatible(used[found], wanted):
+        version += 1
+        found = f"{name}#{version}"
+    return found
+
+
+def _is_compatible(known: BaseDistribution, wanted: BaseDistribution) -> bool:
+    try:
+        check_compatible(known, wanted)
+    except ValueError:
+        return False
+    return True
+
+
+def _contains(known: BaseDistribution, value: Any) -> bool:
+    try:
+        create_trial(state=TrialState.RUNNING, params={"": value}, distributions={"": known})
+    except ValueError:
+        return False
+    return True
+
+
+def _range_with(field: str, value: Any, trials: Sequence[FrozenTrial]) -> tuple[str, BaseDistribution]:
+    """The name and the distribution of a field in the newest trial that had a value.
+
+    Raises:
+        UsageError: None had it.
+    """
+    for trial in reversed(trials):
+        for name, known in trial.distributions.items():
+            if _VERSION.sub("", name) == field and trial.params[name] == value:
+                return name, known
+    raise UsageError(f"{field} = {value!r} is not in the range of this search")

@@ -1,0 +1,30 @@
+"""The plan of a trial, as the search trains it and as a user trains it anew."""
+
+from accel_engine.search.definition import Objective, Parameter, StudyDefinition
+from accel_engine.search.results import train_command
+from accel_engine.search.trial import Trial, TrialState
+from accel_engine.search.trial_plan import plan_to_train, trial_plan
+
+DEFINITION = StudyDefinition(
+    name="one",
+    plan={"model": "cnn", "data": "digits", "epochs": 3, "keep_checkpoints": 5},
+    parameters=(Parameter("batch_size", choices=(32, 64)), Parameter("on_nan", choices=("stop", "rollback"))),
+    objectives=(Objective("validation_accuracy", maximize=True),),
+    seed=4,
+)
+
+
+def test_a_trial_is_trained_anew_with_all_that_made_it_and_without_what_only_trials_need() -> None:
+    prolonged = Trial(2, "r2", TrialState.FINISHED, {"batch_size": 32}, seed=7, epochs=50)
+    plan = plan_to_train(DEFINITION, prolonged)
+    assert (plan.model, plan.batch_size, plan.epochs, plan.seed) == ("cnn", 32, 50, 7)
+    assert (plan.monitor, plan.name) == ("validation_accuracy", "")
+    assert (plan.keep_checkpoints, plan.on_nan) == (5, type(plan)().on_nan), "the search's own stays"
+    assert train_command(DEFINITION, prolonged) == plan.command()
+    trained = trial_plan(DEFINITION, prolonged.values, number=2, seed=7, epochs=50)
+    assert (trained.name, trained.on_oom) == ("one 2", "fail")
+
+
+def test_a_value_that_varies_is_kept_where_trials_have_a_default_of_their_own() -> None:
+    plan = plan_to_train(DEFINITION, Trial(0, "", TrialState.FINISHED, {"batch_size": 64, "on_nan": "rollback"}))
+    assert (plan.on_nan, plan.seed, plan.epochs) == ("rollback", 4, 3)

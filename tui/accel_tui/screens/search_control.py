@@ -1,0 +1,73 @@
+"""What a user is asked before some commands to a search."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from textual.screen import Screen
+
+from accel_engine.errors import AccelError
+from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.trial import Trial
+from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
+from accel_tui.screens.prolong_screen import ProlongScreen
+from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.study_state.study_follower import StudyRequest
+
+STAY = Answer("stay", "Cancel", "escape")
+STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
+
+
+class SearchControl:
+    """Sends commands to the process of a search.
+
+    Args:
+        screen: Asks the questions, runs the threads, and shows what went wrong.
+        directory: The study's directory.
+        send: Sends a command.
+    """
+
+    def __init__(self, screen: Screen[None], directory: Path, send: Callable[[StudyRequest], object]) -> None:
+        self._screen = screen
+        self._directory = directory
+        self._send = send
+
+    def prolong(self, trial: Trial) -> None:
+        """Ask for how many more epochs to train a trial."""
+        number = trial.number
+
+        def prolong(epochs: int | None) -> None:
+            if epochs is not None:
+                self._send(StudyRequest("prolong", number, epochs))
+
+        self._screen.app.push_screen(ProlongScreen(number), prolong)
+
+    def change(self, definition: StudyDefinition) -> None:
+        """Ask for other ranges and another number of trials."""
+
+        def change(changes: Sequence[Change] | None) -> None:
+            for name, argument in changes or ():
+                self._send(StudyRequest(name, argument=argument))
+
+        self._screen.app.push_screen(ChangeSearchScreen(definition), change)
+
+    def stop(self) -> None:
+        """Ask, then stop the search."""
+
+        def stop(answer: str | None) -> None:
+            if answer == STOP.id:
+                self._send(StudyRequest("stop"))
+
+        detail = "Its live trials stop with a checkpoint. R continues the search later."
+        self._screen.app.push_screen(QuestionScreen("Stop the search?", detail, (STAY, STOP)), stop)
+
+    def resume(self) -> None:
+        """Continue the search in a process of its own."""
+        self._screen.run_worker(self._resume, thread=True, exclusive=True, exit_on_error=False, group="resume")
+
+    def _resume(self) -> None:
+        from accel_engine.search.start_study import resume_study
+
+        try:
+            resume_study(self._directory)
+        except AccelError as error:
+            self._screen.app.notify(str(error), title="Not continued", severity="error", markup=False)

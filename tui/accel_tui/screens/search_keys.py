@@ -1,0 +1,71 @@
+"""The keys of the Search screen, and what each needs."""
+
+from textual.binding import Binding, BindingType
+
+from accel_engine.search.trial import Trial
+from accel_tui.study_state.state import StudyState
+from accel_tui.widgets.search.study_view import VIEWS
+
+BINDINGS: tuple[BindingType, ...] = (
+    Binding("s", "stop_trial", "Stop", id="search.stop", tooltip="Stop the trial with a checkpoint; it counts"),
+    Binding("x", "prune", "Prune", id="search.prune", tooltip="Prune the trial now"),
+    Binding("l", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
+    Binding("y", "clone", "Clone", id="search.clone", tooltip="Train the trial's plan again with another seed"),
+    Binding("p", "pin", "Pin", id="search.pin", tooltip="Never prune the trial, or again as any other"),
+    Binding("e", "change", "Change", id="search.change", tooltip="Change the ranges and the number of trials to come"),
+    Binding("n", "take", "To form", id="search.take", tooltip="Take the trial's plan into the form of New run"),
+    Binding(
+        "N",
+        "take_best",
+        "Best to form",
+        id="search.take-best",
+        tooltip="Take the best plan into the form of New run",
+    ),
+    Binding("c", "compare", "Compare", id="search.compare", tooltip="Compare the runs of the selected trials"),
+    Binding("A", "advice", "Advice", id="search.advice", tooltip="Show what is wrong with the trial's run"),
+    Binding("E", "export", "Export", id="search.export", tooltip="Export the trial's trained model"),
+    Binding("X", "stop_search", "Stop all", id="search.stop-all", tooltip="Stop the whole search; asks first"),
+    Binding("R", "resume_search", "Continue", id="search.resume", tooltip="Continue the search"),
+    *(
+        Binding(str(number), f"tab({number})", id=f"search.tab-{number}", show=False, tooltip=f"Show {label}")
+        for number, label in enumerate(VIEWS.values(), 1)
+    ),
+    Binding("tab", "next_tab(1)", "View", id="search.next-tab", tooltip="Next view"),
+    Binding("shift+tab", "next_tab(-1)", id="search.previous-tab", show=False, tooltip="Previous view"),
+    Binding("left", "shift(-1)", id="search.previous-parameter", tooltip="Previous parameter, or pair of them"),
+    Binding("right", "shift(1)", id="search.next-parameter", tooltip="Next parameter, or pair of them"),
+    Binding("f", "maximize", "Full screen", id="search.full-screen", tooltip="Show only the view, or the table too"),
+    Binding("r", "app.show_runs", "Runs", id="search.runs", show=False, tooltip="List all runs"),
+    Binding("S", "show_searches", "Searches", id="search.list", show=False, tooltip="List all searches"),
+    Binding("escape", "app.pop_screen", "Back", id="search.back", tooltip="Go back"),
+)
+"""Keys of trials, of the search, and of its views."""
+
+
+def is_offered(action: str, state: StudyState, trial: Trial | None) -> bool:
+    """Whether an action is possible.
+
+    Args:
+        action: Its name.
+        state: The search.
+        trial: The trial under the cursor; ``None`` if there is none.
+    """
+    is_running = state.is_running
+    match action:
+        case "stop_trial" | "prune":
+            return is_running and trial is not None and trial.state.live
+        case "clone" | "pin":
+            return is_running and trial is not None
+        case "prolong":
+            return is_running and trial is not None and not trial.state.live
+        case "advice" | "export":
+            return trial is not None and bool(trial.run)
+        case "take":
+            return trial is not None
+        case "take_best":
+            return state.best is not None
+        case "change" | "stop_search":
+            return is_running
+        case "resume_search":
+            return state.definition is not None and not is_running
+    return True
