@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from accel_engine.launch.plan_trials import LEAST_ROUNDS
-from accel_engine.launch.trial_statistics import compare_rates, spread
+from accel_engine.launch.trial_statistics import Comparison, Verdict, compare_rates, spread, verdict_of
 from accel_engine.race.way_result import Mark, WayResult, WayState
 
 RELEVANT_SHARE = 0.95
@@ -19,16 +19,19 @@ def with_rates(result: WayResult, reference_rates: Sequence[float]) -> WayResult
     """A result with its median and interval, as if it had been measured beside all rounds of the reference.
 
     Other programs slow some heats down. A way is therefore compared with the reference in the rounds of both, and its
-    rate is that ratio of the reference's median over all heats.
+    rate is that ratio of the reference's median over all heats. One that was measured without the reference, on a
+    device for one process, is compared by the medians and their intervals.
 
     Args:
-        result: Has rates.
-        reference_rates: Those of the reference in all its rounds.
+        result: A result; one without rates is returned as it is.
+        reference_rates: Those of the reference in all its rounds; empty if it was not measured.
     """
     if not result.rates:
         return result
     if result.way.is_reference or not result.ratios:
-        return replace(result, examples_per_second=statistics.median(result.rates), between=spread(result.rates))
+        rate, between = statistics.median(result.rates), spread(result.rates)
+        compared = None if result.way.is_reference else _compare_separate(reference_rates, result.rates)
+        return replace(result, examples_per_second=rate, between=between, against_reference=compared)
     median = statistics.median(reference_rates)
     found = compare_rates([1.0] * len(result.ratios), result.ratios)
     low, high = spread(result.ratios)
@@ -38,6 +41,21 @@ def with_rates(result: WayResult, reference_rates: Sequence[float]) -> WayResult
         between=(low * median, high * median),
         against_reference=found,
     )
+
+
+def _compare_separate(before: Sequence[float], after: Sequence[float]) -> Comparison | None:
+    """Compare rates that were not measured in the same rounds; ``None`` without some.
+
+    Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
+    """
+    if not before or not after:
+        return None
+    value, rounds = statistics.median(after) / statistics.median(before), min(len(before), len(after))
+    if rounds < LEAST_ROUNDS:
+        return Comparison(value, -math.inf, math.inf, Verdict.NO_DIFFERENCE, rounds)
+    (before_low, before_high), (after_low, after_high) = spread(before), spread(after)
+    low, high = after_low / before_high, after_high / before_low
+    return Comparison(value, low, high, verdict_of(value, low, high), rounds)
 
 
 def dominating(result: WayResult, others: Iterable[WayResult]) -> WayResult | None:
@@ -65,13 +83,14 @@ def _dominates(other: WayResult, result: WayResult) -> bool:
 
 def _is_clearly_faster(other: WayResult, result: WayResult) -> bool:
     """Whether the intervals of the two do not overlap."""
-    (low, _), (_, high) = _interval(other), _interval(result)
+    in_turns = bool(other.ratios or result.ratios)
+    (low, _), (_, high) = _interval(other, in_turns=in_turns), _interval(result, in_turns=in_turns)
     return low > high
 
 
-def _interval(result: WayResult) -> tuple[float, float]:
-    """The interval of the rate, without limits after too few rounds; the reference is what others are compared with."""
-    if result.way.is_reference and result.examples_per_second is not None:
+def _interval(result: WayResult, *, in_turns: bool) -> tuple[float, float]:
+    """The interval of the rate, without limits after too few rounds; in turns the reference is the unit of others."""
+    if in_turns and result.way.is_reference and result.examples_per_second is not None:
         return result.examples_per_second, result.examples_per_second
     if len(result.rates) < LEAST_ROUNDS or result.between is None:
         return -math.inf, math.inf
@@ -86,9 +105,15 @@ def _takes_less_memory(result: WayResult, other: WayResult) -> bool:
 
 
 def _takes_less_energy(result: WayResult, other: WayResult) -> bool:
-    if result.joules is None or other.joules is None:
+    """Whether it takes less energy, of the same kind."""
+    if not has_same_energy(result, other):
         return False
-    return result.joules < RELEVANT_SHARE * other.joules
+    return (result.joules or 0.0) < RELEVANT_SHARE * (other.joules or 0.0)
+
+
+def has_same_energy(result: WayResult, other: WayResult) -> bool:
+    """Whether the energy of both is known, and of the same kind."""
+    return result.joules is not None and other.joules is not None and result.energy_of == other.energy_of
 
 
 def find_marks(results: Iterable[WayResult]) -> dict[Mark, WayResult]:
@@ -111,7 +136,8 @@ def find_marks(results: Iterable[WayResult]) -> dict[Mark, WayResult]:
         least = min(known, key=lambda each: each.memory or 0.0)
         keeps = reference is not None and reference in known and not _takes_less_memory(least, reference)
         marks[Mark.LEAST_MEMORY] = reference if keeps and reference else least
-    if known := [each for each in usable if each.joules is not None]:
+    kind = reference.energy_of if reference else (usable[0].energy_of if usable else "")
+    if known := [each for each in usable if each.joules is not None and each.energy_of == kind]:
         least = min(known, key=lambda each: each.joules or 0.0)
         keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
         marks[Mark.LEAST_ENERGY] = reference if keeps and reference else least

@@ -75,7 +75,7 @@ class MeasuredWay:
 
     def __init__(self, way: Way, trial: Trial, meters: Meters, on_result: Callable[[WayResult], object]) -> None:
         self.way = way
-        self.result = WayResult(way, WayState.COMPILING, energy_problem=meters.problem)
+        self.result = WayResult(way, WayState.COMPILING, energy_of=meters.measured, energy_problem=meters.problem)
         self.first_losses: tuple[float, ...] = ()
         self.measured_seconds = 0.0
         self.is_live = True

@@ -12,7 +12,7 @@ from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.energy import MakeMeters, find_meters
-from accel_engine.race.judgement import dominating, winners, with_rates
+from accel_engine.race.judgement import dominating, has_same_energy, winners, with_rates
 from accel_engine.race.measured_way import MeasuredWay, Trial
 from accel_engine.race.remembered import remember
 from accel_engine.race.room import Room
@@ -206,24 +206,28 @@ class Race:
         racing = [*([self._reference] if with_reference and self._reference else []), *heat]
         for each in racing:
             each.warm_up()
-        number = 0
+        number, before = 0, dict(self._results)
         while any(each.is_live and not _is_enough(each, seconds) for each in heat):
             taking = [each for each in racing if each.is_live]
             taken = {id(taking[index]): taking[index].take_turn() for index in turn_order(len(taking), number)}
             number += 1
             self._count(taking, taken)
             self._end_dominated(heat)
+        for title, result in self._results.items():  # the reference's new rounds change the rates of earlier heats
+            if result != before[title] and title not in {each.way.title for each in racing}:
+                self._on_result(result)
 
     def _count(self, taking: Sequence[MeasuredWay], taken: dict[int, float | None]) -> None:
-        """Add the rates of a round to the results, the reference's first."""
+        """Add the rates of a round to the results, and express all of them by the reference's median so far."""
         rate = taken.get(id(self._reference)) if self._reference else None
         for each in taking:
             each.count(taken[id(each)], rate)
         rates = self._reference.result.rates if self._reference else ()
+        self._results = {title: with_rates(result, rates) for title, result in self._results.items()}
         for each in taking:
             if each.is_live and each.result.rates:
-                self._update(with_rates(each.result, rates))
-                each.result = self._results[each.way.title]
+                each.result = with_rates(each.result, rates)
+                self._update(each.result)
 
     def _end_dominated(self, heat: Sequence[MeasuredWay]) -> None:
         for each in heat:
@@ -231,7 +235,7 @@ class Race:
                 continue
             if other := dominating(each.result, self._results.values()):
                 reason = f"clearly slower than {other.title}, which takes no more memory"
-                reason += " and energy" if each.result.joules is not None else ""
+                reason += " and energy" if has_same_energy(each.result, other) else ""
                 self._update(replace(each.result, state=WayState.ENDED_EARLY, reason=reason))
                 each.close()
 

@@ -48,6 +48,7 @@ class WayResult:
         between: The confidence interval of that median.
         against_reference: How its rate compares with the reference's; ``None`` without rounds of both.
         joules: Joules an example; ``None`` if unknown.
+        energy_of: ``cpu`` or ``gpu``, whose energy that is; empty if unknown.
         energy_problem: Why no energy is known; empty if it is.
     """
 
@@ -64,6 +65,7 @@ class WayResult:
     between: tuple[float, float] | None = None
     against_reference: Comparison | None = None
     joules: float | None = None
+    energy_of: str = ""
     energy_problem: str = ""
 
     @property

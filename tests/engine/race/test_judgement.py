@@ -51,11 +51,12 @@ def test_a_slower_way_that_takes_as_much_is_dominated() -> None:
         ({"memory": None}, True),
         ({"joules": 0.5}, False),
         ({"joules": 1.0}, True),
+        ({"joules": 0.5, "energy_of": "cpu"}, True),  # energy of another kind
     ],
 )
 def test_a_way_that_takes_less_memory_or_energy_is_not_dominated(more, is_dominated) -> None:
-    reference = result(REFERENCE, 100, joules=1.0)
-    assert (dominating(result(REMAT, 50, **more), (reference,)) is not None) is is_dominated
+    reference = result(REFERENCE, 100, joules=1.0, energy_of="gpu")
+    assert (dominating(result(REMAT, 50, **{"energy_of": "gpu", **more}), (reference,)) is not None) is is_dominated
 
 
 def test_few_rounds_and_close_rates_dominate_nothing() -> None:
@@ -99,6 +100,29 @@ def test_without_a_reference_rates_are_compared_as_they_are() -> None:
     faster, slower = (with_rates(each, ()) for each in ways)
     assert dominating(slower, (faster, slower)) == faster
     assert find_marks((faster, slower))[Mark.FASTEST] == faster
+
+
+def separate(way, rate, *, rounds=8):
+    """A way that was measured alone, as on a device for one process."""
+    noise = [1 + 0.02 * ((3 * number) % 5 - 2) for number in range(rounds)]
+    alone = WayResult(way, WayState.FINISHED, memory=1e8, memory_of="gpu", rates=tuple(rate * each for each in noise))
+    return with_rates(alone, [100.0 * each for each in noise])
+
+
+def test_ways_that_were_measured_one_after_the_other_are_compared_by_their_intervals() -> None:
+    reference, faster, close = separate(REFERENCE, 100), separate(XLA, 900), separate(REMAT, 103)
+    assert faster.against_reference.value == pytest.approx(9.0)
+    assert winners((reference, faster, close)) == [faster]  # the intervals of the other one overlap
+    assert find_marks((reference, faster, close))[Mark.FASTEST] == faster
+    assert dominating(reference, (reference, faster)) == faster
+    assert dominating(close, (reference, close)) is None
+    assert not separate(XLA, 900, rounds=5).is_faster
+
+
+def test_energy_of_another_kind_gets_no_mark() -> None:
+    reference = result(REFERENCE, 100, joules=1.0, energy_of="gpu")
+    on_cpu = result(REMAT, 50, joules=0.01, energy_of="cpu")
+    assert find_marks((reference, on_cpu))[Mark.LEAST_ENERGY] == reference
 
 
 @pytest.mark.parametrize(

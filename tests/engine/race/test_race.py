@@ -21,9 +21,18 @@ def _home(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
 
 
-def race(behaviours, *, kinds=KINDS, room=PLENTY, should_stop=lambda: False, plan=None, on_result=lambda _: None):
+def race(
+    behaviours,
+    *,
+    kinds=KINDS,
+    room=PLENTY,
+    should_stop=lambda: False,
+    plan=None,
+    on_result=lambda _: None,
+    slowdown=1.0,
+):
     resolved = check(plan or Plan(model="cnn"), CPU)
-    trials = StandInTrials(behaviours)
+    trials = StandInTrials(behaviours, slowdown)
     raced = Race(
         resolved,
         CPU,
@@ -95,6 +104,23 @@ def test_heats_are_as_small_as_the_memory_and_compare_by_the_reference() -> None
     assert trials.most_open == 7
 
 
+def test_rates_of_all_heats_are_those_beside_all_rounds_of_the_reference() -> None:
+    """The machine gets slower from heat to heat; ways that are equally fast have equal rates at the end."""
+    shown = {}
+    found, _, raced = race(
+        {},
+        slowdown=0.9,
+        room=Room(available=lambda: 0),
+        kinds=(WayKind.XLA, WayKind.REMAT, WayKind.THREADS),
+        on_result=lambda result: shown.update({result.title: result}),
+    )
+    median = found["this plan"].examples_per_second
+    rates = [each.examples_per_second for each in raced.results if each.ratios]
+    assert len(rates) > 2
+    assert rates == pytest.approx([median] * len(rates), rel=0.01)
+    assert shown == found
+
+
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
     found, trials, _ = race({"remat=on": Behaviour(problem="out of memory", out_of_memory=True)})
     assert sum(process.plan.remat == "on" for process in trials.processes) == 2
@@ -102,8 +128,13 @@ def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
 
 
 def test_a_device_for_one_process_has_no_two() -> None:
-    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=Room(is_exclusive=True))
+    found, trials, raced = race(
+        {"xla=on": Behaviour(2000.0), "threads=1": Behaviour(1500.0), "xla=on,threads=1": Behaviour(3000.0)},
+        room=Room(is_exclusive=True),
+    )
     assert trials.most_open == 1
+    assert find_marks(raced.results)[Mark.FASTEST].title == "combined: XLA, 1 thread"
+    assert found["XLA"].against_reference.value == pytest.approx(2.0)
     assert found["this plan"].state is WayState.FINISHED
     assert found["XLA"].examples_per_second == pytest.approx(2000.0)
 

@@ -19,7 +19,7 @@ from accel_engine.race.way_result import WayResult, WayState
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.race import INTERRUPTED, page
-from accel_tui.cli.race_view import LiveBars, show_line, values
+from accel_tui.cli.race_view import LiveBars, StateLines, values
 from accel_tui.cli.signals import interruptible
 
 EPILOG = """\b
@@ -71,7 +71,7 @@ def demo(seconds: float, as_json: bool) -> int:
     is_accelerated = any(device.kind == "gpu" for device in devices)
     resolved = check(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
     bars = LiveBars(sys.stdout) if not as_json and sys.stdout.isatty() else None
-    show = bars.show if bars else (lambda _: None) if as_json else show_line
+    show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(kinds=KINDS), show, interrupted.is_set)
         ways = sum(each.state is not WayState.REFUSED for each in raced.results)

@@ -25,7 +25,7 @@ from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.race_view import LiveBars, Show, show_json, show_line, values
+from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import interruptible
 from accel_tui.cli.table import table
 from accel_tui.formatting import race as race_text
@@ -100,7 +100,7 @@ def race(plan_file: Path | None, seconds: float, kinds: tuple[WayKind, ...], as_
     require_installation()
     on_terminal = not as_json and sys.stdout.isatty()
     bars = LiveBars(sys.stdout) if on_terminal else None
-    show: Show = bars.show if bars else show_json if as_json else show_line
+    show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(seconds, kinds), show, interrupted.is_set)
         raced.run()

@@ -71,10 +71,21 @@ class LiveBars:
         return "".join(f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text for text, style in plain)
 
 
-def show_line(result: WayResult) -> None:
-    """Write a line to standard error when a way begins, is compiled or ends."""
-    if result.state in (WayState.WAITING, WayState.MEASURING):
-        return
+class StateLines:
+    """Writes a line to standard error when a way begins, is compiled or ends."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, WayState] = {}
+
+    def show(self, result: WayResult) -> None:
+        """Write a line, if the state is another one than before."""
+        is_new = self._states.get(result.title) is not result.state
+        self._states[result.title] = result.state
+        if is_new and result.state not in (WayState.WAITING, WayState.MEASURING):
+            _show_line(result)
+
+
+def _show_line(result: WayResult) -> None:
     text = race.state_text(result)
     if result.state is WayState.FINISHED and result.examples_per_second is not None:
         text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.spread_text(result)})"
@@ -107,6 +118,7 @@ def values(result: WayResult) -> dict[str, Any]:
         "memory": result.memory,
         "memory_of": result.memory_of,
         "joules_per_example": result.joules,
+        "energy_of": result.energy_of,
         "energy_problem": result.energy_problem,
         "losses": race.losses_text(result) or None,
         "loss_difference": check.difference if check else None,

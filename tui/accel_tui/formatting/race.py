@@ -117,8 +117,12 @@ def notes_on(results: Sequence[WayResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+    if any(each.against_reference and not each.ratios for each in results):
+        yield "Measured one after the other, not in turns: other programs may have slowed some of them down."
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):
         yield f"No energy: {problem}."
+    if len({each.energy_of for each in results if each.joules is not None}) > 1:
+        yield "Energy is that of the processor for ways on a CPU, and of the GPUs alone for the others."
     if any(each.is_measured and each.way.changes_training for each in results):
         yield "Another batch size changes training: it is compared by examples a second, and is never the best."
     for each in results:
