@@ -9,7 +9,7 @@ from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
 from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Turn
 from accel_engine.race.energy import Meters
 from accel_engine.race.loss_check import LossCheck, check_losses
-from accel_engine.race.room import resident_bytes
+from accel_engine.race.room import Usage, resident_bytes
 from accel_engine.race.way import Way
 from accel_engine.race.way_result import WayResult, WayState
 
@@ -85,14 +85,10 @@ class MeasuredWay:
         self._is_warm = False
 
     @property
-    def resident_bytes(self) -> float:
-        """The resident memory of its process."""
-        return resident_bytes(self._trial.process.pid)
-
-    @property
-    def device_bytes(self) -> float | None:
-        """Bytes that it has on an accelerator; ``None`` on a CPU, or if unknown."""
-        return None if self.result.memory_of == "host" else self.result.memory
+    def usage(self) -> Usage:
+        """The memory of its process."""
+        resident, memory = resident_bytes(self._trial.process.pid), self.result.memory
+        return Usage(resident, memory or 0.0) if self.result.memory_of == "host" else Usage(resident, device=memory)
 
     def prepare(self, reference: Sequence[float] | None) -> None:
         """Wait until its steps are compiled, and take the first ones.

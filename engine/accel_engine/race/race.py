@@ -9,6 +9,7 @@ from typing import Protocol
 from accel_engine.devices.device_types import Device
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
+from accel_engine.launch.trial_room import check_room_on
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.energy import MakeMeters, find_meters
@@ -99,6 +100,7 @@ class Race:
         self._make_trials, self._make_meters = make_trials, make_meters
         self._room = room or _room(resolved)
         self._reference: MeasuredWay | None = None
+        self._shares_devices = False
         self._retried: set[str] = set()
         self._found = find_ways(resolved, devices, options.kinds)
         self.was_stopped = False
@@ -111,12 +113,33 @@ class Race:
         """The results so far."""
         return tuple(sorted(self._results.values(), key=lambda each: each.state is WayState.REFUSED))
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices that its ways train on."""
+        ways = (self._found.reference, *self._found.others)
+        placements = [resolve(way.plan, self._devices).placement for way in ways]
+        return tuple(dict.fromkeys(name for each in placements if each for name in each.devices))
+
+    def _refuse_larger_batches(self) -> None:
+        """Refuse the ways that take more of an accelerator's memory than the plan, which a live run may need."""
+        for way in self._found.others:
+            if self._batch_factor(way) > 1:
+                self._update(WayResult(way, WayState.REFUSED, "a live run trains on the same device"))
+
     def set_seconds(self, seconds: float) -> None:
         """Set how long each way is measured, once their number is known."""
         self._options = replace(self._options, seconds=seconds)
 
     def run(self) -> tuple[WayResult, ...]:
-        """Race all ways, and return their results. Blocks; processes have ended when it returns or raises."""
+        """Race all ways, and return their results. Blocks; processes have ended when it returns or raises.
+
+        Raises:
+            RunError: It would take memory that a live run on its devices may need.
+        """
+        runs = check_room_on(self.devices, 2)
+        self._shares_devices = bool(runs)
+        if any(not device.startswith("cpu") for run in runs for device in run.devices):
+            self._refuse_larger_batches()
         for result in self.results:
             self._on_result(result)
         with self._make_trials((), self._should_stop) as trials:
@@ -137,7 +160,8 @@ class Race:
         if reference and self._room.is_exclusive:
             self._measure([reference], self._options.seconds)
             self._finish(reference)
-        self._race_heats(trials, self._found.others)
+        others = [each for each in self._found.others if self._results[each.title].state is not WayState.REFUSED]
+        self._race_heats(trials, others)
         if self._options.combines and (way := self._combined()):
             self._race_heats(trials, (way,))
         elif reference and reference.is_live and not reference.result.rates:  # nothing raced against it
@@ -160,7 +184,8 @@ class Race:
         while waiting:
             heat: list[MeasuredWay] = []
             while waiting and (not heat or self._has_room(len(heat), waiting[0])):
-                entered = self._enter(trials, waiting.popleft())
+                way = waiting.popleft()
+                entered = None if self._is_too_large(way) else self._enter(trials, way)
                 if entered is None:
                     continue
                 if entered.is_live:
@@ -175,10 +200,21 @@ class Race:
 
     def _has_room(self, others: int, way: Way) -> bool:
         reference = self._reference
-        if reference is None or not reference.is_live:
+        if reference is None or not reference.is_live or self._shares_devices:
             return False
-        factor = way.plan.batch_size / self._resolved.plan.batch_size
-        return self._room.fits(others + 1, reference.resident_bytes, reference.device_bytes, factor)
+        return self._room.fits(others + 1, reference.usage, self._batch_factor(way))
+
+    def _is_too_large(self, way: Way) -> bool:
+        """Refuse a way that the host has too little memory for, also as the only one beside the reference."""
+        if self._reference is None or not self._reference.is_live:
+            return False
+        problem = self._room.lacking(self._reference.usage, self._batch_factor(way))
+        if problem:
+            self._update(WayResult(way, WayState.REFUSED, problem))
+        return bool(problem)
+
+    def _batch_factor(self, way: Way) -> float:
+        return way.plan.batch_size / self._resolved.plan.batch_size
 
     def _enter(self, trials: Trials, way: Way) -> MeasuredWay | None:
         """Start a process for a way, compile it, and check its first losses; ``None`` if no process can be started."""

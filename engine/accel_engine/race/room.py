@@ -19,6 +19,21 @@ MOST_AT_ONCE = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """The memory of a process.
+
+    Attributes:
+        resident: Resident bytes.
+        grown: Bytes of them that it has taken since it was started, as far as they are known.
+        device: Bytes on its accelerator; ``None`` if unknown, or on a CPU.
+    """
+
+    resident: float
+    grown: float = 0.0
+    device: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """The memory that ways may take together.
 
@@ -32,19 +47,30 @@ class Room:
     is_exclusive: bool = False
     available: Callable[[], int] = available_memory
 
-    def fits(self, running: int, host: float, device: float | None, factor: float) -> bool:
-        """Whether another way fits.
+    def lacking(self, usage: Usage, factor: float) -> str:
+        """Why the process of another way does not fit in the host's memory; empty if it does.
+
+        Args:
+            usage: The memory of the reference.
+            factor: By how much larger the batches of the way are.
+        """
+        needed = MARGIN * (usage.resident + max(0.0, factor - 1) * usage.grown)
+        free = float(self.available())
+        if needed <= free:
+            return ""
+        return f"it takes about {needed / 1e9:,.1f} GB of memory, and {max(0.0, free) / 1e9:,.1f} GB are free"
+
+    def fits(self, running: int, usage: Usage, factor: float) -> bool:
+        """Whether another way fits beside those that run.
 
         Args:
             running: Number of processes that run.
-            host: Resident bytes of the reference's process.
-            device: Bytes that it has on its device; ``None`` if unknown, or on a CPU.
+            usage: The memory of the reference.
             factor: By how much larger the batches of the way are.
         """
-        if self.is_exclusive or running > MOST_AT_ONCE:
+        if self.is_exclusive or running > MOST_AT_ONCE or self.lacking(usage, factor):
             return False
-        if MARGIN * host * max(1.0, factor) > self.available():
-            return False
+        device = usage.device
         if self.device_memory is None:
             return True
         if device is None:

@@ -2,13 +2,14 @@ import pytest
 
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import remembered
+from accel_engine.race import remembered, room
 from accel_engine.race.judgement import find_marks
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 from accel_engine.race.room import Room
 from accel_engine.race.way import WayKind
 from accel_engine.race.way_result import Mark, WayState
+from accel_engine.run.devices_in_use import DevicesInUse
 
 from .stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
@@ -95,22 +96,23 @@ def test_a_race_goes_on_without_its_reference() -> None:
     assert found["XLA"].state is WayState.FINISHED
 
 
-def test_heats_are_as_small_as_the_memory_and_compare_by_the_reference() -> None:
-    small = Room(available=lambda: 0)
-    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=small)
+def test_heats_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:
+    monkeypatch.setattr(room, "MOST_AT_ONCE", 1)
+    found, trials, _ = race({"xla=on": Behaviour(2000.0)})
     assert trials.most_open == 2  # the reference and one way
     assert found["XLA"].against_reference.value == pytest.approx(2.0)
-    _, trials, _ = race({}, room=PLENTY)
+    monkeypatch.undo()
+    _, trials, _ = race({})
     assert trials.most_open == 7
 
 
-def test_rates_of_all_heats_are_those_beside_all_rounds_of_the_reference() -> None:
+def test_rates_of_all_heats_are_those_beside_all_rounds_of_the_reference(monkeypatch) -> None:
     """The machine gets slower from heat to heat; ways that are equally fast have equal rates at the end."""
     shown = {}
+    monkeypatch.setattr(room, "MOST_AT_ONCE", 1)
     found, _, raced = race(
         {},
         slowdown=0.9,
-        room=Room(available=lambda: 0),
         kinds=(WayKind.XLA, WayKind.REMAT, WayKind.THREADS),
         on_result=lambda result: shown.update({result.title: result}),
     )
@@ -119,6 +121,32 @@ def test_rates_of_all_heats_are_those_beside_all_rounds_of_the_reference() -> No
     assert len(rates) > 2
     assert rates == pytest.approx([median] * len(rates), rel=0.01)
     assert shown == found
+
+
+def test_what_the_host_has_no_memory_for_is_not_started() -> None:
+    found, trials, _ = race({}, room=Room(available=lambda: 0))
+    assert len(trials.processes) == 1  # the plan itself
+    assert found["XLA"].state is WayState.REFUSED
+    assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
+    factor = room.Usage(resident=1e9, grown=2e8)
+    tight = Room(available=lambda: int(1.5e9))
+    assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
+    assert tight.lacking(factor, 4.0) == "it takes about 2.1 GB of memory, and 1.5 GB are free"
+
+
+def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
+    asked = []
+
+    def check_room_on(devices, processes):
+        asked.append((devices, processes))
+        return [DevicesInUse("k3fp", ("gpu:0",))]
+
+    monkeypatch.setattr("accel_engine.race.race.check_room_on", check_room_on)
+    found, trials, _ = race({})
+    assert asked == [(("cpu:0",), 2)]
+    assert trials.most_open == 2
+    assert found["batch size 128"].state is WayState.REFUSED
+    assert found["batch size 32"].state is WayState.FINISHED
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:

@@ -102,6 +102,14 @@ def test_ctrl_c_shows_the_results_so_far(run_command, trials) -> None:
     assert not any(process.is_open for process in trials.processes)
 
 
+def test_a_run_that_trains_meanwhile_is_named(run_command, new_run) -> None:
+    run = new_run(name="other").begin()
+    result = run_command("race --ways xla --seconds 1")
+    assert f"run {run.directory.name} is training on cpu:0: the measurements are not" in result.err
+    assert result.status == 0
+    run.end()
+
+
 def test_nothing_measured_is_a_failure(run_command, trials) -> None:
     trials.behaviours.clear()
     trials.behaviours[""] = Behaviour(problem="the engine exited: no")

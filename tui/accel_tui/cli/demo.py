@@ -17,10 +17,11 @@ from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.way import WayKind
 from accel_engine.race.way_result import WayResult, WayState
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.race import INTERRUPTED, page
 from accel_tui.cli.race_view import LiveBars, StateLines, values
 from accel_tui.cli.signals import interruptible
+from accel_tui.formatting.devices_in_use import warnings
 
 EPILOG = """\b
 Examples:
@@ -74,6 +75,8 @@ def demo(seconds: float, as_json: bool) -> int:
     show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(kinds=KINDS), show, interrupted.is_set)
+        for warning in warnings(raced.devices, can_choose=False):
+            print_to_stderr(warning)
         ways = sum(each.state is not WayState.REFUSED for each in raced.results)
         raced.set_seconds(max((seconds - START_SECONDS * (ways + 1)) / (ways + 1), min(1.0, seconds / ways)))
         if not as_json:

@@ -23,12 +23,13 @@ from accel_engine.race.ways import check_raceable
 from accel_engine.text import suggestion
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import interruptible
 from accel_tui.cli.table import table
 from accel_tui.formatting import race as race_text
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.settings.user_settings import load
 
 INTERRUPTED = 130
@@ -103,6 +104,8 @@ def race(plan_file: Path | None, seconds: float, kinds: tuple[WayKind, ...], as_
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(seconds, kinds), show, interrupted.is_set)
+        for warning in warnings(raced.devices):
+            print_to_stderr(warning)
         raced.run()
     if bars:
         bars.draw()

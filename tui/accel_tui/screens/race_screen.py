@@ -19,6 +19,7 @@ from accel_engine.race.way_result import WayResult, WayState
 from accel_engine.race.ways import check_raceable
 from accel_engine.text import printable
 from accel_tui.formatting import numbers, race
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.host import host_of, settings_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.widgets.key_bar import KeyBar
@@ -141,6 +142,7 @@ class RaceScreen(Screen[None]):
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
             )
+            self._post(should_stop, self._show_warnings, tuple(warnings(raced.devices)))
             raced.run()
             self._post(should_stop, self._finish)
 
@@ -148,6 +150,10 @@ class RaceScreen(Screen[None]):
         """Show something of this race from its thread, unless the screen is closed or another race has begun."""
         if self.is_attached and should_stop is self._should_stop:
             self.call_later(show, *arguments)
+
+    def _show_warnings(self, found: Sequence[str]) -> None:
+        for each in found:
+            self.notify(each, severity="warning", markup=False)
 
     def _take_result(self, result: WayResult) -> None:
         self._results[result.title] = result
