@@ -19,6 +19,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.judgement import winners
 from accel_engine.race.way_result import WayResult, WayState
 from accel_engine.race.ways import effective
+from accel_engine.run.run_paths import home
 from accel_engine.tuning_cache import is_recent, load, save_all
 from accel_engine.version import __version__
 
@@ -72,6 +73,11 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
             remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
         found[_key(resolve(result.way.plan, devices).with_data(resolved.data), devices)] = asdict(remembered)
     save_all(_FILE, found, keep=lambda value: _parsed(value) is not None)
+
+
+def has_races() -> bool:
+    """Whether anything is remembered, which is told at once."""
+    return (home() / _FILE).exists()
 
 
 def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay | None:

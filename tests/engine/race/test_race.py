@@ -1,14 +1,17 @@
 import pytest
 
+from accel_engine.advice import FasterPlan, advise
+from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import remembered, room
+from accel_engine.race import raced_runs, remembered, room
 from accel_engine.race.judgement import find_marks
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 from accel_engine.race.room import Room
 from accel_engine.race.way import WayKind
 from accel_engine.race.way_result import Mark, WayState
+from accel_engine.run import create
 from accel_engine.run.devices_in_use import DevicesInUse
 
 from .stand_ins import CPU, Behaviour, StandInTrials, no_meters
@@ -211,6 +214,18 @@ def test_what_was_found_is_remembered(monkeypatch) -> None:
     now = remembered.clock.now()
     monkeypatch.setattr(remembered.clock, "now", lambda: now + 8 * 24 * 3600)
     assert recall(same, CPU) is None
+
+
+def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
+    monkeypatch.setattr(raced_runs, "detect", lambda: Inventory(CPU))
+    run = create(Plan(model="cnn", xla="off", name="x"))
+    assert raced_runs.read_with_races(run).faster is None
+    race({"xla=on": Behaviour(2000.0, memory=3e8)})
+    recorded = raced_runs.read_with_races(run)
+    assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
+    (finding,) = advise(recorded)
+    assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
+    assert raced_runs.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 
 
 def test_a_damaged_file_is_ignored(tmp_path) -> None:
