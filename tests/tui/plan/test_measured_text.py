@@ -3,9 +3,9 @@ import pytest
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race import remembered
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.room import Room
-from accel_engine.race.way import WayKind
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.measured_text import measured_rows
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
@@ -18,9 +18,9 @@ def _home(tmp_path, monkeypatch):
 
 def race(plan: Plan) -> None:
     trials = StandInTrials({"": Behaviour(5000.0, 2.0**30), "xla=on": Behaviour(12500.0, 2.0**30)})
-    options = RaceOptions(seconds=2.0, kinds=(WayKind.XLA,))
-    room = Room(available=lambda: 1 << 50)
-    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, room=room).run()
+    options = RaceOptions(seconds=2.0, kinds=(ConfigurationKind.XLA,))
+    budget = MemoryBudget(available=lambda: 1 << 50)
+    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, budget=budget).run()
 
 
 def rows_of(plan: Plan) -> tuple[PreviewRow, ...]:

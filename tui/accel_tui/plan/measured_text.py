@@ -3,12 +3,12 @@
 from accel_engine import clock
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.race.remembered import RememberedWay
+from accel_engine.race.remembered import RememberedResult
 from accel_tui.formatting import numbers
 from accel_tui.plan.data_look import PreviewRow
 
 
-def measured_rows(found: RememberedWay | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
+def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
     """What was measured of a plan on this machine; nothing without a race.
 
     Args:

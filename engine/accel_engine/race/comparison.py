@@ -1,4 +1,4 @@
-"""Judges the results of a race: the rates of heats together, which ways are dominated, and which are the best."""
+"""Compares the results of a race: the rates of all groups, which are dominated, and which are the best."""
 
 import math
 import statistics
@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from accel_engine.launch.plan_trials import LEAST_ROUNDS
 from accel_engine.launch.trial_statistics import Comparison, Verdict, compare_rates, spread, verdict_of
-from accel_engine.race.way_result import Mark, WayResult, WayState
+from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 
 RELEVANT_SHARE = 0.95
-"""The share of another way's memory or energy below which a way takes less."""
+"""The share of another configuration's memory or energy below which a configuration takes less."""
 
-_USABLE = (WayState.FINISHED, WayState.MEASURING, WayState.ENDED_EARLY)
+_USABLE = (ConfigurationState.FINISHED, ConfigurationState.MEASURING, ConfigurationState.ENDED_EARLY)
 
 
-def with_rates(result: WayResult, reference_rates: Sequence[float]) -> WayResult:
+def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) -> ConfigurationResult:
     """A result with its median and interval, as if it had been measured beside all rounds of the reference.
 
-    Other programs slow some heats down. A way is therefore compared with the reference in the rounds of both, and its
-    rate is that ratio of the reference's median over all heats. One that was measured without the reference, on a
-    device for one process, is compared by the medians and their intervals.
+    Other programs slow some groups down. A configuration is therefore compared with the reference in the rounds of
+    both, and its rate is that ratio of the reference's median over all groups. One that was measured without the
+    reference, on a device for one process, is compared by the medians and their intervals.
 
     Args:
         result: A result; one without rates is returned as it is.
@@ -28,9 +28,9 @@ def with_rates(result: WayResult, reference_rates: Sequence[float]) -> WayResult
     """
     if not result.rates:
         return result
-    if result.way.is_reference or not result.ratios:
+    if result.configuration.is_reference or not result.ratios:
         rate, between = statistics.median(result.rates), spread(result.rates)
-        compared = None if result.way.is_reference else _compare_separate(reference_rates, result.rates)
+        compared = None if result.configuration.is_reference else _compare_separate(reference_rates, result.rates)
         return replace(result, examples_per_second=rate, between=between, against_reference=compared)
     median = statistics.median(reference_rates)
     found = compare_rates([1.0] * len(result.ratios), result.ratios)
@@ -58,105 +58,105 @@ def _compare_separate(before: Sequence[float], after: Sequence[float]) -> Compar
     return Comparison(value, low, high, verdict_of(value, low, high), rounds)
 
 
-def dominating(result: WayResult, others: Iterable[WayResult]) -> WayResult | None:
-    """The fastest of the ways that are clearly faster than a way, and take no more memory or energy; or ``None``.
+def dominating(result: ConfigurationResult, others: Iterable[ConfigurationResult]) -> ConfigurationResult | None:
+    """The fastest of those that are clearly faster than one and take no more memory or energy; ``None`` without any.
 
-    A way that changes training does not dominate one that does not.
+    A configuration that changes training does not dominate one that does not.
 
     Args:
-        result: The way.
-        others: All ways.
+        result: The configuration.
+        others: All configurations.
     """
-    found = [other for other in others if other.way != result.way and _dominates(other, result)]
+    found = [other for other in others if other.configuration != result.configuration and _dominates(other, result)]
     return max(found, key=_rate, default=None)
 
 
-def _dominates(other: WayResult, result: WayResult) -> bool:
+def _dominates(other: ConfigurationResult, result: ConfigurationResult) -> bool:
     if not other.is_measured or _is_broken(other):
         return False
-    if other.way.changes_training and not result.way.changes_training:
+    if other.configuration.changes_training and not result.configuration.changes_training:
         return False
     return _is_clearly_faster(other, result) and not (
         _takes_less_memory(result, other) or _takes_less_energy(result, other)
     )
 
 
-def _is_clearly_faster(other: WayResult, result: WayResult) -> bool:
+def _is_clearly_faster(other: ConfigurationResult, result: ConfigurationResult) -> bool:
     """Whether the intervals of the two do not overlap."""
     in_turns = bool(other.ratios or result.ratios)
     (low, _), (_, high) = _interval(other, in_turns=in_turns), _interval(result, in_turns=in_turns)
     return low > high
 
 
-def _interval(result: WayResult, *, in_turns: bool) -> tuple[float, float]:
+def _interval(result: ConfigurationResult, *, in_turns: bool) -> tuple[float, float]:
     """The interval of the rate, without limits after too few rounds; in turns the reference is the unit of others."""
-    if in_turns and result.way.is_reference and result.examples_per_second is not None:
+    if in_turns and result.configuration.is_reference and result.examples_per_second is not None:
         return result.examples_per_second, result.examples_per_second
     if len(result.rates) < LEAST_ROUNDS or result.between is None:
         return -math.inf, math.inf
     return result.between
 
 
-def _takes_less_memory(result: WayResult, other: WayResult) -> bool:
+def _takes_less_memory(result: ConfigurationResult, other: ConfigurationResult) -> bool:
     """Whether it takes less memory, of the same kind."""
     if result.memory is None or other.memory is None or result.memory_of != other.memory_of:
         return False
     return result.memory < RELEVANT_SHARE * other.memory
 
 
-def _takes_less_energy(result: WayResult, other: WayResult) -> bool:
+def _takes_less_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
     """Whether it takes less energy, of the same kind."""
     if not has_same_energy(result, other):
         return False
     return (result.joules or 0.0) < RELEVANT_SHARE * (other.joules or 0.0)
 
 
-def has_same_energy(result: WayResult, other: WayResult) -> bool:
+def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
     """Whether the energy of both is known, and of the same kind."""
     return result.joules is not None and other.joules is not None and result.energy_of == other.energy_of
 
 
-def find_marks(results: Iterable[WayResult]) -> dict[Mark, WayResult]:
-    """The best ways, of those that train as the reference does.
+def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
+    """The best configurations, of those that train as the reference does.
 
     Where none is clearly better than the reference, that is the best one.
 
     Args:
-        results: All ways.
+        results: All configurations.
     """
     usable = [each for each in results if _is_candidate(each)]
-    reference = next((each for each in usable if each.way.is_reference), None)
-    marks: dict[Mark, WayResult] = {}
+    reference = next((each for each in usable if each.configuration.is_reference), None)
+    marks: dict[Best, ConfigurationResult] = {}
     if usable:
         faster = [each for each in usable if each.is_faster or reference is None]
-        marks[Mark.FASTEST] = max(faster, key=_rate, default=reference or usable[0])
+        marks[Best.FASTEST] = max(faster, key=_rate, default=reference or usable[0])
     kind = reference.memory_of if reference else (usable[0].memory_of if usable else "")
     known = [each for each in usable if each.memory is not None and each.memory_of == kind]
     if known:
         least = min(known, key=lambda each: each.memory or 0.0)
         keeps = reference is not None and reference in known and not _takes_less_memory(least, reference)
-        marks[Mark.LEAST_MEMORY] = reference if keeps and reference else least
+        marks[Best.LEAST_MEMORY] = reference if keeps and reference else least
     kind = reference.energy_of if reference else (usable[0].energy_of if usable else "")
     if known := [each for each in usable if each.joules is not None and each.energy_of == kind]:
         least = min(known, key=lambda each: each.joules or 0.0)
         keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
-        marks[Mark.LEAST_ENERGY] = reference if keeps and reference else least
+        marks[Best.LEAST_ENERGY] = reference if keeps and reference else least
     return marks
 
 
-def _is_candidate(result: WayResult) -> bool:
+def _is_candidate(result: ConfigurationResult) -> bool:
     usable = result.state in _USABLE and result.is_measured
-    return usable and not result.way.changes_training and not _is_broken(result)
+    return usable and not result.configuration.changes_training and not _is_broken(result)
 
 
-def _is_broken(result: WayResult) -> bool:
+def _is_broken(result: ConfigurationResult) -> bool:
     return result.losses is not None and result.losses.is_broken
 
 
-def winners(results: Iterable[WayResult]) -> list[WayResult]:
-    """The ways that are clearly faster than the reference and train as it does, the fastest first."""
+def winners(results: Iterable[ConfigurationResult]) -> list[ConfigurationResult]:
+    """The configurations that are clearly faster than the reference and train as it does, the fastest first."""
     return sorted((each for each in results if _is_candidate(each) and each.is_faster), key=_rate, reverse=True)
 
 
-def _rate(result: WayResult) -> float:
+def _rate(result: ConfigurationResult) -> float:
     return result.examples_per_second or 0.0

@@ -9,13 +9,13 @@ from accel_engine.launch.trial_room import CONTEXT
 from accel_engine.memory import available_memory
 
 MARGIN = 1.3
-"""How much more than the reference a way may take."""
+"""How much more than the reference a configuration may take."""
 
 DEVICE_SHARE = 0.9
 """The share of a device's memory that processes may take together."""
 
-MOST_AT_ONCE = 6
-"""Ways that take turns, beside the reference, however much memory there is: a round should be short."""
+MAX_CONCURRENT = 6
+"""Configurations that take turns, beside the reference, however much memory there is: a round should be short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The memory that ways may take together.
+class MemoryBudget:
+    """The memory that configurations may take together.
 
     Attributes:
         device_memory: Bytes of the device that trains; ``None`` for a CPU.
@@ -48,11 +48,11 @@ class Room:
     available: Callable[[], int] = available_memory
 
     def lacking(self, usage: Usage, factor: float) -> str:
-        """Why the process of another way does not fit in the host's memory; empty if it does.
+        """Why the process of another configuration does not fit in the host's memory; empty if it does.
 
         Args:
             usage: The memory of the reference.
-            factor: By how much larger the batches of the way are.
+            factor: By how much larger the batches of the configuration are.
         """
         needed = MARGIN * (usage.resident + max(0.0, factor - 1) * usage.grown)
         free = float(self.available())
@@ -61,14 +61,14 @@ class Room:
         return f"it takes about {needed / 1e9:,.1f} GB of memory, and {max(0.0, free) / 1e9:,.1f} GB are free"
 
     def fits(self, running: int, usage: Usage, factor: float) -> bool:
-        """Whether another way fits beside those that run.
+        """Whether another configuration fits beside those that run.
 
         Args:
             running: Number of processes that run.
             usage: The memory of the reference.
-            factor: By how much larger the batches of the way are.
+            factor: By how much larger the batches of the configuration are.
         """
-        if self.is_exclusive or running > MOST_AT_ONCE or self.lacking(usage, factor):
+        if self.is_exclusive or running > MAX_CONCURRENT or self.lacking(usage, factor):
             return False
         device = usage.device
         if self.device_memory is None:
