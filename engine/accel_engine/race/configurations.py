@@ -25,9 +25,6 @@ MICRO_BATCHES = (2, 4)
 BATCH_FACTORS = (0.5, 2.0, 4.0)
 """Batch sizes to try, as multiples of the plan's."""
 
-_WITHOUT_KERNELS = frozenset({"linear", "tabular", "mlp", "lstm", "bag-of-words", "gpt"})
-"""Models of the catalogue without convolutions and batch normalization, which alone have CPU kernels."""
-
 _SEVERAL_PROCESSES = "trains in several processes, which a race does not measure"
 
 
@@ -220,7 +217,7 @@ def _cpu_changes(
     for count in dict.fromkeys((1, max(1, cores // 2))):
         yield f"{count} thread{'s' * (count > 1)}", ConfigurationKind.THREADS, {"threads": count}
     model = resolved.model
-    if not (isinstance(model, ModelEntry) and model.name in _WITHOUT_KERNELS):
+    if not isinstance(model, ModelEntry) or model.cpu_kernels:
         is_off = resolved.plan.cpu_kernels == "off"
         title = "our CPU kernels" if is_off else "Keras' CPU kernels"
         yield title, ConfigurationKind.CPU_KERNELS, {"cpu_kernels": "auto" if is_off else "off"}

@@ -1,4 +1,4 @@
-"""Shows a race while it goes on: bars that grow in place on a terminal, lines elsewhere, or JSON."""
+"""Shows a race while it runs: bars that grow in place on a terminal, lines elsewhere, or JSON."""
 
 import os
 import shutil

@@ -101,7 +101,7 @@ class RaceScreen(Screen[None]):
         self._race(self._should_stop)
 
     def action_back(self) -> None:
-        """Stop the race if it goes on, and else go back."""
+        """Stop the race if it runs, and else go back."""
         if self._is_running and not self._should_stop.is_set():
             self._should_stop.set()
             self._about.update(Content.styled("stopping", "$text-accent"))
