@@ -50,6 +50,11 @@ def test_every_field_of_the_plan_has_a_flag(run_command) -> None:
     assert "devices,xla,precision,micro-batches" in told
 
 
+def test_no_option_shadows_a_field_of_the_plan() -> None:
+    names = [each.name for each in race.race.params]
+    assert len({*names}) == len(names)
+
+
 def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
     result = run_command("race --vary xla,threads,remat --seconds 2")
     assert result.status == 0
@@ -128,8 +133,8 @@ def test_nothing_measured_is_a_failure(run_command, trials) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--vary xal", "no such kind of configurations 'xal'; did you mean xla?"),
-        ("--vary ''", "no such kind of configurations ''"),
+        ("--vary xal", "no such change 'xal'; did you mean xla?"),
+        ("--vary ''", "no such change ''"),
         ("--seconds 0", "0 is not in the range"),
         ("--seconds nan", "'nan' is not"),
         ("--batch-size none", "--batch-size"),

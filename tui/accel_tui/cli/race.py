@@ -65,7 +65,7 @@ class KindsParameter(click.ParamType[tuple[ConfigurationKind, ...]]):
         words = [word.strip().lower().replace("_", "-") for word in str(value).split(",")]
         for word in words:
             if word not in known:
-                self.fail(f"no such kind of configurations {word!r}; {suggestion(word, known)}", param, ctx)
+                self.fail(f"no such change {word!r}; {suggestion(word, known)}", param, ctx)
         return tuple(dict.fromkeys(map(ConfigurationKind, words)))
 
 
@@ -80,7 +80,7 @@ class KindsParameter(click.ParamType[tuple[ConfigurationKind, ...]]):
 )
 @click.option(
     "--vary",
-    "kinds",
+    "vary",
     type=KindsParameter(),
     metavar="KIND,...",
     default=tuple(ConfigurationKind),
@@ -88,7 +88,7 @@ class KindsParameter(click.ParamType[tuple[ConfigurationKind, ...]]):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last one has the results.")
 def race(
-    plan_file: Path | None, seconds: float, kinds: tuple[ConfigurationKind, ...], as_json: bool, **flags: Any
+    plan_file: Path | None, seconds: float, vary: tuple[ConfigurationKind, ...], as_json: bool, **flags: Any
 ) -> int:
     """Measure the configurations of a plan on this machine, and show the fastest.
 
@@ -107,7 +107,7 @@ def race(
     bars = LiveBars(sys.stdout) if on_terminal else None
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
-        raced = Race(resolved, devices, RaceOptions(seconds, kinds), show, interrupted.is_set)
+        raced = Race(resolved, devices, RaceOptions(seconds, vary), show, interrupted.is_set)
         for warning in warnings(raced.devices):
             print_to_stderr(warning)
         raced.run()
