@@ -76,7 +76,7 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
 
 
 def has_races() -> bool:
-    """Whether anything is remembered, which is told at once."""
+    """Whether there is a file of results; it is not read."""
     return (home() / _FILE).exists()
 
 

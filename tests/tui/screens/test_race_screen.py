@@ -148,3 +148,15 @@ async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:
         assert isinstance(app, StubApp)
         app.show_race(Plan(strategy="multi-worker", local_workers=2))
         await shows(pilot, "trains in several processes")
+
+
+async def test_on_a_device_for_one_process_the_details_name_what_was_not_in_turns(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = MemoryBudget(is_exclusive=True)
+    monkeypatch.setattr(
+        race_screen, "Race", partial(Race, make_trials=machine.trials, make_meters=no_meters, budget=budget)
+    )
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "2.60 times as fast as this plan", "25 turns, not beside this plan")

@@ -41,6 +41,11 @@ def state_text(result: ConfigurationResult) -> str:
     return result.state.value
 
 
+def is_alone(result: ConfigurationResult) -> bool:
+    """Whether it was compared with the plan without turns beside it, as on a device for one process."""
+    return result.against_reference is not None and not result.ratios
+
+
 def ratio_text(result: ConfigurationResult) -> str:
     """The rate as a multiple of the reference's: ``2.20x``; empty without one."""
     if result.configuration.is_reference:
@@ -117,7 +122,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
-    if any(each.against_reference and not each.ratios for each in results):
+    if any(map(is_alone, results)):
         yield "Measured one after the other, not in turns: other programs may have slowed some of them down."
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):
         yield f"No energy: {problem}."

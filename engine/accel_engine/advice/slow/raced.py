@@ -20,7 +20,7 @@ def raced_faster(recorded: Recorded) -> Iterator[Finding]:
         trouble=Trouble.SLOW,
         title="A race found a faster configuration of this plan",
         evidence=(Evidence(f"{options}: {factor} the examples per second, in turns on this machine", THROUGHPUT),),
-        confidence=Confidence.CERTAIN,
+        confidence=Confidence.LIKELY,
         cost=f"{percent(1 - 1 / found.factor)} of the time of steps",
         cures=(
             Cure(

@@ -24,6 +24,8 @@ def _facts(result: ConfigurationResult) -> Iterator[tuple[str, str]]:
         low, high = result.between or (0.0, 0.0)
         rate = numbers.compact(result.examples_per_second or 0.0)
         rounds = numbers.counted(len(result.rates), "turn")
+        if race.is_alone(result):
+            rounds += ", not beside this plan"
         yield "examples/s", f"{rate}, between {numbers.compact(low)} and {numbers.compact(high)} ({rounds})"
     elif result.state not in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
         yield "state", race.state_text(result)
