@@ -354,7 +354,7 @@ class AccelApp(EarlyInputApp):
         self.push_screen(self._with_size_classes(BenchScreen(directories)))
 
     def show_race(self, plan: Plan) -> None:
-        """Race the configurations of a plan."""
+        """Race the ways to run a plan."""
         from accel_tui.screens.race_screen import RaceScreen  # see get_default_screen
 
         self.push_screen(self._with_size_classes(RaceScreen(plan)))
