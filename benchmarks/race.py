@@ -1,8 +1,8 @@
-"""Compares the order of the ways in a short race with that of long measurements of the same ways.
+"""Compares the order of the configurations in a short race with that of long measurements of the same configurations.
 
-Of each plan, the ways are raced for a few seconds each, as ``accel-tui race`` does. Then each is compiled in a new
-process, and they take long turns. A pair of ways counts if the long measurement tells them apart: their medians differ
-by at least 10 percent. It is in order if the race has the same one faster.
+Of each plan, the configurations are raced for a few seconds each, as ``accel-tui race`` does. Then each is compiled in
+a new process, and they take long turns. A pair of configurations counts if the long measurement tells them apart: their
+medians differ by at least 10 percent. It is in order if the race has the same one faster.
 
 Run on CPUs: ``python benchmarks/race.py --seconds 3 --long 20``.
 """
@@ -24,9 +24,9 @@ from accel_engine.launch.trial_process import TrialStart
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.configuration_result import ConfigurationResult
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.way import WayKind
-from accel_engine.race.way_result import WayResult
 
 DIFFERENCE = 1.1
 """The ratio of rates from which a pair counts."""
@@ -34,16 +34,22 @@ DIFFERENCE = 1.1
 TURN_SECONDS = 2.0
 """How long a turn of the long measurement takes."""
 
-KINDS = (WayKind.XLA, WayKind.PRECISION, WayKind.MICRO_BATCHES, WayKind.THREADS, WayKind.BATCH_SIZE)
+KINDS = (
+    ConfigurationKind.XLA,
+    ConfigurationKind.PRECISION,
+    ConfigurationKind.MICRO_BATCHES,
+    ConfigurationKind.THREADS,
+    ConfigurationKind.BATCH_SIZE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two ways of a plan.
+    """Two configurations of a plan.
 
     Attributes:
         plan: The plan's title.
-        first: The way that is faster in the long measurement.
+        first: The configuration that is faster in the long measurement.
         second: The other one.
         long_ratio: By how much, in the long measurement.
         race_ratio: The same in the race.
@@ -80,17 +86,17 @@ def plans(folder: Path) -> tuple[Plan, ...]:
     )
 
 
-def raced(plan: Plan, seconds: float, kinds: tuple[WayKind, ...]) -> tuple[WayResult, ...]:
+def raced(plan: Plan, seconds: float, kinds: tuple[ConfigurationKind, ...]) -> tuple[ConfigurationResult, ...]:
     """The results of a race."""
     devices = detect().devices
     return Race(check(plan, devices), devices, RaceOptions(seconds, kinds, combines=False)).run()
 
 
-def measured_long(results: list[WayResult], seconds: float) -> dict[str, float]:
-    """The median of the rates of each way, in long turns one after the other, by title."""
+def measured_long(results: list[ConfigurationResult], seconds: float) -> dict[str, float]:
+    """The median of the rates of each configuration, in long turns one after the other, by title."""
     with PlanTrials([]) as trials:
         for result in results:
-            trials.add(TrialStart(result.way.plan)).wait_ready()  # one after the other: each has the machine
+            trials.add(TrialStart(result.configuration.plan)).wait_ready()  # one after the other: each has the machine
         rates: dict[str, list[float]] = {result.title: [] for result in results}
         for trial in trials.usable:
             trial.take_turn(1.0, counts=False)
@@ -101,7 +107,7 @@ def measured_long(results: list[WayResult], seconds: float) -> dict[str, float]:
     return {title: statistics.median(values) for title, values in rates.items() if values}
 
 
-def pairs_of(plan: Plan, results: list[WayResult], long: dict[str, float]) -> list[Pair]:
+def pairs_of(plan: Plan, results: list[ConfigurationResult], long: dict[str, float]) -> list[Pair]:
     """The pairs that the long measurement tells apart."""
     found, race = [], {result.title: result.examples_per_second or 0.0 for result in results}
     for one, other in combinations(long, 2):
@@ -114,12 +120,14 @@ def pairs_of(plan: Plan, results: list[WayResult], long: dict[str, float]) -> li
 def main() -> None:
     """Race and measure all plans, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each way in the race (default: 3)")
-    parser.add_argument("--long", type=float, default=20.0, help="of each way in the long measurement (default: 20)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each configuration in the race (default: 3)")
+    parser.add_argument(
+        "--long", type=float, default=20.0, help="of each configuration in the long measurement (default: 20)"
+    )
     parser.add_argument("--models", default="mlp,cnn,lstm,tabular", help="models of the plans (default: all four)")
-    parser.add_argument("--ways", default=",".join(KINDS), help=f"what changes (default: {','.join(KINDS)})")
+    parser.add_argument("--vary", default=",".join(KINDS), help=f"what changes (default: {','.join(KINDS)})")
     chosen = parser.parse_args()
-    pairs, kinds = list[Pair](), tuple(map(WayKind, chosen.ways.split(",")))
+    pairs, kinds = list[Pair](), tuple(map(ConfigurationKind, chosen.vary.split(",")))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ACCEL_TUI_HOME"] = folder
         for plan in (each for each in plans(Path(folder)) if each.model in chosen.models.split(",")):

@@ -65,7 +65,7 @@ class Host(Protocol):
         """Measure the inference of runs."""
 
     def show_race(self, plan: Plan) -> None:
-        """Race the ways to run a plan."""
+        """Race the configurations of a plan."""
 
     def show_export(self, directory: Path) -> None:
         """Export the trained model of a run."""

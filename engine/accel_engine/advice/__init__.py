@@ -6,6 +6,7 @@ findings. Silence is the normal state: a rule that is not sure says nothing.
 
 from accel_engine.advice.advise import advise
 from accel_engine.advice.coverage import Coverage, coverage
+from accel_engine.advice.faster_plan import FasterPlan
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
 from accel_engine.advice.recorded import Recorded
@@ -17,6 +18,7 @@ __all__ = [
     "Cure",
     "Evidence",
     "FailedRule",
+    "FasterPlan",
     "Finding",
     "Gain",
     "Recorded",

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.advice.faster_plan import FasterPlan
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
 from accel_engine.plan import Plan
@@ -67,6 +68,7 @@ class Recorded:
         steps: Number of recorded steps.
         samples: Readings of devices in the order of time, evenly chosen if there are many.
         diagnostics: The model's layers, the data, and the last validation.
+        faster: What a race has found to be faster; ``None`` for nothing.
         workers: The records of the other workers by name, where their runs are visible from here.
     """
 
@@ -77,6 +79,7 @@ class Recorded:
     steps: int = 0
     samples: Sequence[Sample] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    faster: FasterPlan | None = None
     workers: Mapping[str, "Recorded"] = field(default_factory=dict)
 
     @property

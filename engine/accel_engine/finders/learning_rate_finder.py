@@ -16,7 +16,7 @@ from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
 from accel_engine.launch.run_change import send, steps_taken
 from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
-from accel_engine.launch.trial_room import check_room
+from accel_engine.launch.trial_room import check_room, check_room_on, devices_of
 from accel_engine.plan import Plan
 from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.run import RunInfo, RunReader
@@ -166,6 +166,7 @@ def find_learning_rate(
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
     check_plan(plan)
+    check_room_on(devices_of(plan), 1)
     return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
 
 

@@ -136,6 +136,7 @@ class PlanTrials:
     def __init__(self, starts: Sequence[TrialStart], should_stop: Callable[[], bool] = lambda: False) -> None:
         self._starts, self._should_stop = starts, should_stop
         self.trials: list[PlanTrial] = []
+        self._folders = 0
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
@@ -164,9 +165,11 @@ class PlanTrials:
         Raises:
             EngineMissingError: No usable TensorFlow is installed.
             RunError: The directory of runs cannot be written.
+            OSError: No process can be started.
         """
         assert self._folder is not None  # noqa: S101 (the block has begun)
-        folder = Path(self._folder.name, str(len(self.trials)))
+        folder = Path(self._folder.name, str(self._folders))
+        self._folders += 1  # also if no process can be started
         copy_checkpoint(start, folder)
         self.trials.append(PlanTrial(start, TrialProcess(start, folder, self._should_stop)))
         return self.trials[-1]

@@ -24,6 +24,12 @@ POLL_SECONDS = 0.05
 _MEMORY = re.compile(r"bad_alloc|cannot allocate memory|out of memory|MemoryError|failed to allocate", re.IGNORECASE)
 """What a process writes that ends as the host's memory, or its limit, does not suffice."""
 
+LAST_LINES = 5
+"""Lines of a log that give the reason of its exit. TensorFlow also writes of memory in processes that continue."""
+
+_HARMLESS = "not a failure"
+"""Part of such a line, of an allocation that is tried again in another way."""
+
 EXIT_SECONDS = 5.0
 """How long a process may take to exit by itself."""
 
@@ -244,15 +250,10 @@ class TrialProcess:
         return reply
 
     def _death(self) -> TrialFailedError:
-        """Why the process has exited without a reply. Only the system kills it with SIGKILL, for lack of memory."""
+        """Why the process has exited without a reply."""
         status = self._process.wait()
-        if status == -signal.SIGKILL:
-            return TrialFailedError("out of memory: the system killed the process", out_of_memory=True)
         self._log.seek(0)
-        log = self._log.read()
-        if _MEMORY.search(log):
-            return TrialFailedError("out of memory: the engine exited", out_of_memory=True)
-        return TrialFailedError(f"the engine exited{exit_reason(status, log)}", out_of_memory=False)
+        return exit_error(status, self._log.read())
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
@@ -272,6 +273,25 @@ class TrialProcess:
         self._log.close()
 
 
+def exit_error(status: int, log: str) -> TrialFailedError:
+    """The error of a process that exited without a reply.
+
+    Args:
+        status: Its exit status; negative for a signal.
+        log: Its log.
+    """
+    if status == -signal.SIGKILL:
+        return TrialFailedError("the engine was killed (SIGKILL), probably for lack of memory", out_of_memory=True)
+    if any(_MEMORY.search(line) and _HARMLESS not in line for line in _lines_of(log)[-LAST_LINES:]):
+        return TrialFailedError("out of memory: the engine exited", out_of_memory=True)
+    return TrialFailedError(f"the engine exited{exit_reason(status, log)}", out_of_memory=False)
+
+
+def _lines_of(log: str) -> list[str]:
+    """The lines of a log, without those that TensorFlow writes at every start."""
+    return [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
+
+
 def exit_reason(status: int, log: str) -> str:
     """Why a process exited without a reply: the signal that ended it, or its status, and the last line of its log.
 
@@ -279,7 +299,7 @@ def exit_reason(status: int, log: str) -> str:
         status: Its exit status; negative for a signal.
         log: Its log. Lines that TensorFlow writes at every start do not count.
     """
-    lines = [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
+    lines = _lines_of(log)
     how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
     return how + (f": {lines[-1]}" if lines else "")
 

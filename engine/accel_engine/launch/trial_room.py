@@ -1,17 +1,56 @@
 """Whether trials fit in memory beside a live run, which they must not break."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 
+from accel_engine.devices import detect
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, Event
 from accel_engine.memory import available_memory
+from accel_engine.plan import Plan
+from accel_engine.plan.resolved_plan import resolve
+from accel_engine.run import RunReader
+from accel_engine.run.devices_in_use import DevicesInUse, runs_on
+from accel_engine.run.reader import drop_discarded
+from accel_engine.run.run_paths import runs_directory
 
 MARGIN = 1.1
 """How much more than the live run a trial of a changed plan may take."""
 
 CONTEXT = 600 << 20
 """Bytes that a process takes on a GPU besides what TensorFlow allocates, for CUDA and its libraries."""
+
+
+def devices_of(plan: Plan) -> tuple[str, ...]:
+    """Ids of the devices of this machine that a plan trains on; empty if they are unknown."""
+    placement = resolve(plan, detect().devices).placement
+    return placement.devices if placement else ()
+
+
+def check_room_on(devices: Sequence[str], processes: int, *, grows: bool = False) -> list[DevicesInUse]:
+    """Check that trials leave the live runs on some devices their memory; returns these runs.
+
+    Args:
+        devices: Ids of the devices, such as ``gpu:0``; empty for all.
+        processes: Number of processes that run at the same time.
+        grows: Whether they take more and more memory, until it does not suffice.
+
+    Raises:
+        RunError: They do not, or cannot be known to.
+    """
+    found = runs_on(devices)
+    for each in found:
+        used = [device for device in each.devices if not device.startswith("cpu")]
+        if grows and used:
+            raise RunError(
+                f"run {each.run} trains on {used[0]}, whose memory would be filled: stop the run (accel-tui stop "
+                f"{each.run}), and try again"
+            )
+        with closing(RunReader(runs_directory() / each.run, steps=False, max_samples=64)) as reader:
+            update = reader.poll()
+        check_room(drop_discarded(update.events), tuple(update.samples), processes, each.run)
+    return found
 
 
 def check_room(events: Iterable[Event], samples: Sequence[Sample], processes: int, name: str) -> None:

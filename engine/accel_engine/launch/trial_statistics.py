@@ -81,12 +81,14 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison
     ranks = interval_ranks(len(ratios), 0.5, CONFIDENCE)
     low = ratios[ranks[0] - 1] if ranks[0] else -math.inf
     high = ratios[ranks[1] - 1] if ranks[1] else math.inf
-    verdict = Verdict.NO_DIFFERENCE
-    if low > 1 and middle > RELEVANT:
-        verdict = Verdict.BETTER
-    elif high < 1 and middle < 1 / RELEVANT:
-        verdict = Verdict.WORSE
-    return Comparison(middle, low, high, verdict, len(ratios))
+    return Comparison(middle, low, high, verdict_of(middle, low, high), len(ratios))
+
+
+def verdict_of(ratio: float, low: float, high: float) -> Verdict:
+    """Whether a ratio of rates is on one side of 1 with its whole interval, and matters."""
+    if low > 1 and ratio > RELEVANT:
+        return Verdict.BETTER
+    return Verdict.WORSE if high < 1 and ratio < 1 / RELEVANT else Verdict.NO_DIFFERENCE
 
 
 def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> Comparison:

@@ -24,16 +24,19 @@ CATALOGUE: dict[str, ModelEntry] = {
             "Linear or logistic regression: no hidden layer",
             "accel_engine.models.linear:build",
             learning_rate=1e-2,
+            cpu_kernels=False,
         ),
         ModelEntry(
             "tabular",
             "A linear model and two hidden layers of 128 units, for the columns of a table",
             "accel_engine.models.tabular:build",
+            cpu_kernels=False,
         ),
         ModelEntry(
             "mlp",
             "One hidden layer of 128 units: a minimal network for digits",
             "accel_engine.models.mlp:build",
+            cpu_kernels=False,
         ),
         ModelEntry(
             "cnn",
@@ -93,12 +96,14 @@ CATALOGUE: dict[str, ModelEntry] = {
             "accel_engine.models.lstm:build",
             form=SEQUENCES,
             any_size=True,
+            cpu_kernels=False,
         ),
         ModelEntry(
             "bag-of-words",
             "Which of 20,000 words and pairs of words a text has, and one hidden layer",
             "accel_engine.models.bag_of_words:build",
             form=TEXTS,
+            cpu_kernels=False,
         ),
         ModelEntry(
             "text-cnn",
@@ -112,6 +117,7 @@ CATALOGUE: dict[str, ModelEntry] = {
             "accel_engine.models.gpt:build",
             form=TOKENS,
             tasks=("sequence",),
+            cpu_kernels=False,
         ),
         *APPLICATIONS,
     )

@@ -44,6 +44,8 @@ class ModelEntry:
         tasks: The tasks that it can be built for.
         any_size: Whether dimensions of an example may be of any size, ``None``.
         imagenet: Whether Keras has ImageNet weights for it.
+        cpu_kernels: Whether it may have layers that this program has CPU kernels for: convolutions and batch
+            normalization.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ModelEntry:
     tasks: tuple[str, ...] = NUMERIC_TASKS
     any_size: bool = False
     imagenet: bool = False
+    cpu_kernels: bool = True
 
     @property
     def takes(self) -> str:

@@ -18,7 +18,7 @@ from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
 
 if TYPE_CHECKING:
-    from accel_engine.training.plan_trial import PlanTrial
+    from accel_engine.training.plan_stepper import PlanStepper
 
 
 def serve_trial(tensorflow: TensorFlowImport) -> int:
@@ -28,7 +28,7 @@ def serve_trial(tensorflow: TensorFlowImport) -> int:
     def send(reply: dict[str, Any]) -> None:
         replies.write(json.dumps(reply) + "\n")
 
-    trial: PlanTrial | None = None
+    trial: PlanStepper | None = None
     try:
         tensorflow.wait()
         for line in requests:
@@ -49,14 +49,14 @@ def serve_trial(tensorflow: TensorFlowImport) -> int:
     return 0
 
 
-def _start(request: dict[str, Any], progress: Callable[[int, int], None]) -> "PlanTrial":
-    from accel_engine.training.plan_trial import PlanTrial
+def _start(request: dict[str, Any], progress: Callable[[int, int], None]) -> "PlanStepper":
+    from accel_engine.training.plan_stepper import PlanStepper
 
     run = Path(request["run"]) if request.get("run") else None
-    return PlanTrial(Plan.from_mapping(request["plan"]), Path(request["folder"]), request["step"], run, progress)
+    return PlanStepper(Plan.from_mapping(request["plan"]), Path(request["folder"]), request["step"], run, progress)
 
 
-def _described(trial: "PlanTrial") -> dict[str, Any]:
+def _described(trial: "PlanStepper") -> dict[str, Any]:
     from accel_engine.data.dataset import Split
     from accel_engine.keras_support.optimizers import optimizer_name
 
@@ -77,7 +77,7 @@ def _described(trial: "PlanTrial") -> dict[str, Any]:
     }
 
 
-def _answer(trial: "PlanTrial", request: dict[str, Any]) -> dict[str, Any]:
+def _answer(trial: "PlanStepper", request: dict[str, Any]) -> dict[str, Any]:
     match request:
         case {"seconds": seconds}:
             return {"taken": asdict(trial.take_for(seconds)), "memory": trial.peak_memory}

@@ -1,1 +1,1 @@
-"""Measures the ways to run a plan on this machine side by side, and remembers what was found."""
+"""Measures the configurations of a plan on this machine side by side, and remembers what was found."""

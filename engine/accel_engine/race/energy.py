@@ -1,4 +1,4 @@
-"""Measures the energy of the devices that a plan trains on, where they tell it."""
+"""Measures the energy of the devices that a plan trains on, where it can be read."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Meter(Protocol):
         """Begin to measure."""
 
     def stop(self) -> float | None:
-        """Joules; ``None`` if it does not tell."""
+        """Joules; ``None`` if they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,12 @@ class Meters:
 
     Attributes:
         meters: One for each device.
+        measured: ``cpu`` or ``gpu``, whose energy it is; a GPU's is without that of the processor. Empty without any.
         problem: Why there is none; empty if there are.
     """
 
     meters: tuple[Meter, ...] = ()
+    measured: str = ""
     problem: str = ""
 
     def start(self) -> None:
@@ -45,7 +47,7 @@ class Meters:
             meter.start()
 
     def stop(self) -> float | None:
-        """Joules of all devices together; ``None`` if one does not tell."""
+        """Joules of all devices together; ``None`` if those of one cannot be read."""
         found = [meter.stop() for meter in self.meters]
         known = [each for each in found if each is not None]
         return sum(known) if known and len(known) == len(found) else None
@@ -95,7 +97,7 @@ def find_meters(devices: Sequence[Device], names: Sequence[str], powercap: Path 
     kinds = {name.partition(":")[0] for name in names}
     if kinds == {"gpu"}:
         return _gpu_meters([device for device in devices if device.id in names])
-    return _cpu_meters(powercap) if kinds == {"cpu"} else Meters(problem="TPUs do not tell their energy")
+    return _cpu_meters(powercap) if kinds == {"cpu"} else Meters(problem="the energy of TPUs cannot be read")
 
 
 def _gpu_meters(devices: Sequence[Device]) -> Meters:
@@ -104,18 +106,18 @@ def _gpu_meters(devices: Sequence[Device]) -> Meters:
     except ImportError:
         return Meters(problem="the NVIDIA management library is missing")
     if not found or None in found:
-        return Meters(problem="the driver does not tell the energy of this GPU")
-    return Meters(tuple(meter for meter in found if meter is not None))
+        return Meters(problem="the energy of this GPU cannot be read from its driver")
+    return Meters(tuple(meter for meter in found if meter is not None), "gpu")
 
 
 def _cpu_meters(powercap: Path) -> Meters:
     folders = sorted(each for each in powercap.glob("intel-rapl:*") if _PACKAGE.match(each.name))
     if not folders:
-        return Meters(problem="this system does not tell the energy of its CPU")
+        return Meters(problem="the energy of this CPU cannot be read: Linux has no counter (RAPL) of it")
     meters = tuple(PackageMeter(each) for each in folders)
     try:
         for each in folders:
             (each / "energy_uj").read_text()
     except OSError:
-        return Meters(problem="only root may read the energy of this CPU")
-    return Meters(meters)
+        return Meters(problem="the energy of this CPU can be read by root only")
+    return Meters(meters, "cpu")

@@ -1,4 +1,4 @@
-"""Compares the first losses of two ways to run a plan, which begin with the same weights and the same batches."""
+"""Compares the first losses of two configurations of a plan, which begin with the same weights and the same batches."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class LossCheck:
-    """How the first losses of a way compare with the reference's.
+    """How the first losses of a configuration compare with the reference's.
 
     Attributes:
         difference: The largest difference, as a share of losses above 1; ``None`` if they cannot be compared.
@@ -44,7 +44,7 @@ def check_losses(reference: Sequence[float], losses: Sequence[float]) -> LossChe
 
     Args:
         reference: Those of the reference.
-        losses: Those of the way; of more or fewer steps, only the common ones count.
+        losses: Those of the configuration; of more or fewer steps, only the common ones count.
     """
     pairs = list(zip(reference, losses, strict=False))
     if not pairs:

@@ -1,4 +1,4 @@
-"""Races the ways to run a plan: each in a process of its own, in turns, in heats that fit in memory."""
+"""Races the configurations of a plan: each in a process of its own, in turns, in groups that fit in memory."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -9,28 +9,29 @@ from typing import Protocol
 from accel_engine.devices.device_types import Device
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
+from accel_engine.launch.trial_room import check_room_on
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
+from accel_engine.race.configuration import Configuration, ConfigurationKind
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configurations import combine, find_configurations
 from accel_engine.race.energy import MakeMeters, find_meters
-from accel_engine.race.judgement import dominating, winners, with_rates
-from accel_engine.race.measured_way import MeasuredWay, Trial
+from accel_engine.race.measurement import Measurement, Trial
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.remembered import remember
-from accel_engine.race.room import Room
-from accel_engine.race.way import Way, WayKind
-from accel_engine.race.way_result import WayResult, WayState
-from accel_engine.race.ways import combine, find_ways
 
 SECONDS = 5.0
-"""How long each way is measured by default."""
+"""How long each configuration is measured by default."""
 
 PATIENCE = 4.0
-"""How much longer than that a way may take until there are enough rounds, as a factor."""
+"""How much longer than that a configuration may take until there are enough rounds, as a factor."""
 
 FIRST_SECONDS = 1.2
-"""How long a way is measured with the reference at first: many that are dominated end then, and free their memory."""
+"""How long a configuration is measured with the reference at first: dominated ones end then, and free their memory."""
 
-OnResult = Callable[[WayResult], object]
-"""Takes the result of a way, whenever it changes."""
+OnResult = Callable[[ConfigurationResult], object]
+"""Takes the result of a configuration, whenever it changes."""
 
 
 class Trials(Protocol):
@@ -49,30 +50,30 @@ class RaceOptions:
     """What is raced, and for how long.
 
     Attributes:
-        seconds: How long each way is measured.
+        seconds: How long each configuration is measured.
         kinds: What may change.
-        combines: Whether the changes that were faster are raced together, in a last heat.
+        combines: Whether the changes that were faster are raced together, in a last group.
     """
 
     seconds: float = SECONDS
-    kinds: Collection[WayKind] = tuple(WayKind)
+    kinds: Collection[ConfigurationKind] = tuple(ConfigurationKind)
     combines: bool = True
 
 
 class Race:
-    """A race of the ways to run a plan.
+    """A race of the configurations of a plan.
 
-    The reference is in every heat, so that heats can be compared, except on devices that only one process can use.
+    The reference is in every group, so that groups can be compared, except on devices that only one process can use.
 
     Args:
         resolved: The plan, checked and placed.
         devices: The machine's devices.
         options: What is raced.
-        on_result: Called with the result of a way, whenever it changes.
+        on_result: Called with the result of a configuration, whenever it changes.
         should_stop: Whether to give up; asked all the time.
         make_trials: Makes what starts processes.
         make_meters: Makes the meters of energy.
-        room: The memory for the ways; by default that of the devices and of this machine.
+        budget: The memory for the configurations; by default that of the devices and of this machine.
 
     Attributes:
         results: The results so far, the reference first; those that are refused last.
@@ -92,31 +93,62 @@ class Race:
         *,
         make_trials: MakeTrials = PlanTrials,
         make_meters: MakeMeters = find_meters,
-        room: Room | None = None,
+        budget: MemoryBudget | None = None,
     ) -> None:
         self._resolved, self._devices, self._options = resolved, devices, options
         self._on_result, self._should_stop = on_result, should_stop
         self._make_trials, self._make_meters = make_trials, make_meters
-        self._room = room or _room(resolved)
-        self._reference: MeasuredWay | None = None
+        self._budget = budget or _budget_of(resolved)
+        self._reference: Measurement | None = None
+        self._shares_devices = False
         self._retried: set[str] = set()
-        self._found = find_ways(resolved, devices, options.kinds)
+        self._found = find_configurations(resolved, devices, options.kinds)
         self.was_stopped = False
-        self._results = {way.title: WayResult(way) for way in (self._found.reference, *self._found.others)}
+        self._results = {
+            configuration.title: ConfigurationResult(configuration)
+            for configuration in (self._found.reference, *self._found.others)
+        }
         for refused in self._found.refused:
-            self._results[refused.way.title] = WayResult(refused.way, WayState.REFUSED, refused.reason)
+            self._results[refused.configuration.title] = ConfigurationResult(
+                refused.configuration, ConfigurationState.REFUSED, refused.reason
+            )
 
     @property
-    def results(self) -> tuple[WayResult, ...]:
+    def results(self) -> tuple[ConfigurationResult, ...]:
         """The results so far."""
-        return tuple(sorted(self._results.values(), key=lambda each: each.state is WayState.REFUSED))
+        return tuple(sorted(self._results.values(), key=lambda each: each.state is ConfigurationState.REFUSED))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Ids of the devices that its configurations train on."""
+        configurations = (self._found.reference, *self._found.others)
+        placements = [resolve(configuration.plan, self._devices).placement for configuration in configurations]
+        return tuple(dict.fromkeys(name for each in placements if each for name in each.devices))
+
+    def _refuse_larger_batches(self) -> None:
+        """Refuse those that take more of an accelerator's memory than the plan, which a live run may need."""
+        for configuration in self._found.others:
+            if self._batch_factor(configuration) > 1:
+                self._update(
+                    ConfigurationResult(
+                        configuration, ConfigurationState.REFUSED, "a live run trains on the same device"
+                    )
+                )
 
     def set_seconds(self, seconds: float) -> None:
-        """Set how long each way is measured, once their number is known."""
+        """Set how long each configuration is measured, once their number is known."""
         self._options = replace(self._options, seconds=seconds)
 
-    def run(self) -> tuple[WayResult, ...]:
-        """Race all ways, and return their results. Blocks; processes have ended when it returns or raises."""
+    def run(self) -> tuple[ConfigurationResult, ...]:
+        """Race all configurations, and return their results. Blocks; processes have ended when it returns or raises.
+
+        Raises:
+            RunError: It would take memory that a live run on its devices may need.
+        """
+        runs = check_room_on(self.devices, 2)
+        self._shares_devices = bool(runs)
+        if any(not device.startswith("cpu") for run in runs for device in run.devices):
+            self._refuse_larger_batches()
         for result in self.results:
             self._on_result(result)
         with self._make_trials((), self._should_stop) as trials:
@@ -125,8 +157,8 @@ class Race:
             except TrialCancelledError:
                 self.was_stopped = True
         for result in self.results:
-            if result.state in (WayState.WAITING, WayState.COMPILING, WayState.READY):
-                self._update(replace(result, state=WayState.NOT_MEASURED))
+            if result.state in (ConfigurationState.WAITING, ConfigurationState.COMPILING, ConfigurationState.READY):
+                self._update(replace(result, state=ConfigurationState.NOT_MEASURED))
         remember(self._resolved, self._devices, self.results)
         return self.results
 
@@ -134,119 +166,138 @@ class Race:
         reference = self._enter(trials, self._found.reference)
         if reference and reference.is_live:
             self._reference = reference
-        if reference and self._room.is_exclusive:
+        if reference and self._budget.is_exclusive:
             self._measure([reference], self._options.seconds)
             self._finish(reference)
-        self._race_heats(trials, self._found.others)
-        if self._options.combines and (way := self._combined()):
-            self._race_heats(trials, (way,))
+        others = [
+            each for each in self._found.others if self._results[each.title].state is not ConfigurationState.REFUSED
+        ]
+        self._race_groups(trials, others)
+        if self._options.combines and (configuration := self._combined()):
+            self._race_groups(trials, (configuration,))
         elif reference and reference.is_live and not reference.result.rates:  # nothing raced against it
             self._measure([reference], self._options.seconds)
         if reference:
             self._finish(reference)
 
-    def _finish(self, way: MeasuredWay) -> None:
-        """End the process of a way that has been measured."""
-        if way.is_live:
-            self._update(replace(way.result, state=WayState.FINISHED))
-            way.close()
+    def _finish(self, configuration: Measurement) -> None:
+        """End the process of a configuration that has been measured."""
+        if configuration.is_live:
+            self._update(replace(configuration.result, state=ConfigurationState.FINISHED))
+            configuration.close()
 
-    def _combined(self) -> Way | None:
-        faster = [result.way for result in winners(self.results)]
+    def _combined(self) -> Configuration | None:
+        faster = [result.configuration for result in winners(self.results)]
         return combine(self._resolved, self._devices, faster)
 
-    def _race_heats(self, trials: Trials, ways: Sequence[Way]) -> None:
-        waiting = deque(ways)
+    def _race_groups(self, trials: Trials, configurations: Sequence[Configuration]) -> None:
+        waiting = deque(configurations)
         while waiting:
-            heat: list[MeasuredWay] = []
-            while waiting and (not heat or self._has_room(len(heat), waiting[0])):
-                entered = self._enter(trials, waiting.popleft())
+            group: list[Measurement] = []
+            while waiting and (not group or self._has_room(len(group), waiting[0])):
+                configuration = waiting.popleft()
+                entered = None if self._is_too_large(configuration) else self._enter(trials, configuration)
                 if entered is None:
                     continue
                 if entered.is_live:
                     self._measure([entered], min(FIRST_SECONDS, self._options.seconds))
-                    heat += [entered] if entered.is_live else []
-                elif entered.is_out_of_memory and heat and entered.way.title not in self._retried:
-                    self._retried.add(entered.way.title)  # the others have taken the memory: once more, alone
-                    waiting.append(entered.way)
-            self._measure(heat, self._options.seconds)
-            for each in heat:
+                    group += [entered] if entered.is_live else []
+                elif entered.is_out_of_memory and group and entered.configuration.title not in self._retried:
+                    self._retried.add(entered.configuration.title)  # the others have taken the memory: once more, alone
+                    waiting.append(entered.configuration)
+            self._measure(group, self._options.seconds)
+            for each in group:
                 self._finish(each)
 
-    def _has_room(self, others: int, way: Way) -> bool:
+    def _has_room(self, others: int, configuration: Configuration) -> bool:
         reference = self._reference
-        if reference is None or not reference.is_live:
+        if reference is None or not reference.is_live or self._shares_devices:
             return False
-        factor = way.plan.batch_size / self._resolved.plan.batch_size
-        return self._room.fits(others + 1, reference.resident_bytes, reference.device_bytes, factor)
+        return self._budget.fits(others + 1, reference.usage, self._batch_factor(configuration))
 
-    def _enter(self, trials: Trials, way: Way) -> MeasuredWay | None:
-        """Start a process for a way, compile it, and check its first losses; ``None`` if no process can be started."""
-        placement = resolve(way.plan, self._devices).placement
+    def _is_too_large(self, configuration: Configuration) -> bool:
+        """Refuse a configuration that the host has too little memory for, also as the only one beside the reference."""
+        if self._reference is None or not self._reference.is_live:
+            return False
+        problem = self._budget.lacking(self._reference.usage, self._batch_factor(configuration))
+        if problem:
+            self._update(ConfigurationResult(configuration, ConfigurationState.REFUSED, problem))
+        return bool(problem)
+
+    def _batch_factor(self, configuration: Configuration) -> float:
+        return configuration.plan.batch_size / self._resolved.plan.batch_size
+
+    def _enter(self, trials: Trials, configuration: Configuration) -> Measurement | None:
+        """Start a process, compile the steps, and check the first losses; ``None`` if no process can be started."""
+        placement = resolve(configuration.plan, self._devices).placement
         meters = self._make_meters(self._devices, placement.devices if placement else ())
-        self._update(WayResult(way, WayState.COMPILING))
+        self._update(ConfigurationResult(configuration, ConfigurationState.COMPILING))
         try:
-            trial = trials.add(TrialStart(way.plan))
+            trial = trials.add(TrialStart(configuration.plan))
         except OSError as error:  # such as too little memory
             reason = f"no process can be started: {error.strerror or error}"
-            self._update(WayResult(way, WayState.FAILED, reason))
+            self._update(ConfigurationResult(configuration, ConfigurationState.FAILED, reason))
             return None
-        entered = MeasuredWay(way, trial, meters, self._update)
+        entered = Measurement(configuration, trial, meters, self._update)
         entered.prepare(None if self._reference is None else self._reference.first_losses)
         return entered
 
-    def _measure(self, heat: Sequence[MeasuredWay], seconds: float) -> None:
-        """Let a heat and the reference take turns until each way is measured, dominated or has failed.
+    def _measure(self, group: Sequence[Measurement], seconds: float) -> None:
+        """Let a group and the reference take turns until each configuration is measured, dominated or has failed.
 
         Args:
-            heat: The ways.
+            group: The configurations.
             seconds: How long each is measured in all, with earlier turns.
         """
-        with_reference = self._reference is not None and self._reference.is_live and self._reference not in heat
-        racing = [*([self._reference] if with_reference and self._reference else []), *heat]
+        with_reference = self._reference is not None and self._reference.is_live and self._reference not in group
+        racing = [*([self._reference] if with_reference and self._reference else []), *group]
         for each in racing:
             each.warm_up()
-        number = 0
-        while any(each.is_live and not _is_enough(each, seconds) for each in heat):
+        number, before = 0, dict(self._results)
+        while any(each.is_live and not _is_enough(each, seconds) for each in group):
             taking = [each for each in racing if each.is_live]
             taken = {id(taking[index]): taking[index].take_turn() for index in turn_order(len(taking), number)}
             number += 1
             self._count(taking, taken)
-            self._end_dominated(heat)
+            self._end_dominated(group)
+        for title, result in self._results.items():  # the reference's new rounds change the rates of earlier groups
+            if result != before[title] and title not in {each.configuration.title for each in racing}:
+                self._on_result(result)
 
-    def _count(self, taking: Sequence[MeasuredWay], taken: dict[int, float | None]) -> None:
-        """Add the rates of a round to the results, the reference's first."""
+    def _count(self, taking: Sequence[Measurement], taken: dict[int, float | None]) -> None:
+        """Add the rates of a round to the results, and express all of them by the reference's median so far."""
         rate = taken.get(id(self._reference)) if self._reference else None
         for each in taking:
             each.count(taken[id(each)], rate)
         rates = self._reference.result.rates if self._reference else ()
+        self._results = {title: with_rates(result, rates) for title, result in self._results.items()}
         for each in taking:
             if each.is_live and each.result.rates:
-                self._update(with_rates(each.result, rates))
-                each.result = self._results[each.way.title]
+                each.result = with_rates(each.result, rates)
+                self._update(each.result)
 
-    def _end_dominated(self, heat: Sequence[MeasuredWay]) -> None:
-        for each in heat:
-            if not each.is_live or each.way.is_reference or len(each.result.rates) < LEAST_ROUNDS:
+    def _end_dominated(self, group: Sequence[Measurement]) -> None:
+        for each in group:
+            if not each.is_live or each.configuration.is_reference or len(each.result.rates) < LEAST_ROUNDS:
                 continue
             if other := dominating(each.result, self._results.values()):
                 reason = f"clearly slower than {other.title}, which takes no more memory"
-                reason += " and energy" if each.result.joules is not None else ""
-                self._update(replace(each.result, state=WayState.ENDED_EARLY, reason=reason))
+                reason += " and energy" if has_same_energy(each.result, other) else ""
+                self._update(replace(each.result, state=ConfigurationState.ENDED_EARLY, reason=reason))
                 each.close()
 
-    def _update(self, result: WayResult) -> None:
+    def _update(self, result: ConfigurationResult) -> None:
         self._results[result.title] = result
         self._on_result(result)
 
 
-def _is_enough(way: MeasuredWay, seconds: float) -> bool:
-    done = way.measured_seconds
-    return done >= seconds and (len(way.result.rates) >= LEAST_ROUNDS or done >= PATIENCE * seconds)
+def _is_enough(configuration: Measurement, seconds: float) -> bool:
+    done = configuration.measured_seconds
+    return done >= seconds and (len(configuration.result.rates) >= LEAST_ROUNDS or done >= PATIENCE * seconds)
 
 
-def _room(resolved: ResolvedPlan) -> Room:
+def _budget_of(resolved: ResolvedPlan) -> MemoryBudget:
     placement = resolved.placement
     kind = placement.kind if placement else "cpu"
     takes_all = kind == "gpu" and resolved.plan.memory_growth == "off"
-    return Room(placement.device_memory if placement and kind != "cpu" else None, kind == "tpu" or takes_all)
+    return MemoryBudget(placement.device_memory if placement and kind != "cpu" else None, kind == "tpu" or takes_all)

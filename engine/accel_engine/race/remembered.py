@@ -16,9 +16,10 @@ from accel_engine.models import UserModel
 from accel_engine.plan import Plan
 from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.race.judgement import winners
-from accel_engine.race.way_result import WayResult, WayState
-from accel_engine.race.ways import effective
+from accel_engine.race.comparison import winners
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configurations import effective
+from accel_engine.run.run_paths import home
 from accel_engine.tuning_cache import is_recent, load, save_all
 from accel_engine.version import __version__
 
@@ -26,7 +27,7 @@ _FILE = "races.json"
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedWay:
+class RememberedResult:
     """What a race measured of a plan.
 
     Attributes:
@@ -54,7 +55,7 @@ class RememberedWay:
         return sum(counts.step_sizes(0, counts.steps_per_epoch)) / self.examples_per_second
 
 
-def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterable[WayResult]) -> None:
+def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterable[ConfigurationResult]) -> None:
     """Remember the results of a race.
 
     Args:
@@ -66,15 +67,20 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     best = next(iter(winners(measured)), None)
     now, found = clock.now(), dict[str, Any]()
     for result in measured:
-        remembered = RememberedWay(result.examples_per_second or 0.0, result.memory, result.memory_of, now)
-        if result.way.is_reference and best and best.against_reference:
-            changes = {name: best.way.plan.to_mapping()[name] for name in best.way.changes}
+        remembered = RememberedResult(result.examples_per_second or 0.0, result.memory, result.memory_of, now)
+        if result.configuration.is_reference and best and best.against_reference:
+            changes = {name: best.configuration.plan.to_mapping()[name] for name in best.configuration.changes}
             remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
-        found[_key(resolve(result.way.plan, devices).with_data(resolved.data), devices)] = asdict(remembered)
+        found[_key(resolve(result.configuration.plan, devices).with_data(resolved.data), devices)] = asdict(remembered)
     save_all(_FILE, found, keep=lambda value: _parsed(value) is not None)
 
 
-def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay | None:
+def has_races() -> bool:
+    """Whether there is a file of results; it is not read."""
+    return (home() / _FILE).exists()
+
+
+def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
     """What a race has measured of a plan on this machine; ``None`` without one, or if it is too old.
 
     ``--xla auto`` is as fast as the faster one of its two choices.
@@ -93,8 +99,10 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedWay |
     return max(known, key=lambda each: each.examples_per_second, default=None)
 
 
-def _is_settled(result: WayResult) -> bool:
-    return result.is_measured and (result.state is not WayState.MEASURING or len(result.rates) >= LEAST_ROUNDS)
+def _is_settled(result: ConfigurationResult) -> bool:
+    return result.is_measured and (
+        result.state is not ConfigurationState.MEASURING or len(result.rates) >= LEAST_ROUNDS
+    )
 
 
 def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
@@ -119,10 +127,10 @@ def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     )
 
 
-def _parsed(value: Any) -> RememberedWay | None:
+def _parsed(value: Any) -> RememberedResult | None:
     """A value of the file; ``None`` if it is damaged or too old."""
     with suppress(TypeError, ValueError):
-        found = RememberedWay(**value)
+        found = RememberedResult(**value)
         if is_recent(found.measured_at) and 0 < found.examples_per_second < math.inf:
             return found
     return None

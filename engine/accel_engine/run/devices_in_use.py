@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,26 @@ def devices_in_use() -> list[DevicesInUse]:
                 with suppress(RunError):
                     found += _of_run(directory)
     return found
+
+
+def runs_on(wanted: Sequence[str]) -> list[DevicesInUse]:
+    """The live runs on this machine that train on some devices, with those of them, or whose devices are unknown.
+
+    Args:
+        wanted: Such as ``cpu``, ``gpu`` or ``gpu:1``; empty for all devices.
+    """
+    found: list[DevicesInUse] = []
+    for each in devices_in_use():
+        shared = [device for device in each.devices if not wanted or _names(device) & set(wanted)]
+        if shared or not each.devices:
+            found.append(DevicesInUse(each.run, tuple(shared)))
+    return found
+
+
+def _names(device: str) -> set[str]:
+    """The ways to name a device; TensorFlow has a single CPU, ``cpu:0``, and runs may have virtual ones."""
+    kind = device.partition(":")[0]
+    return {kind, "cpu:0"} if kind == "cpu" else {kind, device}
 
 
 def _of_run(directory: Path) -> list[DevicesInUse]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice import Finding, Recorded, advise, memory, slow
+from accel_engine.advice import FasterPlan, Finding, Recorded, advise, memory, slow
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, TimeMeasured, Validated, WorkCounted
 from accel_engine.plan import Plan
@@ -188,6 +188,11 @@ TROUBLED: dict[str, tuple[str, Recorded, Mapping[str, Any]]] = {
         {"precision": "mixed_bfloat16"},
     ),
     "XLA off on a GPU": ("xla-off", recorded(kind="gpu", plan=Plan(xla="off"), readings=gpu()), {"xla": "auto"}),
+    "a faster configuration": (
+        "raced-faster",
+        recorded(faster=FasterPlan({"xla": "on"}, 2.0)),
+        {"xla": "on"},
+    ),
     "padding": (
         "tpu-padding",
         recorded(kind="tpu", built={"per_replica_batch": 9}, diagnostics=Diagnostics(layers=WIDE)),

@@ -1,12 +1,18 @@
 """A trial that may break a live run is refused."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, TensorFlowDevice
 from accel_engine.launch import trial_room
-from accel_engine.launch.trial_room import check_room
+from accel_engine.launch.trial_room import check_room, check_room_on
+from accel_engine.plan import Plan
+from accel_engine.run import RunWriter, create
+from accel_engine.run.devices_in_use import DevicesInUse
 
 GB = 10**9
 
@@ -32,6 +38,22 @@ def test_two_processes_like_the_run_must_fit_on_its_gpu() -> None:
 def test_a_gpu_whose_memory_is_unknown_is_left_alone() -> None:
     with pytest.raises(RunError, match="whose free memory is unknown"):
         check_room(on("gpu"), [sample("gpu:0", memory_used=1, memory_total=80)], 2, "k3fp")
+
+
+def test_a_trial_beside_live_runs_leaves_them_their_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
+    directory = create(Plan())
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        writer.write_event(on("gpu")[0])
+        with pytest.raises(RunError, match="whose free memory is unknown"):
+            check_room_on(("gpu:0", "cpu:0"), 1)
+        with pytest.raises(RunError, match="trains on gpu:0, whose memory would be filled"):
+            check_room_on(("gpu:0",), 1, grows=True)
+        assert check_room_on(("cpu:0",), 1, grows=True) == []
+        writer.write_samples([sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=80)])
+        assert check_room_on(("gpu:0",), 2) == [DevicesInUse(directory.name, ("gpu:0",))]
+    assert check_room_on(("gpu:0",), 2) == []
 
 
 def test_a_tpu_belongs_to_the_run() -> None:

@@ -48,8 +48,9 @@ class StandInProcess:
         behaviour: Behaviour,
         should_stop: Callable[[], bool],
         on_turn: Callable[[Plan], object] = lambda _: None,
+        speed: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        self._on_turn = on_turn
+        self._on_turn, self._speed = on_turn, speed
         self.pid = os.getpid()
         self.plan, self._behaviour, self._should_stop = plan, behaviour, should_stop
         self._losses, self._turns = list(behaviour.losses), 0
@@ -69,7 +70,7 @@ class StandInProcess:
         self._turns += 1
         self._on_turn(self.plan)
         self._check()
-        return Turn(10, round(self._behaviour.rate * seconds), seconds, ())
+        return Turn(10, round(self._behaviour.rate * self._speed() * seconds), seconds, ())
 
     def close(self, seconds: float = 0.0) -> None:
         self.is_open = False
@@ -96,12 +97,14 @@ class StandInTrials:
 
     Attributes:
         behaviours: By the changes of the plan, as ``xla=on``; others behave as the reference, ``""``.
+        slowdown: The factor by which the whole machine gets slower with each process that is started.
         on_turn: Called with the plan of each turn.
         processes: Those that were started.
         most_open: The largest number that were open at the same time.
     """
 
     behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
+    slowdown: float = 1.0
     on_turn: Callable[[Plan], object] = lambda _: None
     processes: list[StandInProcess] = field(default_factory=list)
     most_open: int = 0
@@ -122,7 +125,8 @@ class StandInTrials:
         changes = {name: value for name, value in start.plan.to_mapping().items() if value != before[name]}
         name = ",".join(f"{key}={value}" for key, value in changes.items())
         behaviour = self.behaviours.get(name, self.behaviours.get("", Behaviour()))
-        self.processes.append(StandInProcess(start.plan, behaviour, self.should_stop, self.on_turn))
+        speed = lambda: self.slowdown ** len(self.processes)  # noqa: E731
+        self.processes.append(StandInProcess(start.plan, behaviour, self.should_stop, self.on_turn, speed))
         self.most_open = max(self.most_open, sum(process.is_open for process in self.processes))
         return StandInTrial(self.processes[-1], behaviour.memory)
 

@@ -37,9 +37,11 @@ def test_a_counter_that_cannot_be_read_later_tells_nothing(tmp_path: Path) -> No
 
 
 def test_without_counters_the_reason_is_told(tmp_path: Path) -> None:
-    assert find_meters(CPU, ("cpu:0",), tmp_path).problem == "this system does not tell the energy of its CPU"
+    assert find_meters(CPU, ("cpu:0",), tmp_path).problem == (
+        "the energy of this CPU cannot be read: Linux has no counter (RAPL) of it"
+    )
     (tmp_path / "intel-rapl:0").mkdir()
-    assert find_meters(CPU, ("cpu:0",), tmp_path).problem == "only root may read the energy of this CPU"
+    assert find_meters(CPU, ("cpu:0",), tmp_path).problem == "the energy of this CPU can be read by root only"
     assert "TPU" in find_meters(CPU, ("tpu:0",), tmp_path).problem
 
 
@@ -55,5 +57,5 @@ def test_gpus_are_measured_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_meters(GPUS, ("gpu:0", "gpu:1")).stop() == 5.0
     assert asked == ["0000:01:00.0", "0000:02:00.0"]
     monkeypatch.setattr(energy, "energy_meter", lambda _: None)
-    assert "does not tell" in find_meters(GPUS, ("gpu:0",)).problem
+    assert "cannot be read" in find_meters(GPUS, ("gpu:0",)).problem
     assert Meters(problem="none").stop() is None

@@ -1,19 +1,29 @@
 import pytest
 
+from accel_engine.advice import FasterPlan, advise
+from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import remembered
-from accel_engine.race.judgement import find_marks
+from accel_engine.race import memory_budget, raced_runs, remembered
+from accel_engine.race.comparison import find_best
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.configuration_result import Best, ConfigurationState
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
-from accel_engine.race.room import Room
-from accel_engine.race.way import WayKind
-from accel_engine.race.way_result import Mark, WayState
+from accel_engine.run import create
+from accel_engine.run.devices_in_use import DevicesInUse
 
 from .stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
-PLENTY = Room(available=lambda: 1 << 50)
-KINDS = (WayKind.XLA, WayKind.PRECISION, WayKind.REMAT, WayKind.THREADS, WayKind.BATCH_SIZE)
+PLENTY = MemoryBudget(available=lambda: 1 << 50)
+KINDS = (
+    ConfigurationKind.XLA,
+    ConfigurationKind.PRECISION,
+    ConfigurationKind.REMAT,
+    ConfigurationKind.THREADS,
+    ConfigurationKind.BATCH_SIZE,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +31,18 @@ def _home(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
 
 
-def race(behaviours, *, kinds=KINDS, room=PLENTY, should_stop=lambda: False, plan=None, on_result=lambda _: None):
+def race(
+    behaviours,
+    *,
+    kinds=KINDS,
+    budget=PLENTY,
+    should_stop=lambda: False,
+    plan=None,
+    on_result=lambda _: None,
+    slowdown=1.0,
+):
     resolved = check(plan or Plan(model="cnn"), CPU)
-    trials = StandInTrials(behaviours)
+    trials = StandInTrials(behaviours, slowdown)
     raced = Race(
         resolved,
         CPU,
@@ -32,14 +51,14 @@ def race(behaviours, *, kinds=KINDS, room=PLENTY, should_stop=lambda: False, pla
         should_stop,
         make_trials=trials,
         make_meters=no_meters,
-        room=room,
+        budget=budget,
     )
     raced.run()
     assert not any(process.is_open for process in trials.processes)
     return {each.title: each for each in raced.results}, trials, raced
 
 
-def test_ways_are_measured_combined_and_judged() -> None:
+def test_configurations_are_measured_combined_and_judged() -> None:
     seen = []
     found, _, raced = race(
         {"xla=on": Behaviour(2000.0), "threads=1": Behaviour(1500.0), "xla=on,threads=1": Behaviour(3000.0)},
@@ -48,63 +67,115 @@ def test_ways_are_measured_combined_and_judged() -> None:
     combined = found["combined: XLA, 1 thread"]
     assert combined.examples_per_second == pytest.approx(3000.0)
     assert combined.losses.text == "equal to the bit"
-    assert find_marks(raced.results)[Mark.FASTEST] == combined
+    assert find_best(raced.results)[Best.FASTEST] == combined
     states = [each.state for each in seen if each.title == "XLA"]
     assert list(dict.fromkeys(states)) == ["waiting", "compiling", "ready", "measuring", "finished"]
-    assert found["this plan"].state is WayState.FINISHED
+    assert found["this plan"].state is ConfigurationState.FINISHED
     assert found["batch size 32"].losses.text == "other batches"
     assert not raced.was_stopped
 
 
-def test_a_dominated_way_ends_early_and_says_why() -> None:
+def test_a_dominated_configuration_ends_early_and_says_why() -> None:
     found, _, _ = race({"precision=mixed_bfloat16": Behaviour(100.0), "remat=on": Behaviour(400.0, memory=1e7)})
     ended = found["mixed_bfloat16"]
-    assert ended.state is WayState.ENDED_EARLY
+    assert ended.state is ConfigurationState.ENDED_EARLY
     assert ended.reason == "clearly slower than this plan, which takes no more memory"
     assert len(ended.rates) == 6
-    assert found["rematerialization"].state is WayState.FINISHED  # it takes less memory
+    assert found["rematerialization"].state is ConfigurationState.FINISHED  # it takes less memory
     assert len(found["rematerialization"].rates) > 6
 
 
-def test_a_way_that_fails_is_a_result() -> None:
+def test_a_configuration_that_fails_is_a_result() -> None:
     found, _, _ = race(
         {
             "xla=on": Behaviour(problem="XLA cannot"),
             "remat=on": Behaviour(problem="out of memory", fails_after=4, out_of_memory=True),
         }
     )
-    assert (found["XLA"].state, found["XLA"].reason) == (WayState.FAILED, "XLA cannot")
-    assert (found["rematerialization"].state, found["rematerialization"].reason) == (WayState.FAILED, "out of memory")
-    assert found["1 thread"].state is WayState.FINISHED
+    assert (found["XLA"].state, found["XLA"].reason) == (ConfigurationState.FAILED, "XLA cannot")
+    assert (found["rematerialization"].state, found["rematerialization"].reason) == (
+        ConfigurationState.FAILED,
+        "out of memory",
+    )
+    assert found["1 thread"].state is ConfigurationState.FINISHED
 
 
 def test_a_race_goes_on_without_its_reference() -> None:
     found, _, raced = race({"": Behaviour(problem="no"), "xla=on": Behaviour(200.0), "remat=on": Behaviour(100.0)})
-    assert found["this plan"].state is WayState.FAILED
-    assert find_marks(raced.results)[Mark.FASTEST].title == "XLA"
+    assert found["this plan"].state is ConfigurationState.FAILED
+    assert find_best(raced.results)[Best.FASTEST].title == "XLA"
     found, _, _ = race({"": Behaviour(problem="no", fails_after=3), "xla=on": Behaviour(200.0)})
-    assert found["XLA"].state is WayState.FINISHED
+    assert found["XLA"].state is ConfigurationState.FINISHED
 
 
-def test_heats_are_as_small_as_the_memory_and_compare_by_the_reference() -> None:
-    small = Room(available=lambda: 0)
-    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=small)
-    assert trials.most_open == 2  # the reference and one way
+def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:
+    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    found, trials, _ = race({"xla=on": Behaviour(2000.0)})
+    assert trials.most_open == 2  # the reference and one configuration
     assert found["XLA"].against_reference.value == pytest.approx(2.0)
-    _, trials, _ = race({}, room=PLENTY)
+    monkeypatch.undo()
+    _, trials, _ = race({})
     assert trials.most_open == 7
+
+
+def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkeypatch) -> None:
+    """The machine gets slower from group to group; configurations that are equally fast have equal rates at the end."""
+    shown = {}
+    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    found, _, raced = race(
+        {},
+        slowdown=0.9,
+        kinds=(ConfigurationKind.XLA, ConfigurationKind.REMAT, ConfigurationKind.THREADS),
+        on_result=lambda result: shown.update({result.title: result}),
+    )
+    median = found["this plan"].examples_per_second
+    rates = [each.examples_per_second for each in raced.results if each.ratios]
+    assert len(rates) > 2
+    assert rates == pytest.approx([median] * len(rates), rel=0.01)
+    assert shown == found
+
+
+def test_what_the_host_has_no_memory_for_is_not_started() -> None:
+    found, trials, _ = race({}, budget=MemoryBudget(available=lambda: 0))
+    assert len(trials.processes) == 1  # the plan itself
+    assert found["XLA"].state is ConfigurationState.REFUSED
+    assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
+    factor = memory_budget.Usage(resident=1e9, grown=2e8)
+    tight = MemoryBudget(available=lambda: int(1.5e9))
+    assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
+    assert tight.lacking(factor, 4.0) == "it takes about 2.1 GB of memory, and 1.5 GB are free"
+
+
+def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
+    asked = []
+
+    def check_room_on(devices, processes):
+        asked.append((devices, processes))
+        return [DevicesInUse("k3fp", ("gpu:0",))]
+
+    monkeypatch.setattr("accel_engine.race.race.check_room_on", check_room_on)
+    found, trials, _ = race({})
+    assert asked == [(("cpu:0",), 2)]
+    assert trials.most_open == 2
+    assert found["batch size 128"].state is ConfigurationState.REFUSED
+    assert found["batch size 32"].state is ConfigurationState.FINISHED
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
     found, trials, _ = race({"remat=on": Behaviour(problem="out of memory", out_of_memory=True)})
     assert sum(process.plan.remat == "on" for process in trials.processes) == 2
-    assert found["rematerialization"].state is WayState.FAILED
+    assert found["rematerialization"].state is ConfigurationState.FAILED
 
 
 def test_a_device_for_one_process_has_no_two() -> None:
-    found, trials, _ = race({"xla=on": Behaviour(2000.0)}, room=Room(is_exclusive=True))
+    found, trials, raced = race(
+        {"xla=on": Behaviour(2000.0), "threads=1": Behaviour(1500.0), "xla=on,threads=1": Behaviour(3000.0)},
+        budget=MemoryBudget(is_exclusive=True),
+    )
     assert trials.most_open == 1
-    assert found["this plan"].state is WayState.FINISHED
+    assert find_best(raced.results)[Best.FASTEST].title == "combined: XLA, 1 thread"
+    assert found["XLA"].against_reference.value == pytest.approx(2.0)
+    assert found["this plan"].state is ConfigurationState.FINISHED
     assert found["XLA"].examples_per_second == pytest.approx(2000.0)
 
 
@@ -113,8 +184,8 @@ def test_a_race_that_is_stopped_has_results() -> None:
     stop = lambda: any(each.title == "1 thread" and len(each.rates) == 3 for each in seen)  # noqa: E731
     found, _, raced = race({}, should_stop=stop, on_result=seen.append)
     assert raced.was_stopped
-    assert found["XLA"].state is WayState.MEASURING
-    assert found["batch size 128"].state is WayState.NOT_MEASURED
+    assert found["XLA"].state is ConfigurationState.MEASURING
+    assert found["batch size 128"].state is ConfigurationState.NOT_MEASURED
     assert found["XLA"].examples_per_second is not None
 
 
@@ -129,12 +200,12 @@ def test_a_process_that_cannot_be_started_is_a_result(monkeypatch) -> None:
     monkeypatch.setattr(StandInTrials, "add", refuse)
     found, _, _ = race({})
     assert found["rematerialization"].reason == "no process can be started: Cannot allocate memory"
-    assert found["1 thread"].state is WayState.FINISHED
+    assert found["1 thread"].state is ConfigurationState.FINISHED
 
 
-def test_only_the_reference_is_measured_where_there_is_no_other_way() -> None:
+def test_only_the_reference_is_measured_where_there_is_no_other_configuration() -> None:
     found, _, _ = race({}, kinds=())
-    assert found["this plan"].state is WayState.FINISHED
+    assert found["this plan"].state is ConfigurationState.FINISHED
     assert found["this plan"].examples_per_second == pytest.approx(1000.0)
 
 
@@ -148,10 +219,24 @@ def test_what_was_found_is_remembered(monkeypatch) -> None:
     compiled = recall(check(Plan(model="cnn"), CPU), CPU)
     assert (compiled.examples_per_second, compiled.memory) == (pytest.approx(2000.0), 3e8)  # auto is the faster one
     assert recall(check(Plan(model="mlp"), CPU), CPU) is None
-    assert recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None  # a way of the race
+    assert (
+        recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
+    )  # a configuration of the race
     now = remembered.clock.now()
     monkeypatch.setattr(remembered.clock, "now", lambda: now + 8 * 24 * 3600)
     assert recall(same, CPU) is None
+
+
+def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
+    monkeypatch.setattr(raced_runs, "detect", lambda: Inventory(CPU))
+    run = create(Plan(model="cnn", xla="off", name="x"))
+    assert raced_runs.read_with_races(run).faster is None
+    race({"xla=on": Behaviour(2000.0, memory=3e8)})
+    recorded = raced_runs.read_with_races(run)
+    assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
+    (finding,) = advise(recorded)
+    assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
+    assert raced_runs.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 
 
 def test_a_damaged_file_is_ignored(tmp_path) -> None:

@@ -159,7 +159,7 @@ def actions(monkeypatch):
     """Stands in for the engine's module, and notes what it was asked."""
     asked = []
 
-    def try_finding(directory, finding, on_progress, *, number, seconds):
+    def try_finding(directory, finding, on_progress, *, number, seconds, read):
         asked.append((directory.name, finding, number, seconds))
         for detail in ("compiling", "taking turns", "taking turns"):
             on_progress(SimpleNamespace(done=1.0, of=2.0, detail=detail))
@@ -167,7 +167,7 @@ def actions(monkeypatch):
             before=6.0, after=9.0, low=8.0, high=math.inf, unit="examples/s", better=True, text="1.5 times the speed"
         )
 
-    def apply_finding(directory, finding, on_progress, *, number):
+    def apply_finding(directory, finding, on_progress, *, number, read):
         asked.append((directory.name, finding, number))
         on_progress("comparing")
         return SimpleNamespace(taken_back=False, text="the cure stays")

@@ -258,7 +258,7 @@ def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_
 
 def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
     monkeypatch.setattr(
-        "accel_tui.formatting.devices_in_use.devices_in_use",
+        "accel_engine.run.devices_in_use.devices_in_use",
         lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
     )
     every = run_command("bench last").err.splitlines()

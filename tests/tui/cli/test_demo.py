@@ -6,12 +6,12 @@ import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import Plan
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
-from accel_engine.race.room import Room
 from accel_tui.cli import demo
 from engine.race.stand_ins import GPUS, Behaviour, StandInTrials, no_meters
 
-WAYS = ["this plan", "mirrored on 2 virtual CPUs", "XLA", "mixed_bfloat16", "1 thread"]
+CONFIGURATIONS = ["this plan", "mirrored on 2 virtual CPUs", "XLA", "mixed_bfloat16", "1 thread"]
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,9 @@ def trials(home, monkeypatch):
     )
 
     def race(*arguments):
-        return Race(*arguments, make_trials=trials, make_meters=no_meters, room=Room(available=lambda: 1 << 50))
+        return Race(
+            *arguments, make_trials=trials, make_meters=no_meters, budget=MemoryBudget(available=lambda: 1 << 50)
+        )
 
     monkeypatch.setattr(demo, "Race", race)
     monkeypatch.setattr(demo, "require_installation", lambda: None)
@@ -30,13 +32,13 @@ def trials(home, monkeypatch):
     return trials
 
 
-def test_every_way_is_measured_and_shown(run_command, trials) -> None:
+def test_every_configuration_is_measured_and_shown(run_command, trials) -> None:
     result = run_command("demo --seconds 2")
     assert result.status == 0
     assert result.lines[0].startswith("Training mlp on synthetic images, batch size 256, in 5 configurations")
     assert "No GPU or TPU was found" in result.out
     assert max(map(len, result.lines)) <= 80
-    table = [line for line in result.lines if line.startswith(tuple(WAYS))]
+    table = [line for line in result.lines if line.startswith(tuple(CONFIGURATIONS))]
     assert [line.split()[0] for line in table[:2]] == ["XLA", "this"]  # the fastest first
     assert "2.00x" in table[0]
     assert "The fastest is XLA, 2.00 times as fast as this plan: --xla on" in result.out
@@ -46,14 +48,14 @@ def test_every_way_is_measured_and_shown(run_command, trials) -> None:
 
 def test_as_json(run_command) -> None:
     found = [json.loads(line) for line in run_command("demo --seconds 2 --json").lines]
-    assert [each["act"] for each in found] == WAYS
+    assert [each["configuration"] for each in found] == CONFIGURATIONS
     assert [each["speedup"] for each in found] == pytest.approx([1, 1, 2, 0.5, 1])
     assert found[0]["steps_per_second"] == pytest.approx(10.0)
     assert found[2]["plan"]["xla"] == "on"
     assert {each["problem"] for each in found} == {""}
 
 
-def test_a_way_that_fails_says_why_and_the_others_go_on(run_command, trials) -> None:
+def test_a_configuration_that_fails_says_why_and_the_others_go_on(run_command, trials) -> None:
     trials.behaviours["xla=on"] = Behaviour(problem="no such instruction")
     result = run_command("demo --seconds 2")
     assert result.status == 0
@@ -85,7 +87,7 @@ def test_a_gpu_trains_a_larger_model(run_command, monkeypatch) -> None:
     monkeypatch.setattr(demo, "detect", lambda: Inventory(GPUS))
     found = [json.loads(line) for line in run_command("demo --seconds 2 --json").lines]
     assert {each["plan"]["model"] for each in found} == {"resnet20"}
-    assert {"cpu:0", "mirrored on 2 GPUs", "mixed_float16"} <= {each["act"] for each in found}
+    assert {"cpu:0", "mirrored on 2 GPUs", "mixed_float16"} <= {each["configuration"] for each in found}
 
 
 @pytest.mark.parametrize("wrong", ["0", "nan", "two"])

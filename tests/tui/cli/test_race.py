@@ -10,10 +10,10 @@ import pytest
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
+from accel_engine.race.configuration import Configuration
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
-from accel_engine.race.room import Room
-from accel_engine.race.way import Way
-from accel_engine.race.way_result import WayResult, WayState
 from accel_tui.cli import race
 from accel_tui.cli.race_view import LiveBars
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
@@ -32,7 +32,9 @@ def trials(home, monkeypatch):
     )
 
     def make(*arguments):
-        return Race(*arguments, make_trials=trials, make_meters=no_meters, room=Room(available=lambda: 1 << 50))
+        return Race(
+            *arguments, make_trials=trials, make_meters=no_meters, budget=MemoryBudget(available=lambda: 1 << 50)
+        )
 
     monkeypatch.setattr(race, "Race", make)
     monkeypatch.setattr(race, "require_installation", lambda: None)
@@ -48,8 +50,13 @@ def test_every_field_of_the_plan_has_a_flag(run_command) -> None:
     assert "devices,xla,precision,micro-batches" in told
 
 
+def test_no_option_shadows_a_field_of_the_plan() -> None:
+    names = [each.name for each in race.race.params]
+    assert len({*names}) == len(names)
+
+
 def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
-    result = run_command("race --ways xla,threads,remat --seconds 2")
+    result = run_command("race --vary xla,threads,remat --seconds 2")
     assert result.status == 0
     rows = [line.split("  ")[0] for line in result.lines if line[:1].strip()][1:]
     assert rows[:2] == ["combined: XLA, 1 thre…", "XLA"]
@@ -62,14 +69,18 @@ def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
 
 
 def test_as_json_the_last_line_has_the_best(run_command) -> None:
-    lines = [json.loads(line) for line in run_command("race --ways xla,batch-size,remat --seconds 2 --json").lines]
+    lines = [json.loads(line) for line in run_command("race --vary xla,batch-size,remat --seconds 2 --json").lines]
     *events, ended = lines
-    assert {"way_compiling", "way_ready", "way_measured", "way_finished", "way_failed"} <= {
-        each["event"] for each in events
-    }
+    assert {
+        "configuration_compiling",
+        "configuration_ready",
+        "configuration_measured",
+        "configuration_finished",
+        "configuration_failed",
+    } <= {each["event"] for each in events}
     assert ended["event"] == "race_ended"
     assert ended["best"] == {
-        "way": "XLA",
+        "configuration": "XLA",
         "plan": {"xla": "on"},
         "options": "--xla on",
         "examples_per_second": pytest.approx(2000.0),
@@ -77,7 +88,7 @@ def test_as_json_the_last_line_has_the_best(run_command) -> None:
         "command": "accel-tui train --xla on",
     }
     assert ended["marks"] == {"fastest": "XLA", "least_memory": "this plan"}
-    larger = next(each for each in ended["ways"] if each["way"] == "batch size 128")
+    larger = next(each for each in ended["configurations"] if each["configuration"] == "batch size 128")
     assert (larger["changes_training"], larger["losses"]) == (True, "other batches")
     assert larger["plan"] == {"batch_size": 128}
 
@@ -85,7 +96,7 @@ def test_as_json_the_last_line_has_the_best(run_command) -> None:
 def test_a_plan_file_and_options_over_it(run_command, trials, tmp_path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text('model = "mlp"\nbatch_size = 8\n')
-    result = run_command(f"race {path} --batch-size 16 --ways threads --seconds 1")
+    result = run_command(f"race {path} --batch-size 16 --vary threads --seconds 1")
     assert result.status == 0
     assert {(each.plan.model, each.plan.batch_size) for each in trials.processes} == {("mlp", 16)}
 
@@ -96,26 +107,34 @@ def test_ctrl_c_shows_the_results_so_far(run_command, trials) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     trials.on_turn = interrupt
-    result = run_command("race --ways xla,threads --seconds 2 --json")
+    result = run_command("race --vary xla,threads --seconds 2 --json")
     ended = json.loads(result.lines[-1])
-    assert (result.status, ended["stopped"], ended["best"]["way"]) == (130, True, "XLA")
+    assert (result.status, ended["stopped"], ended["best"]["configuration"]) == (130, True, "XLA")
     assert not any(process.is_open for process in trials.processes)
+
+
+def test_a_run_that_trains_meanwhile_is_named(run_command, new_run) -> None:
+    run = new_run(name="other").begin()
+    result = run_command("race --vary xla --seconds 1")
+    assert f"run {run.directory.name} is training on cpu:0: the measurements are not" in result.err
+    assert result.status == 0
+    run.end()
 
 
 def test_nothing_measured_is_a_failure(run_command, trials) -> None:
     trials.behaviours.clear()
     trials.behaviours[""] = Behaviour(problem="the engine exited: no")
-    result = run_command("race --ways xla --seconds 1")
+    result = run_command("race --vary xla --seconds 1")
     assert result.status == 1
     assert "this plan: failed: the engine exited: no" in result.out
-    assert json.loads(run_command("race --ways xla --seconds 1 --json").lines[-1])["best"] is None
+    assert json.loads(run_command("race --vary xla --seconds 1 --json").lines[-1])["best"] is None
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--ways xal", "no such kind of ways 'xal'; did you mean xla?"),
-        ("--ways ''", "no such kind of ways ''"),
+        ("--vary xal", "no such change 'xal'; did you mean xla?"),
+        ("--vary ''", "no such change ''"),
         ("--seconds 0", "0 is not in the range"),
         ("--seconds nan", "'nan' is not"),
         ("--batch-size none", "--batch-size"),
@@ -131,14 +150,20 @@ def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) ->
 
 
 def test_bars_are_drawn_over_those_before(monkeypatch) -> None:
-    """On a terminal that is too low for all ways, the first ones are drawn."""
+    """On a terminal that is too low for all configurations, the first ones are drawn."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     plan = Plan()
-    one = WayResult(
-        Way("this plan", plan), WayState.MEASURING, rates=(10.0,), examples_per_second=10.0, between=(9, 12)
+    one = ConfigurationResult(
+        Configuration("this plan", plan),
+        ConfigurationState.MEASURING,
+        rates=(10.0,),
+        examples_per_second=10.0,
+        between=(9, 12),
     )
-    other = WayResult(Way("XLA", plan.replace(xla="on"), {"xla": "on"}), WayState.COMPILING)
+    other = ConfigurationResult(
+        Configuration("XLA", plan.replace(xla="on"), {"xla": "on"}), ConfigurationState.COMPILING
+    )
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
     bars = LiveBars(stream, lambda: (80, 2), clock=lambda: 0.0)
     bars.show(one)

@@ -3,9 +3,10 @@ import pytest
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race import remembered
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.room import Room
-from accel_engine.race.way import WayKind
+from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.measured_text import measured_rows
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
@@ -17,18 +18,23 @@ def _home(tmp_path, monkeypatch):
 
 def race(plan: Plan) -> None:
     trials = StandInTrials({"": Behaviour(5000.0, 2.0**30), "xla=on": Behaviour(12500.0, 2.0**30)})
-    options = RaceOptions(seconds=2.0, kinds=(WayKind.XLA,))
-    room = Room(available=lambda: 1 << 50)
-    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, room=room).run()
+    options = RaceOptions(seconds=2.0, kinds=(ConfigurationKind.XLA,))
+    budget = MemoryBudget(available=lambda: 1 << 50)
+    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, budget=budget).run()
+
+
+def rows_of(plan: Plan) -> tuple[PreviewRow, ...]:
+    resolved = check(plan, CPU)
+    return measured_rows(remembered.recall(resolved, CPU), resolved)
 
 
 def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
     plan = Plan(model="cnn", xla="off")
-    assert measured_rows(check(plan, CPU), CPU) == ()
+    assert rows_of(plan) == ()
     race(plan)
     now = remembered.clock.now()
     monkeypatch.setattr(remembered.clock, "now", lambda: now + 2 * 3600 + 60)
-    rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
+    rows = {row.name: row.text for row in rows_of(plan)}
     assert rows == {
         "measured": "5,000 examples/s, 1.0 GiB (race, 2h ago)",
         "an epoch": "0.29 s of steps",  # 1,437 examples
@@ -39,8 +45,8 @@ def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
 def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     plan = Plan(model="cnn", steps_per_epoch=10_000, xla="on")
     race(plan.replace(xla="off"))
-    rows = {row.name: row.text for row in measured_rows(check(plan, CPU), CPU)}
+    rows = {row.name: row.text for row in rows_of(plan)}
     assert rows["measured"].startswith("12,500 examples/s")
     assert rows["an epoch"] == "0:50 of steps"
     assert "faster" not in rows
-    assert measured_rows(check(plan.replace(batch_size=32), CPU), CPU) == ()
+    assert rows_of(plan.replace(batch_size=32)) == ()

@@ -12,7 +12,7 @@ from accel_engine.errors import RunError
 from accel_engine.finders.batch_size_finder import SizeProgress
 from accel_engine.finders.learning_rate_finder import RampProgress
 from accel_engine.launch.trial_process import TrialCancelledError
-from accel_tui.screens import find_rate_screen, find_size_screen
+from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen
 from accel_tui.screens.find_rate_screen import FindRateScreen
 from accel_tui.screens.find_size_screen import FindSizeScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
@@ -62,6 +62,16 @@ def finders(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Finders]]:
     monkeypatch.setattr(find_size_screen, "find_batch_size", Finders.size)
     yield Finders
     Finders.may_end.set()
+
+
+async def test_runs_that_train_are_named_meanwhile(
+    home: Path, finders: type[Finders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_finder(pilot, "b")
+        await shows(pilot, "run m8w3 is training")
+        finders.may_end.set()
 
 
 async def open_finder(pilot: Pilot[None], key: str) -> None:

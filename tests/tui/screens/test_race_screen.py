@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine.plan import Plan
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
-from accel_engine.race.room import Room
 from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
@@ -44,8 +44,8 @@ class Machine:
 @pytest.fixture
 def machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     machine = Machine()
-    room = Room(available=lambda: 1 << 50)
-    raced = partial(Race, make_trials=machine.trials, make_meters=no_meters, room=room)
+    budget = MemoryBudget(available=lambda: 1 << 50)
+    raced = partial(Race, make_trials=machine.trials, make_meters=no_meters, budget=budget)
     monkeypatch.setattr(race_screen, "Race", raced)
     monkeypatch.setattr(race_screen, "detect", lambda: MACHINE)
     yield machine
@@ -83,7 +83,7 @@ async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, siz
         assert not any(process.is_open for process in machine.trials.processes)
 
 
-async def test_the_selected_way_is_explained_and_taken_into_the_form(machine: Machine) -> None:
+async def test_the_selected_configuration_is_explained_and_taken_into_the_form(machine: Machine) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_race(pilot)
         await shows(pilot, "The fastest is")
@@ -105,7 +105,7 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
     machine.may_go_on.clear()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_race(pilot)
-        await shows(pilot, "ways measured", "2.20x")
+        await shows(pilot, "configurations measured", "2.20x")
         await pilot.press("escape")
         await shows(pilot, "Stopped. The fastest is XLA, 2.20 times as fast")
         assert not any(process.is_open for process in machine.trials.processes)
@@ -126,6 +126,13 @@ async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None
         await shows(pilot, "0.65 s of steps")
 
 
+async def test_runs_that_train_meanwhile_are_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(race_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "run m8w3 is training")
+
+
 async def test_processes_end_with_the_app(machine: Machine) -> None:
     machine.may_go_on.clear()
     async with StubApp().run_test(size=(80, 24)) as pilot:
@@ -141,3 +148,15 @@ async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:
         assert isinstance(app, StubApp)
         app.show_race(Plan(strategy="multi-worker", local_workers=2))
         await shows(pilot, "trains in several processes")
+
+
+async def test_on_a_device_for_one_process_the_details_name_what_was_not_in_turns(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = MemoryBudget(is_exclusive=True)
+    monkeypatch.setattr(
+        race_screen, "Race", partial(Race, make_trials=machine.trials, make_meters=no_meters, budget=budget)
+    )
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_race(pilot)
+        await shows(pilot, "2.60 times as fast as this plan", "25 turns, not beside this plan")

@@ -22,9 +22,17 @@ def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_j
         AccelError: There is no such finding or cure, or it cannot be tried.
     """
     from accel_engine.launch.advice_actions import try_finding  # its imports are slow
+    from accel_engine.race.raced_runs import read_with_races
 
     shown = _Progress()
-    found = try_finding(directory, finding, lambda reached: shown.show(reached.detail), number=number, seconds=seconds)
+    found = try_finding(
+        directory,
+        finding,
+        lambda reached: shown.show(reached.detail),
+        number=number,
+        seconds=seconds,
+        read=read_with_races,
+    )
     if not as_json:
         write(found.text)
         return
@@ -54,8 +62,9 @@ def apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) -> 
         AccelError: There is no such finding or cure, or it cannot be applied.
     """
     from accel_engine.launch.advice_actions import apply_finding  # see try_cure
+    from accel_engine.race.raced_runs import read_with_races
 
-    done = apply_finding(directory, finding, _Progress().show, number=number)
+    done = apply_finding(directory, finding, _Progress().show, number=number, read=read_with_races)
     if as_json:
         write_json({"run": directory.name, "finding": finding, "taken_back": done.taken_back, "text": done.text})
     else:

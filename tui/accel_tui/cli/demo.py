@@ -13,41 +13,42 @@ from accel_engine.devices.device_types import Device
 from accel_engine.launch.engine_process import require_installation
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.way import WayKind
-from accel_engine.race.way_result import WayResult, WayState
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.race import INTERRUPTED, page
-from accel_tui.cli.race_view import LiveBars, show_line, values
+from accel_tui.cli.race_view import LiveBars, StateLines, values
 from accel_tui.cli.signals import interruptible
+from accel_tui.formatting.devices_in_use import warnings
 
 EPILOG = """\b
 Examples:
   accel-tui demo
   accel-tui demo --seconds 30
-  accel-tui demo --json | jq -s 'map({act, speedup})'
+  accel-tui demo --json | jq -s 'map({configuration, speedup})'
 """
 
-KINDS = (WayKind.DEVICES, WayKind.XLA, WayKind.PRECISION, WayKind.THREADS)
+KINDS = (ConfigurationKind.DEVICES, ConfigurationKind.XLA, ConfigurationKind.PRECISION, ConfigurationKind.THREADS)
 """What changes: what is about the devices."""
 
 START_SECONDS = 8.0
-"""About how long it takes until a way is compiled."""
+"""About how long it takes until a configuration is compiled."""
 
 CLEARLY_SLOWER = 0.95
-"""The share of the first way's rate below which a way is called slower."""
+"""The share of the first configuration's rate below which a configuration is called slower."""
 
 _CPU_PLAN = Plan(model="mlp", data="synthetic:28x28x1:100:20000", batch_size=256, xla="off")
 _ACCELERATOR_PLAN = Plan(model="resnet20", data="synthetic:32x32x3:10:20000", batch_size=256, xla="off")
 
 _DRAWBACKS = {
-    WayKind.DEVICES: "replicas on one CPU share its cores, so only the cost of the strategy shows",
-    WayKind.XLA: "on a CPU its large operations are slower than oneDNN's",
-    WayKind.PRECISION: "a processor without bfloat16 instructions converts every value",
-    WayKind.THREADS: "few operations of this model can run side by side",
+    ConfigurationKind.DEVICES: "replicas on one CPU share its cores, so only the cost of the strategy shows",
+    ConfigurationKind.XLA: "on a CPU its large operations are slower than oneDNN's",
+    ConfigurationKind.PRECISION: "a processor without bfloat16 instructions converts every value",
+    ConfigurationKind.THREADS: "few operations of this model can run side by side",
 }
-"""Why a way can be slower on a CPU."""
+"""Why a configuration can be slower on a CPU."""
 
 
 @click.command(epilog=EPILOG)
@@ -71,18 +72,25 @@ def demo(seconds: float, as_json: bool) -> int:
     is_accelerated = any(device.kind == "gpu" for device in devices)
     resolved = check(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
     bars = LiveBars(sys.stdout) if not as_json and sys.stdout.isatty() else None
-    show = bars.show if bars else (lambda _: None) if as_json else show_line
+    show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(kinds=KINDS), show, interrupted.is_set)
-        ways = sum(each.state is not WayState.REFUSED for each in raced.results)
-        raced.set_seconds(max((seconds - START_SECONDS * (ways + 1)) / (ways + 1), min(1.0, seconds / ways)))
+        for warning in warnings(raced.devices, can_choose=False):
+            print_to_stderr(warning)
+        configurations = sum(each.state is not ConfigurationState.REFUSED for each in raced.results)
+        raced.set_seconds(
+            max(
+                (seconds - START_SECONDS * (configurations + 1)) / (configurations + 1),
+                min(1.0, seconds / configurations),
+            )
+        )
         if not as_json:
-            write("\n".join(_announcement(resolved.plan, devices, ways, seconds)))
+            write("\n".join(_announcement(resolved.plan, devices, configurations, seconds)))
         raced.run()
     if bars:
         bars.draw()
     if as_json:
-        write_json(*map(_values, (each for each in raced.results if each.state is not WayState.REFUSED)))
+        write_json(*map(_values, (each for each in raced.results if each.state is not ConfigurationState.REFUSED)))
     else:
         write(
             "\n".join(
@@ -92,35 +100,34 @@ def demo(seconds: float, as_json: bool) -> int:
     return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
 
 
-def _announcement(plan: Plan, devices: Sequence[Device], ways: int, seconds: float) -> Iterator[str]:
+def _announcement(plan: Plan, devices: Sequence[Device], configurations: int, seconds: float) -> Iterator[str]:
     yield _filled(
         f"Training {plan.model} on {plan.data.partition(':')[0]} images, batch size {plan.batch_size}, in "
-        f"{ways} configurations for about {seconds:.0f} s in total. Each is compiled in a process of its own; then "
-        "all of them take turns."
+        f"{configurations} configurations for about {seconds:.0f} s in total. Each is compiled in its own process; "
+        "then all of them take turns."
     )
     if all(device.kind == "cpu" for device in devices):
         yield _filled("No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.")
     yield "Press Ctrl-C to stop and show the results so far.\n"
 
 
-def _drawbacks(results: Sequence[WayResult], *, is_accelerated: bool) -> Iterator[str]:
-    """Why ways can be slower than the first one on a CPU, a line for each that was."""
+def _drawbacks(results: Sequence[ConfigurationResult], *, is_accelerated: bool) -> Iterator[str]:
+    """Why configurations can be slower than the first one on a CPU, a line for each that was."""
     for each in () if is_accelerated else results:
         compared = each.against_reference
-        if compared and compared.value < CLEARLY_SLOWER and len(each.way.kinds) == 1:
-            yield _filled(f"{each.title} can be slower: {_DRAWBACKS[each.way.kinds[0]]}.")
+        if compared and compared.value < CLEARLY_SLOWER and len(each.configuration.kinds) == 1:
+            yield _filled(f"{each.title} can be slower: {_DRAWBACKS[each.configuration.kinds[0]]}.")
 
 
-def _values(result: WayResult) -> dict[str, Any]:
+def _values(result: ConfigurationResult) -> dict[str, Any]:
     known = values(result)
-    rate, batch = result.examples_per_second, result.way.plan.batch_size
+    rate, batch = result.examples_per_second, result.configuration.plan.batch_size
     return {
-        "act": result.title,
         "steps_per_second": None if rate is None else rate / batch,
         "speedup": known["speed"],
-        "problem": result.reason if result.state is WayState.FAILED else "",
+        "problem": result.reason if result.state is ConfigurationState.FAILED else "",
         **known,
-        "plan": result.way.plan.changed(),
+        "plan": result.configuration.plan.changed(),
     }
 
 

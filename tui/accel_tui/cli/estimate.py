@@ -98,7 +98,7 @@ def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPla
 
 def _page(resolved: ResolvedPlan, description: Description, training: Training | None) -> Iterator[str]:
     rows = [row for row in plan_preview.rows(resolved, description, "unknown") if row.name != "memory"]
-    rows += measured_text.measured_rows(resolved, detect().devices)
+    rows += measured_text.measured_rows(recall(resolved, detect().devices), resolved)
     width = max(len(row.name) for row in rows)
     yield f"{resolved.plan.title}"
     yield ""

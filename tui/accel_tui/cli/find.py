@@ -14,7 +14,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run import RunReader
 from accel_engine.run import find as find_run
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import json_option
+from accel_tui.cli.output import json_option, print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 
 EPILOG = """\b
@@ -164,8 +164,10 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     """
     from accel_engine.devices import detect
     from accel_engine.launch.engine_process import require_installation
+    from accel_engine.launch.trial_room import devices_of
     from accel_engine.plan import resolved_plan
     from accel_tui.cli.chosen_plan import with_chosen_plan
+    from accel_tui.formatting.devices_in_use import warnings
     from accel_tui.settings.user_settings import load
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
@@ -174,7 +176,10 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         require_installation()
         return resolved.with_chosen_model().plan
 
-    return with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
+    plan = with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
+    for warning in warnings(devices_of(plan)):
+        print_to_stderr(warning)
+    return plan
 
 
 def _plan_of(directory: Path) -> dict[str, Any]:

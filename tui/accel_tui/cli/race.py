@@ -1,4 +1,4 @@
-"""``accel-tui race``: measures the ways to run a plan on this machine side by side."""
+"""``accel-tui race``: measures the configurations of a plan on this machine side by side."""
 
 import shutil
 import sys
@@ -15,20 +15,21 @@ from accel_engine.launch.engine_process import require_installation
 from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.race.judgement import find_marks
+from accel_engine.race.comparison import find_best
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.configuration_result import Best, ConfigurationResult
+from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import SECONDS, Race, RaceOptions
-from accel_engine.race.way import WayKind
-from accel_engine.race.way_result import Mark, WayResult
-from accel_engine.race.ways import check_raceable
 from accel_engine.text import suggestion
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.race_view import LiveBars, Show, show_json, show_line, values
+from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import interruptible
 from accel_tui.cli.table import table
 from accel_tui.formatting import race as race_text
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.settings.user_settings import load
 
 INTERRUPTED = 130
@@ -37,33 +38,35 @@ EPILOG = """\b
 Examples:
   accel-tui race
   accel-tui race --model resnet20 --data cifar10 --seconds 10
-  accel-tui race plan.toml --ways xla,precision,batch-size
+  accel-tui race plan.toml --vary xla,precision,batch-size
   accel-tui race plan.toml --json | tail -n 1 | jq .best
 
 \b
 Exit status:
-  0    at least one way was measured
+  0    at least one configuration was measured
   1    none was
   2    the plan or the command is wrong
   130  interrupted by Ctrl-C, after the results so far
 """
 
 
-class WayKinds(click.ParamType[tuple[WayKind, ...]]):
-    """Kinds of ways, separated by commas."""
+class KindsParameter(click.ParamType[tuple[ConfigurationKind, ...]]):
+    """Kinds of configurations, separated by commas."""
 
     name = "kinds"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[WayKind, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[ConfigurationKind, ...]:
         """See :class:`click.ParamType`."""
         if isinstance(value, tuple):
             return value
-        known = [kind.value for kind in WayKind]
+        known = [kind.value for kind in ConfigurationKind]
         words = [word.strip().lower().replace("_", "-") for word in str(value).split(",")]
         for word in words:
             if word not in known:
-                self.fail(f"no such kind of ways {word!r}; {suggestion(word, known)}", param, ctx)
-        return tuple(dict.fromkeys(map(WayKind, words)))
+                self.fail(f"no such change {word!r}; {suggestion(word, known)}", param, ctx)
+        return tuple(dict.fromkeys(map(ConfigurationKind, words)))
 
 
 @click.command(cls=PlanCommand, epilog=EPILOG)
@@ -73,21 +76,23 @@ class WayKinds(click.ParamType[tuple[WayKind, ...]]):
     type=FiniteNumber(0.1, 3600),
     metavar="X",
     default=SECONDS,
-    help=f"How long each way is measured.  [default: {SECONDS:g}]",
+    help=f"How long each configuration is measured.  [default: {SECONDS:g}]",
 )
 @click.option(
-    "--ways",
-    "kinds",
-    type=WayKinds(),
+    "--vary",
+    "vary",
+    type=KindsParameter(),
     metavar="KIND,...",
-    default=tuple(WayKind),
-    help=f"What may change.  [{', '.join(WayKind)}; default: all]",
+    default=tuple(ConfigurationKind),
+    help=f"What may change.  [{', '.join(ConfigurationKind)}; default: all]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last one has the results.")
-def race(plan_file: Path | None, seconds: float, kinds: tuple[WayKind, ...], as_json: bool, **flags: Any) -> int:
-    """Measure the ways to run a plan on this machine, and show the fastest.
+def race(
+    plan_file: Path | None, seconds: float, vary: tuple[ConfigurationKind, ...], as_json: bool, **flags: Any
+) -> int:
+    """Measure the configurations of a plan on this machine, and show the fastest.
 
-    Each way changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
+    Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
     rematerialization, threads, CPU kernels or the batch size. Each has a process of its own, which
     compiles the plan; they then train in turns of 0.2 s, so that other programs slow all of them alike.
     The changes that were faster are measured together at the end. No run is recorded.
@@ -100,9 +105,11 @@ def race(plan_file: Path | None, seconds: float, kinds: tuple[WayKind, ...], as_
     require_installation()
     on_terminal = not as_json and sys.stdout.isatty()
     bars = LiveBars(sys.stdout) if on_terminal else None
-    show: Show = bars.show if bars else show_json if as_json else show_line
+    show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
-        raced = Race(resolved, devices, RaceOptions(seconds, kinds), show, interrupted.is_set)
+        raced = Race(resolved, devices, RaceOptions(seconds, vary), show, interrupted.is_set)
+        for warning in warnings(raced.devices):
+            print_to_stderr(warning)
         raced.run()
     if bars:
         bars.draw()
@@ -125,8 +132,8 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
     return resolved, found
 
 
-def page(results: Sequence[WayResult], *, with_command: bool = True) -> list[str]:
-    """The table, what it means, the verdict, and the command that trains the fastest way."""
+def page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
+    """The table, what it means, the verdict, and the command that trains the fastest configuration."""
     notes = [
         textwrap.fill(each, min(shutil.get_terminal_size((80, 24)).columns, 120))
         for each in race_text.notes_on(results)
@@ -135,24 +142,24 @@ def page(results: Sequence[WayResult], *, with_command: bool = True) -> list[str
         return ["", "Nothing was measured.", *notes]
     best = race_text.best_of(results)
     lines = ["", table(*race_text.table_of(results)), "", *notes, "", race_text.verdict(results)]
-    return [*lines, f"Train it: {best.way.plan.command()}"] if best and with_command else lines
+    return [*lines, f"Train it: {best.configuration.plan.command()}"] if best and with_command else lines
 
 
-def _ended(results: Sequence[WayResult], *, is_stopped: bool) -> dict[str, Any]:
-    marks = {mark.value.replace(" ", "_"): result.title for mark, result in find_marks(results).items()}
-    best = find_marks(results).get(Mark.FASTEST)
+def _ended(results: Sequence[ConfigurationResult], *, is_stopped: bool) -> dict[str, Any]:
+    marks = {mark.value.replace(" ", "_"): result.title for mark, result in find_best(results).items()}
+    best = find_best(results).get(Best.FASTEST)
     described = values(best) if best else {}
     return {
         "event": "race_ended",
         "best": {
-            **{name: described[name] for name in ("way", "plan", "options", "examples_per_second", "speed")},
-            "command": best.way.plan.command(),
+            **{name: described[name] for name in ("configuration", "plan", "options", "examples_per_second", "speed")},
+            "command": best.configuration.plan.command(),
         }
         if best
         else None,
         "marks": marks,
         "stopped": is_stopped,
-        "ways": [values(each) for each in results],
+        "configurations": [values(each) for each in results],
     }
 
 

@@ -1,4 +1,4 @@
-"""Shows a race while it goes on: bars that grow in place on a terminal, lines elsewhere, or JSON."""
+"""Shows a race while it runs: bars that grow in place on a terminal, lines elsewhere, or JSON."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from accel_engine.race.way_result import WayResult, WayState
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode, to_ascii
 from accel_tui.cli.output import print_to_stderr, write_json
@@ -19,8 +19,8 @@ REDRAW_SECONDS = 0.1
 _COLOURS = {"best": "32", "bar": "36", "faint": "90", "error": "31"}
 """ANSI colours of styles."""
 
-Show = Callable[[WayResult], object]
-"""Shows the result of a way that has changed."""
+Show = Callable[[ConfigurationResult], object]
+"""Shows the result of a configuration that has changed."""
 
 
 class LiveBars:
@@ -39,17 +39,17 @@ class LiveBars:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream, self._size, self._clock = stream, size, clock
-        self._results: dict[str, WayResult] = {}
+        self._results: dict[str, ConfigurationResult] = {}
         self._drawn = 0
         self._due = 0.0
         self._has_colour = not os.environ.get("NO_COLOR")
         self._has_unicode = has_unicode(os.environ, stream.encoding or "")
 
-    def show(self, result: WayResult) -> None:
+    def show(self, result: ConfigurationResult) -> None:
         """Take a result, and draw if that is due, or if it is more than another turn."""
         self._results[result.title] = result
-        if result.state is not WayState.WAITING and (
-            result.state is not WayState.MEASURING or self._clock() >= self._due
+        if result.state is not ConfigurationState.WAITING and (
+            result.state is not ConfigurationState.MEASURING or self._clock() >= self._due
         ):
             self.draw()
 
@@ -57,7 +57,7 @@ class LiveBars:
         """Draw all bars."""
         self._due = self._clock() + REDRAW_SECONDS
         columns, rows = self._size()
-        shown = [each for each in self._results.values() if each.state is not WayState.REFUSED]
+        shown = [each for each in self._results.values() if each.state is not ConfigurationState.REFUSED]
         lines = bars(shown, min(columns - 1, 150))[: max(rows - 1, 1)]
         text = "".join(f"\x1b[K{self._painted(line)}\n" for line in lines)
         self._stream.write((f"\r\x1b[K\x1b[{self._drawn}A" if self._drawn else "") + text)  # over an echoed ^C, too
@@ -71,42 +71,57 @@ class LiveBars:
         return "".join(f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text for text, style in plain)
 
 
-def show_line(result: WayResult) -> None:
-    """Write a line to standard error when a way begins, is compiled or ends."""
-    if result.state in (WayState.WAITING, WayState.MEASURING):
-        return
+class StateLines:
+    """Writes a line to standard error when a configuration begins, is compiled or ends."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, ConfigurationState] = {}
+
+    def show(self, result: ConfigurationResult) -> None:
+        """Write a line, if the state is another one than before."""
+        is_new = self._states.get(result.title) is not result.state
+        self._states[result.title] = result.state
+        if is_new and result.state not in (ConfigurationState.WAITING, ConfigurationState.MEASURING):
+            _show_line(result)
+
+
+def _show_line(result: ConfigurationResult) -> None:
     text = race.state_text(result)
-    if result.state is WayState.FINISHED and result.examples_per_second is not None:
+    if result.state is ConfigurationState.FINISHED and result.examples_per_second is not None:
         text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.spread_text(result)})"
     print_to_stderr(f"{printable_line(result.title)}: {text}")
 
 
-def show_json(result: WayResult) -> None:
+def show_json(result: ConfigurationResult) -> None:
     """Write a JSON object for each change."""
     write_json(
-        {"event": f"way_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}", **values(result)}
+        {
+            "event": f"configuration_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}",
+            **values(result),
+        }
     )
 
 
-def values(result: WayResult) -> dict[str, Any]:
-    """What is known of a way, in types of JSON."""
+def values(result: ConfigurationResult) -> dict[str, Any]:
+    """What is known of a configuration, in types of JSON."""
     check, compared = result.losses, result.against_reference
-    plan = result.way.plan.to_mapping()
+    plan = result.configuration.plan.to_mapping()
     return {
-        "way": result.title,
+        "configuration": result.title,
         "state": result.state.value,
         "reason": result.reason,
-        "plan": {name: plan[name] for name in result.way.changes},
-        "options": result.way.options,
-        "changes_training": result.way.changes_training,
+        "plan": {name: plan[name] for name in result.configuration.changes},
+        "options": result.configuration.options,
+        "changes_training": result.configuration.changes_training,
         "examples_per_second": result.examples_per_second,
         "between": result.between,
         "rounds": len(result.rates),
-        "speed": compared.value if compared else 1.0 if result.way.is_reference and result.rates else None,
+        "speed": compared.value if compared else 1.0 if result.configuration.is_reference and result.rates else None,
         "compile_seconds": result.compile_seconds,
         "memory": result.memory,
         "memory_of": result.memory_of,
         "joules_per_example": result.joules,
+        "energy_of": result.energy_of,
         "energy_problem": result.energy_problem,
         "losses": race.losses_text(result) or None,
         "loss_difference": check.difference if check else None,

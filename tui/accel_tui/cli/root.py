@@ -18,7 +18,7 @@ COMMANDS = {
     "train": ("accel_tui.cli.train:train", "Train a model, in the terminal or in a script."),
     "estimate": ("accel_tui.cli.estimate:estimate", "Show the steps and the memory of a plan without training it."),
     "find": ("accel_tui.cli.find:find", "Find a batch size or a learning rate by measuring."),
-    "race": ("accel_tui.cli.race:race", "Measure the ways to run a plan on this machine, side by side."),
+    "race": ("accel_tui.cli.race:race", "Measure configurations of a plan on this machine, side by side."),
     "run": ("accel_tui.cli.run:run", "Run a script unchanged, and record its training."),
     "search": ("accel_tui.cli.search:search", "Search for the best values of a plan's fields by trials."),
     "continue": ("accel_tui.cli.continue_:continue_", "Continue an ended run from its last checkpoint."),

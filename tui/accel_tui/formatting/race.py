@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from accel_engine.race.judgement import find_marks
-from accel_engine.race.way_result import Mark, WayResult, WayState
+from accel_engine.race.comparison import find_best
+from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 from accel_tui.formatting import numbers
 
 TABLE_TITLE = 22
 """The most columns of a title in the table."""
 
 
-def marks_of(results: Sequence[WayResult]) -> dict[str, tuple[str, ...]]:
-    """The marks of ways by their titles, once one was compared with another."""
+def marks_of(results: Sequence[ConfigurationResult]) -> dict[str, tuple[str, ...]]:
+    """The marks of configurations by their titles, once one was compared with another."""
     if sum(each.is_measured for each in results) < 2:
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    for mark, result in find_marks(results).items():
+    for mark, result in find_best(results).items():
         found[result.title] = (*found.get(result.title, ()), mark.value)
     return found
 
@@ -29,31 +29,36 @@ def cut(text: str, width: int, *, right: bool = False) -> str:
     return text if right else set_cell_size(text, width)
 
 
-def state_text(result: WayResult) -> str:
-    """How far a way is, and why it has ended, if it has."""
+def state_text(result: ConfigurationResult) -> str:
+    """How far a configuration is, and why it has ended, if it has."""
     match result.state:
-        case WayState.COMPILING:
+        case ConfigurationState.COMPILING:
             return "starting a process and compiling…"
-        case WayState.READY:
+        case ConfigurationState.READY:
             return f"compiled in {compile_text(result)}, waits for its turns"
-        case WayState.FAILED | WayState.REFUSED | WayState.ENDED_EARLY:
+        case ConfigurationState.FAILED | ConfigurationState.REFUSED | ConfigurationState.ENDED_EARLY:
             return f"{result.state}: {result.reason}"
     return result.state.value
 
 
-def ratio_text(result: WayResult) -> str:
+def is_alone(result: ConfigurationResult) -> bool:
+    """Whether it was compared with the plan without turns beside it, as on a device for one process."""
+    return result.against_reference is not None and not result.ratios
+
+
+def ratio_text(result: ConfigurationResult) -> str:
     """The rate as a multiple of the reference's: ``2.20x``; empty without one."""
-    if result.way.is_reference:
+    if result.configuration.is_reference:
         return "1.00x"
     return f"{result.against_reference.value:.2f}x" if result.against_reference else ""
 
 
-def memory_text(result: WayResult) -> str:
+def memory_text(result: ConfigurationResult) -> str:
     """The memory: ``177M``; empty if it is unknown."""
     return "" if result.memory is None else numbers.size(result.memory)
 
 
-def spread_text(result: WayResult) -> str:
+def spread_text(result: ConfigurationResult) -> str:
     """By how much the ends of the interval of the rate are away from it, at most: ``±12%``; empty if unknown."""
     rate = result.examples_per_second
     if result.between is None or not rate:
@@ -61,17 +66,17 @@ def spread_text(result: WayResult) -> str:
     return f"±{max(rate - result.between[0], result.between[1] - rate) / rate:.0%}"
 
 
-def compile_text(result: WayResult) -> str:
+def compile_text(result: ConfigurationResult) -> str:
     """How long compiling took: ``2.9 s``; empty if unknown."""
     return "" if result.compile_seconds is None else f"{result.compile_seconds:.1f} s"
 
 
-def energy_text(result: WayResult) -> str:
+def energy_text(result: ConfigurationResult) -> str:
     """Joules an example, or why they are unknown."""
     return result.energy_problem if result.joules is None else f"{numbers.compact(result.joules)} J"
 
 
-def losses_text(result: WayResult) -> str:
+def losses_text(result: ConfigurationResult) -> str:
     """Whether its first losses equal the reference's, over how many steps."""
     check = result.losses
     if check is None:
@@ -79,21 +84,21 @@ def losses_text(result: WayResult) -> str:
     return f"{check.text}, {numbers.counted(check.steps, 'step')}" if check.steps else check.text
 
 
-def table_of(results: Sequence[WayResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The headings and the rows of the ways that were measured, the fastest first."""
+def table_of(results: Sequence[ConfigurationResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The headings and the rows of the configurations that were measured, the fastest first."""
     marks = marks_of(results)
     has_energy = any(each.joules is not None for each in results)
     measured = sorted(
         (each for each in results if each.is_measured), key=lambda each: each.examples_per_second or 0.0, reverse=True
     )
     energy = ("J/EXAMPLE",) if has_energy else ()
-    header = ("WAY", "EXAMPLES/S", "SPREAD", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
+    header = ("CONFIGURATION", "EXAMPLES/S", "SPREAD", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
     return header, [_row(each, marks, has_energy=has_energy) for each in measured]
 
 
-def _row(result: WayResult, marks: Mapping[str, tuple[str, ...]], *, has_energy: bool) -> tuple[str, ...]:
+def _row(result: ConfigurationResult, marks: Mapping[str, tuple[str, ...]], *, has_energy: bool) -> tuple[str, ...]:
     notes = [*([result.losses.text] if result.losses else []), *marks.get(result.title, ())]
-    if result.state is WayState.ENDED_EARLY:
+    if result.state is ConfigurationState.ENDED_EARLY:
         notes.append("ended early")
     energy = ("" if result.joules is None else numbers.compact(result.joules),) if has_energy else ()
     return (
@@ -108,8 +113,8 @@ def _row(result: WayResult, marks: Mapping[str, tuple[str, ...]], *, has_energy:
     )
 
 
-def notes_on(results: Sequence[WayResult]) -> Iterator[str]:
-    """What the table means, and the ways that it lacks, in lines."""
+def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
+    """What the table means, and the configurations that it lacks, in lines."""
     kinds = {each.memory_of for each in results if each.is_measured and each.memory is not None}
     where = {"host": "by which the process grew on this machine"}
     texts = [where.get(kind, f"that a process allocated on a {kind.upper()}") for kind in sorted(kinds)]
@@ -117,28 +122,32 @@ def notes_on(results: Sequence[WayResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+    if any(map(is_alone, results)):
+        yield "Measured one after the other, not in turns: other programs may have slowed some of them down."
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):
         yield f"No energy: {problem}."
-    if any(each.is_measured and each.way.changes_training for each in results):
+    if len({each.energy_of for each in results if each.joules is not None}) > 1:
+        yield "Energy is that of the processor for configurations on a CPU, and of the GPUs alone for the others."
+    if any(each.is_measured and each.configuration.changes_training for each in results):
         yield "Another batch size changes training: it is compared by examples a second, and is never the best."
     for each in results:
-        if each.state in (WayState.FAILED, WayState.REFUSED):
+        if each.state in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
             yield f"{each.title}: {state_text(each)}"
-    if missing := [each.title for each in results if each.state is WayState.NOT_MEASURED]:
+    if missing := [each.title for each in results if each.state is ConfigurationState.NOT_MEASURED]:
         yield f"Not measured: {', '.join(missing)}."
 
 
-def verdict(results: Sequence[WayResult]) -> str:
-    """The fastest way in a sentence; empty if nothing was measured."""
+def verdict(results: Sequence[ConfigurationResult]) -> str:
+    """The fastest configuration in a sentence; empty if nothing was measured."""
     best = best_of(results)
     if best is None:
         return ""
-    if best.way.is_reference:
-        return "No way is clearly faster than this plan."
+    if best.configuration.is_reference:
+        return "No configuration is clearly faster than this plan."
     factor = f", {best.against_reference.value:.2f} times as fast as this plan" if best.against_reference else ""
-    return f"The fastest is {best.title}{factor}: {best.way.options}"
+    return f"The fastest is {best.title}{factor}: {best.configuration.options}"
 
 
-def best_of(results: Sequence[WayResult]) -> WayResult | None:
-    """The fastest way that trains as the plan does; ``None`` if nothing was measured."""
-    return find_marks(results).get(Mark.FASTEST)
+def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | None:
+    """The fastest configuration that trains as the plan does; ``None`` if nothing was measured."""
+    return find_best(results).get(Best.FASTEST)

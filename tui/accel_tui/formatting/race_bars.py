@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from accel_engine.race.way_result import Mark, WayResult, WayState
+from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers, race
 from accel_tui.formatting.race import cut
@@ -22,8 +22,13 @@ LEAST_BAR = 4
 WIDE = 104
 """Columns from which compile times, energy and losses have room."""
 
-ENDED = (WayState.ENDED_EARLY, WayState.FAILED, WayState.REFUSED, WayState.NOT_MEASURED)
-"""States in which a way is faint."""
+ENDED = (
+    ConfigurationState.ENDED_EARLY,
+    ConfigurationState.FAILED,
+    ConfigurationState.REFUSED,
+    ConfigurationState.NOT_MEASURED,
+)
+"""States in which a configuration is faint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +38,12 @@ class Column:
     Attributes:
         heading: Its heading.
         width: Its width, with the gap before it.
-        text: The figure of a way.
+        text: The figure of a configuration.
     """
 
     heading: str
     width: int
-    text: Callable[[WayResult], str]
+    text: Callable[[ConfigurationResult], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Layout:
     longest: float
 
 
-def layout_of(results: Sequence[WayResult], width: int) -> Layout:
+def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
     """Lay lines of a width out."""
     titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(width // 3, 8))
     columns = [
@@ -81,15 +86,15 @@ def layout_of(results: Sequence[WayResult], width: int) -> Layout:
     return Layout(titles, max(room - marks, LEAST_BAR), tuple(columns), marks, longest)
 
 
-def heading(results: Sequence[WayResult], width: int) -> str:
+def heading(results: Sequence[ConfigurationResult], width: int) -> str:
     """The headings above the bars."""
     layout = layout_of(results, width)
     figures = "".join(f"{each.heading:>{each.width}}" for each in layout.columns)
-    return f"{'way':{layout.titles + 2 + layout.bar}}{figures}"
+    return f"{'configuration':{layout.titles + 2 + layout.bar}}{figures}"
 
 
-def bars(results: Sequence[WayResult], width: int) -> list[list[Span]]:
-    """A line for each way: its bar, whose dashed end is the spread, and its figures; or how far it is.
+def bars(results: Sequence[ConfigurationResult], width: int) -> list[list[Span]]:
+    """A line for each configuration: its bar, whose dashed end is the spread, and its figures; or how far it is.
 
     Args:
         results: The results.
@@ -99,11 +104,11 @@ def bars(results: Sequence[WayResult], width: int) -> list[list[Span]]:
     return [_line(each, layout, width, marks.get(each.title, ())) for each in results]
 
 
-def _line(result: WayResult, layout: Layout, width: int, marks: tuple[str, ...]) -> list[Span]:
-    style = "faint" if result.state in ENDED else "best" if Mark.FASTEST in marks else ""
+def _line(result: ConfigurationResult, layout: Layout, width: int, marks: tuple[str, ...]) -> list[Span]:
+    style = "faint" if result.state in ENDED else "best" if Best.FASTEST in marks else ""
     title = (f"{cut(printable_line(result.title), layout.titles)}  ", style)
     if not result.is_measured or result.between is None or result.examples_per_second is None:
-        how = "error" if result.state is WayState.FAILED else "faint"
+        how = "error" if result.state is ConfigurationState.FAILED else "faint"
         return [title, (cut(printable_line(race.state_text(result)), width - layout.titles - 2), how)]
     faint = "faint" if style == "faint" else ""
     figures = [
@@ -115,7 +120,7 @@ def _line(result: WayResult, layout: Layout, width: int, marks: tuple[str, ...])
     return [title, *_bar(result, layout, style), *figures, *end]
 
 
-def _bar(result: WayResult, layout: Layout, style: str) -> list[Span]:
+def _bar(result: ConfigurationResult, layout: Layout, style: str) -> list[Span]:
     """A bar that is solid up to the lower end of the spread, and dashed up to its upper end."""
     low, high = result.between or (0.0, 0.0)
     ends = [
@@ -129,7 +134,7 @@ def _bar(result: WayResult, layout: Layout, style: str) -> list[Span]:
     ]
 
 
-def _note(result: WayResult) -> str:
-    if result.state is WayState.ENDED_EARLY:
+def _note(result: ConfigurationResult) -> str:
+    if result.state is ConfigurationState.ENDED_EARLY:
         return "ended early"
-    return "other batches" if result.way.changes_training else ""
+    return "other batches" if result.configuration.changes_training else ""

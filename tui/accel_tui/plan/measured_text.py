@@ -1,28 +1,22 @@
 """What a race has measured of a plan, as text: for the form and the command."""
 
-from collections.abc import Sequence
-
 from accel_engine import clock
-from accel_engine.devices.device_types import Device
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.race.remembered import RememberedWay, recall
+from accel_engine.race.remembered import RememberedResult
 from accel_tui.formatting import numbers
 from accel_tui.plan.data_look import PreviewRow
 
 
-def measured_rows(resolved: ResolvedPlan, devices: Sequence[Device]) -> tuple[PreviewRow, ...]:
-    """What was measured of a plan on this machine; nothing without a race. Reads a file.
+def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tuple[PreviewRow, ...]:
+    """What was measured of a plan on this machine; nothing without a race.
 
     Args:
+        found: What was measured.
         resolved: The plan, placed on devices.
-        devices: The machine's devices.
     """
-    found = recall(resolved, devices)
-    return () if found is None else tuple(_rows(found, resolved))
-
-
-def _rows(found: RememberedWay, resolved: ResolvedPlan) -> list[PreviewRow]:
+    if found is None:
+        return ()
     memory = f", {numbers.long_size(found.memory)}" if found.memory is not None else ""
     age = numbers.ago(max(clock.now() - found.measured_at, 0.0))
     rows = [
@@ -33,7 +27,7 @@ def _rows(found: RememberedWay, resolved: ResolvedPlan) -> list[PreviewRow]:
     if found.faster_changes:
         text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast"
         rows.append(PreviewRow("faster", text))
-    return rows
+    return tuple(rows)
 
 
 def seconds_text(seconds: float) -> str:

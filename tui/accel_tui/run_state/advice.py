@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accel_engine.advice import Coverage, FailedRule, Finding, advise, coverage, read_recorded
+from accel_engine.advice import Coverage, FailedRule, Finding, advise, coverage
 from accel_engine.run import RunInfo
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.run_state.evidence_curves import EvidenceCurve, evidence_curves
@@ -40,8 +40,10 @@ def read_advice(directory: Path) -> Advice:
     Raises:
         RunError: There is no run, or this program cannot read it.
     """
+    from accel_engine.race.raced_runs import read_with_races  # its imports are slow
+
     begun = time.perf_counter()
-    recorded = read_recorded(directory)
+    recorded = read_with_races(directory)
     failed = list[FailedRule]()
     findings = () if recorded.info.bench else advise(recorded, failed)
     return Advice(

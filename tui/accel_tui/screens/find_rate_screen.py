@@ -43,6 +43,11 @@ class FindRateScreen(FinderScreen):
         """One plot."""
         return (FinderPlot(),)
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is measured; ``None`` for a run's."""
+        return self._source if isinstance(self._source, Plan) else None
+
     def find(self, on_progress: Callable[[RampProgress], object], should_stop: Callable[[], bool]) -> FoundRate:
         """Let the rate rise, for several seeds."""
         self._found = None

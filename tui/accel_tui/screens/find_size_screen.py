@@ -37,6 +37,11 @@ class FindSizeScreen(FinderScreen):
         """Throughput and memory."""
         return FinderPlot(id="throughput"), FinderPlot(id="memory")
 
+    @property
+    def plan(self) -> Plan:
+        """The plan that is measured."""
+        return self._plan
+
     def find(self, on_progress: Callable[[SizeProgress], object], should_stop: Callable[[], bool]) -> FoundSize:
         """Measure rising sizes."""
         self._found = None

@@ -14,7 +14,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from accel_engine.launch.trial_room import devices_of
+from accel_engine.plan import Plan
 from accel_engine.text import printable
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.key_bar import KeyBar
@@ -81,6 +84,11 @@ class FinderScreen(Screen[None]):
     def draw(self) -> None:
         """Show plots, table and notes."""
         raise NotImplementedError
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is measured; ``None`` for a run's."""
+        return None
 
     @property
     def values(self) -> Sequence[float]:
@@ -184,6 +192,9 @@ class FinderScreen(Screen[None]):
                 post(self._show_progress, reached)
 
         with reported(partial(post, self._fail)):
+            if self.plan:
+                for warning in warnings(devices_of(self.plan)):
+                    app.notify(warning, severity="warning", markup=False)
             post(self._finish, self.find(progress, lambda: stop.is_set() or not app.is_running))
 
     def _show_progress(self, progress: Any) -> None:

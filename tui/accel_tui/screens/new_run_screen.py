@@ -92,7 +92,7 @@ class NewRunScreen(DirtyRegionScreen):
             "race",
             "Race",
             id="new-run.race",
-            tooltip="Race the ways to run this plan",
+            tooltip="Race the configurations of this plan",
         ),
         Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
         Binding(
@@ -237,7 +237,7 @@ class NewRunScreen(DirtyRegionScreen):
             host_of(self).launcher.queue_run(filled.plan, self._machine)
 
     def action_race(self) -> None:
-        """Race the ways to run the plan."""
+        """Race the configurations of the plan."""
         host_of(self).show_race(self.form.filled.plan)
 
     def action_measure(self) -> None:

@@ -1,4 +1,4 @@
-"""Race screen: measures the ways to run a plan side by side, and takes one into the form."""
+"""Race screen: measures the configurations of a plan side by side, and takes one into the form."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,60 +14,65 @@ from textual.widgets import Static
 from accel_engine.devices import detect
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race
-from accel_engine.race.way_result import WayResult, WayState
-from accel_engine.race.ways import check_raceable
 from accel_engine.text import printable
 from accel_tui.formatting import numbers, race
+from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.host import host_of, settings_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.race.way_details import details
-from accel_tui.widgets.race.way_list import WayList
+from accel_tui.widgets.race.configuration_details import details
+from accel_tui.widgets.race.race_list import RaceList
 from accel_tui.widgets.top_bar import TopBar
 
 REDRAW_SECONDS = 0.25
 """Seconds between two pictures of the bars."""
 
-_DONE = (WayState.FINISHED, WayState.ENDED_EARLY, WayState.FAILED)
+_DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, ConfigurationState.FAILED)
 
 
 class RaceScreen(Screen[None]):
-    """Races the ways to run a plan, each in a process of its own, which end with the screen.
+    """Races the configurations of a plan, each in a process of its own, which end with the screen.
 
     Args:
         plan: The plan.
     """
 
     CSS_PATH = "race_screen.tcss"
-    AUTO_FOCUS = "WayList"
+    AUTO_FOCUS = "RaceList"
     BINDING_GROUP_TITLE = "Race"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "enter", "take", "Take it", id="race.take", tooltip="Fill the New run form in with the plan of this way"
+            "enter",
+            "take",
+            "Take it",
+            id="race.take",
+            tooltip="Fill the New run form in with the plan of this configuration",
         ),
-        Binding("c", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this way"),
+        Binding("c", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this configuration"),
         Binding("s", "start", "Again", id="race.start", tooltip="Race again"),
         Binding("escape", "back", "Back", id="race.back", tooltip="Stop the race; then go back"),
     ]
 
-    _ways = getters.query_one(WayList)
+    _configurations = getters.query_one(RaceList)
     _about = getters.query_one("#about", Static)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self._plan = plan
-        self._results: dict[str, WayResult] = {}
+        self._results: dict[str, ConfigurationResult] = {}
         self._should_stop = threading.Event()
         self._is_running = False
         self._is_dirty = False
 
     def compose(self) -> ComposeResult:
-        """Compose the ways, what is known of the selected one, and the keys."""
+        """Compose the configurations, what is known of the selected one, and the keys."""
         yield TopBar(f"Race  {printable(self._plan.title)}")
         yield Static(id="about", markup=False)
         yield Static(id="heading", markup=False)
-        yield WayList()
+        yield RaceList()
         yield Static(id="details", markup=False)
         yield KeyBar()
 
@@ -81,22 +86,22 @@ class RaceScreen(Screen[None]):
         self._should_stop.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Take a way that this machine allows; race again after the end."""
+        """Take a configuration that this machine allows; race again after the end."""
         del parameters
         if action in ("take", "copy"):
-            selected = self._ways.selected if self.is_mounted else None
-            return selected is not None and selected.state is not WayState.REFUSED
+            selected = self._configurations.selected if self.is_mounted else None
+            return selected is not None and selected.state is not ConfigurationState.REFUSED
         return not self._is_running if action == "start" else True
 
     def action_start(self) -> None:
-        """Race all ways."""
+        """Race all configurations."""
         self._results, self._should_stop, self._is_running = {}, threading.Event(), True
         self._about.update(Content.styled("checking the plan", "$text-accent"))
         self.refresh_bindings()
         self._race(self._should_stop)
 
     def action_back(self) -> None:
-        """Stop the race if it goes on, and else go back."""
+        """Stop the race if it runs, and else go back."""
         if self._is_running and not self._should_stop.is_set():
             self._should_stop.set()
             self._about.update(Content.styled("stopping", "$text-accent"))
@@ -104,31 +109,31 @@ class RaceScreen(Screen[None]):
             self.app.pop_screen()
 
     def action_take(self) -> None:
-        """Fill the form in with the selected way."""
-        if result := self._ways.selected:
-            changes = result.way.options or "nothing: it is the plan as it was"
+        """Fill the form in with the selected configuration."""
+        if result := self._configurations.selected:
+            changes = result.configuration.options or "nothing: it is the plan as it was"
             self.app.notify(f"changed: {changes}", title=f"New run: {result.title}", markup=False)
-            host_of(self).show_plan(result.way.plan)
+            host_of(self).show_plan(result.configuration.plan)
 
     def action_copy(self) -> None:
-        """Copy the command that trains the selected way."""
-        if result := self._ways.selected:
-            self.app.copy_to_clipboard(settings_of(self).command(result.way.plan))
+        """Copy the command that trains the selected configuration."""
+        if result := self._configurations.selected:
+            self.app.copy_to_clipboard(settings_of(self).command(result.configuration.plan))
             self.notify("Command copied", timeout=2)
 
-    @on(WayList.Selected)
-    def _show_details(self, event: WayList.Selected) -> None:
+    @on(RaceList.Selected)
+    def _show_details(self, event: RaceList.Selected) -> None:
         event.stop()
         self.query_one("#details", Static).update(details(event.result))
         self.refresh_bindings()
 
-    @on(WayList.OptionSelected)
-    def _take_clicked(self, event: WayList.OptionSelected) -> None:
+    @on(RaceList.OptionSelected)
+    def _take_clicked(self, event: RaceList.OptionSelected) -> None:
         event.stop()  # a click selects
 
     @work(thread=True, exit_on_error=False, group="race")
     def _race(self, should_stop: threading.Event) -> None:
-        def take(result: WayResult) -> None:
+        def take(result: ConfigurationResult) -> None:
             self._post(should_stop, self._take_result, result)
 
         with reported(lambda problem: self._post(should_stop, self._finish, problem)):
@@ -141,6 +146,7 @@ class RaceScreen(Screen[None]):
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
             )
+            self._post(should_stop, self._show_warnings, tuple(warnings(raced.devices)))
             raced.run()
             self._post(should_stop, self._finish)
 
@@ -149,35 +155,39 @@ class RaceScreen(Screen[None]):
         if self.is_attached and should_stop is self._should_stop:
             self.call_later(show, *arguments)
 
-    def _take_result(self, result: WayResult) -> None:
+    def _show_warnings(self, found: Sequence[str]) -> None:
+        for each in found:
+            self.notify(each, severity="warning", markup=False)
+
+    def _take_result(self, result: ConfigurationResult) -> None:
         self._results[result.title] = result
         self._is_dirty = True
 
     @property
-    def _sorted(self) -> Sequence[WayResult]:
-        return sorted(self._results.values(), key=lambda each: each.state is WayState.REFUSED)
+    def _sorted(self) -> Sequence[ConfigurationResult]:
+        return sorted(self._results.values(), key=lambda each: each.state is ConfigurationState.REFUSED)
 
     def _draw(self) -> None:
         if not self._is_dirty:
             return
         self._is_dirty = False
-        self._ways.show(self._sorted)
-        self.query_one("#heading", Static).update(self._ways.heading)
+        self._configurations.show(self._sorted)
+        self.query_one("#heading", Static).update(self._configurations.heading)
         if self._is_running and not self._should_stop.is_set():
-            racing = [each for each in self._sorted if each.state is not WayState.REFUSED]
+            racing = [each for each in self._sorted if each.state is not ConfigurationState.REFUSED]
             done = sum(each.state in _DONE for each in racing)
-            now = next((each for each in racing if each.state is WayState.COMPILING), None)
+            now = next((each for each in racing if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
-            text = f"{done} of {numbers.counted(len(racing), 'way')} measured, {doing}"
+            text = f"{done} of {numbers.counted(len(racing), 'configuration')} measured, {doing}"
             self._about.update(Content.styled(printable(text), "$text-accent"))
 
     def _finish(self, problem: str = "") -> None:
-        """Show the fastest way, or why there is none."""
+        """Show the fastest configuration, or why there is none."""
         stopped = "Stopped. " if self._should_stop.is_set() else ""
         self._is_running, self._is_dirty = False, True
         self._draw()
-        if not self._ways.highlighted and (best := race.best_of(self._sorted)):  # nobody has moved
-            self._ways.select(best.title)
+        if not self._configurations.highlighted and (best := race.best_of(self._sorted)):  # nobody has moved
+            self._configurations.select(best.title)
         text = problem or race.verdict(self._sorted) or "Nothing was measured."
         style = "$text-error" if problem else "$text-success"
         self._about.update(Content.styled(printable(f"{stopped}{text}"), style))

@@ -7,6 +7,7 @@ from accel_engine.advice.slow.interruptions import frequent_checkpoints, frequen
 from accel_engine.advice.slow.machine import neighbours, swapping, throttling
 from accel_engine.advice.slow.padding import tpu_padding
 from accel_engine.advice.slow.precision import float32_on_gpu, half_on_cpu, without_xla
+from accel_engine.advice.slow.raced import raced_faster
 from accel_engine.advice.slow.stragglers import stragglers
 
 RULES: tuple[Rule, ...] = (
@@ -24,4 +25,5 @@ RULES: tuple[Rule, ...] = (
     without_xla,
     tpu_padding,
     stragglers,
+    raced_faster,
 )

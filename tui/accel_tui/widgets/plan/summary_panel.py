@@ -140,9 +140,11 @@ class SummaryPanel(Widget):
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="recall")
     def _recall(self, filled: ResolvedPlan, inventory: Inventory) -> None:
-        from accel_tui.plan.measured_text import measured_rows  # the first frame does not need it
+        from accel_engine.race.remembered import recall  # the first frame does not need it
+        from accel_tui.plan.measured_text import measured_rows
 
-        self.call_later(self._take_measured, filled, measured_rows(filled, inventory.devices))
+        rows = measured_rows(recall(filled, inventory.devices), filled)
+        self.call_later(self._take_measured, filled, rows)
 
     def _take_measured(self, filled: ResolvedPlan, rows: tuple[PreviewRow, ...]) -> None:
         if filled is self._filled:

@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.training.plan_trial import PlanTrial
+from accel_engine.training.plan_stepper import PlanStepper
 
 from .conftest import Gym
 
@@ -28,7 +28,7 @@ def copied(directory: Path, folder: Path, step: int) -> Path:
 def test_its_losses_are_those_of_a_run(gym: Gym, random_model: str, tmp_path: Path) -> None:
     plan = PLAN.replace(model=random_model)  # with dropout
     whole = gym.train_once(plan)
-    trial = PlanTrial(plan, tmp_path)
+    trial = PlanStepper(plan, tmp_path)
 
     first = trial.take(7)
     assert (first.steps, first.examples) == (7, 1437 + 256)
@@ -44,32 +44,34 @@ def test_it_starts_from_a_checkpoint_and_leaves_the_run_alone(gym: Gym, random_m
     plan = PLAN.replace(model=random_model, checkpoint_every="1 epoch", keep_checkpoints=2)
     whole = gym.train_once(plan)
     before = sorted((path.name, path.stat().st_mtime_ns) for path in (whole.directory / "checkpoints").iterdir())
-    trial = PlanTrial(plan, copied(whole.directory, tmp_path / "0", 6), 6, whole.directory)
+    trial = PlanStepper(plan, copied(whole.directory, tmp_path / "0", 6), 6, whole.directory)
 
     np.testing.assert_array_equal(np.float32(trial.take(6).losses), whole.series["loss"][6:])
     assert (
         sorted((path.name, path.stat().st_mtime_ns) for path in (whole.directory / "checkpoints").iterdir()) == before
     )
 
-    lower = PlanTrial(plan.replace(learning_rate=1e-6), copied(whole.directory, tmp_path / "1", 6), 6, whole.directory)
+    lower = PlanStepper(
+        plan.replace(learning_rate=1e-6), copied(whole.directory, tmp_path / "1", 6), 6, whole.directory
+    )
     changed = lower.take(6).losses
     assert changed[0] == whole.series["loss"][6]
     assert changed[-1] != whole.series["loss"][-1]
 
 
 def test_a_seed_is_another_order_of_the_same_examples(tmp_path: Path) -> None:
-    trial = PlanTrial(PLAN, tmp_path / "0")
+    trial = PlanStepper(PLAN, tmp_path / "0")
     orders = []
     for seed in (0, 1, 0):
         trial.restore(seed)
         orders.append(trial.take(6).losses)
     assert trial.has_orders
     assert orders[0] == orders[2] != orders[1]
-    assert not PlanTrial(PLAN.replace(shuffle="off"), tmp_path / "1").has_orders
+    assert not PlanStepper(PLAN.replace(shuffle="off"), tmp_path / "1").has_orders
 
 
 def test_steps_are_taken_for_some_seconds(tmp_path: Path) -> None:
-    trial = PlanTrial(PLAN, tmp_path)
+    trial = PlanStepper(PLAN, tmp_path)
     taken = trial.take_for(0.05)
     assert taken.seconds >= 0.05
     assert taken.steps == len(taken.losses) >= 1
@@ -85,7 +87,7 @@ def test_steps_are_taken_for_some_seconds(tmp_path: Path) -> None:
 def test_a_stream_starts_again(tmp_path: Path) -> None:
     source = tmp_path / "streamed.py"
     source.write_text(STREAM)
-    trial = PlanTrial(Plan(model="mlp", data=f"{source}:load", epochs=1), tmp_path)
+    trial = PlanStepper(Plan(model="mlp", data=f"{source}:load", epochs=1), tmp_path)
     first = trial.take(5).losses
     trial.restore(seed=3)
     assert trial.take(5).losses == first
@@ -107,10 +109,10 @@ def load():
 
 def test_several_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="only plans of one process"):
-        PlanTrial(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
+        PlanStepper(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
 
 
-def variables_of(trial: PlanTrial) -> dict[str, np.ndarray]:
+def variables_of(trial: PlanStepper) -> dict[str, np.ndarray]:
     """Every variable of a trial: weights, statistics, random states, and those of the optimizer."""
     assembly = trial.assembly
     found = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states]
@@ -132,7 +134,7 @@ def test_a_ramp_of_the_learning_rate_leaves_no_trace(
     """In the middle of a run, with dropout and batch normalization: every bit is as before."""
     plan = PLAN.replace(model=random_model, checkpoint_every="1 epoch", keep_checkpoints=2, xla="off", **recipe)
     whole = gym.train_once(plan)
-    trial = PlanTrial(plan, copied(whole.directory, tmp_path, 6), 6, whole.directory)
+    trial = PlanStepper(plan, copied(whole.directory, tmp_path, 6), 6, whole.directory)
     before, next_losses = variables_of(trial), trial.take(6).losses
     assert before.keys() == variables_of(trial).keys()
     trial.restore(1)
@@ -153,14 +155,14 @@ def test_the_optimizer_takes_each_given_rate_whatever_its_schedule(random_model:
     losses = []
     for folder, recipe in (("0", {"learning_rate": 0.5}), ("1", {"schedule": "cosine", "learning_rate": 0.1})):
         plan = PLAN.replace(model=random_model, optimizer="sgd", xla="off", **recipe)
-        trial = PlanTrial(plan, tmp_path / folder)
+        trial = PlanStepper(plan, tmp_path / folder)
         losses.append(trial.take_at([0.03, 0.3, 0.003]).losses)
     assert losses[0] == losses[1]
     assert len(set(losses[0])) == 3
 
 
 def test_a_ramp_ends_with_the_first_loss_that_is_not_finite(random_model: str, tmp_path: Path) -> None:
-    trial = PlanTrial(PLAN.replace(model=random_model, optimizer="sgd", xla="off"), tmp_path)
+    trial = PlanStepper(PLAN.replace(model=random_model, optimizer="sgd", xla="off"), tmp_path)
     losses = trial.take_at([1e38, *[1e38] * 20]).losses
     assert np.isfinite(losses[:-1]).all()
     assert not np.isfinite(losses[-1])
@@ -176,6 +178,6 @@ def test_a_schedule_of_the_models_own_ignores_the_plans_rate(tmp_path: Path) -> 
         "    model.compile(keras.optimizers.SGD(rate), 'sparse_categorical_crossentropy')\n"
         "    return model\n"
     )
-    trial = PlanTrial(PLAN.replace(model=f"{path}:build", xla="off"), tmp_path / "0")
+    trial = PlanStepper(PLAN.replace(model=f"{path}:build", xla="off"), tmp_path / "0")
     with pytest.raises(RunError, match="has the schedule CosineDecay, which ignores --learning-rate"):
         trial.take_at([0.1])

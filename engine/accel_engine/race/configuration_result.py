@@ -1,15 +1,15 @@
-"""What is known of a way in a race, at any time."""
+"""What is known of a configuration in a race, at any time."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from accel_engine.launch.trial_statistics import Comparison, Verdict
+from accel_engine.race.configuration import Configuration
 from accel_engine.race.loss_check import LossCheck
-from accel_engine.race.way import Way
 
 
-class WayState(StrEnum):
-    """How far a way is."""
+class ConfigurationState(StrEnum):
+    """How far a configuration is."""
 
     WAITING = "waiting"
     COMPILING = "compiling"
@@ -22,8 +22,8 @@ class WayState(StrEnum):
     NOT_MEASURED = "not measured"
 
 
-class Mark(StrEnum):
-    """What a way is the best at."""
+class Best(StrEnum):
+    """What a configuration is the best at."""
 
     FASTEST = "fastest"
     LEAST_MEMORY = "least memory"
@@ -31,11 +31,11 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WayResult:
-    """What is known of a way.
+class ConfigurationResult:
+    """What is known of a configuration.
 
     Attributes:
-        way: The way.
+        configuration: The configuration.
         state: How far it is.
         reason: Why it ended early, failed or is refused; else empty.
         compile_seconds: How long it took to trace and compile a step, and to take it; ``None`` before.
@@ -48,11 +48,12 @@ class WayResult:
         between: The confidence interval of that median.
         against_reference: How its rate compares with the reference's; ``None`` without rounds of both.
         joules: Joules an example; ``None`` if unknown.
+        energy_of: ``cpu`` or ``gpu``, whose energy that is; empty if unknown.
         energy_problem: Why no energy is known; empty if it is.
     """
 
-    way: Way
-    state: WayState = WayState.WAITING
+    configuration: Configuration
+    state: ConfigurationState = ConfigurationState.WAITING
     reason: str = ""
     compile_seconds: float | None = None
     memory: float | None = None
@@ -64,17 +65,18 @@ class WayResult:
     between: tuple[float, float] | None = None
     against_reference: Comparison | None = None
     joules: float | None = None
+    energy_of: str = ""
     energy_problem: str = ""
 
     @property
     def title(self) -> str:
-        """The way's title."""
-        return self.way.title
+        """The configuration's title."""
+        return self.configuration.title
 
     @property
     def is_measured(self) -> bool:
         """Whether it has a rate, and has not failed."""
-        return self.examples_per_second is not None and self.state is not WayState.FAILED
+        return self.examples_per_second is not None and self.state is not ConfigurationState.FAILED
 
     @property
     def is_faster(self) -> bool:

@@ -1,4 +1,4 @@
-"""The ways to run a plan on a machine: one change at a time, and the changes that were faster together."""
+"""The configurations of a plan on a machine: one change at a time, and the changes that were faster together."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan
 from accel_engine.plan.choices import PRECISIONS
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.race.way import RefusedWay, Way, WayKind
+from accel_engine.race.configuration import Configuration, ConfigurationKind, UnsupportedConfiguration
 
 REFERENCE = "this plan"
 """The title of the reference."""
@@ -25,15 +25,12 @@ MICRO_BATCHES = (2, 4)
 BATCH_FACTORS = (0.5, 2.0, 4.0)
 """Batch sizes to try, as multiples of the plan's."""
 
-_WITHOUT_KERNELS = frozenset({"linear", "tabular", "mlp", "lstm", "bag-of-words", "gpt"})
-"""Models of the catalogue without convolutions and batch normalization, which alone have CPU kernels."""
-
 _SEVERAL_PROCESSES = "trains in several processes, which a race does not measure"
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """The ways to run a plan on a machine.
+class ConfigurationList:
+    """The configurations of a plan on a machine.
 
     Attributes:
         reference: The plan as it is.
@@ -41,9 +38,9 @@ class Ways:
         refused: Those that cannot be run, and why.
     """
 
-    reference: Way
-    others: tuple[Way, ...]
-    refused: tuple[RefusedWay, ...] = ()
+    reference: Configuration
+    others: tuple[Configuration, ...]
+    refused: tuple[UnsupportedConfiguration, ...] = ()
 
 
 def check_raceable(resolved: ResolvedPlan) -> None:
@@ -56,51 +53,57 @@ def check_raceable(resolved: ResolvedPlan) -> None:
         raise PlanError("strategy", resolved.plan.strategy, _SEVERAL_PROCESSES)
 
 
-def find_ways(resolved: ResolvedPlan, devices: Sequence[Device], kinds: Collection[WayKind] = tuple(WayKind)) -> Ways:
-    """Find the ways to run a plan, each with one change, without those that come to the same as another one.
+def find_configurations(
+    resolved: ResolvedPlan, devices: Sequence[Device], kinds: Collection[ConfigurationKind] = tuple(ConfigurationKind)
+) -> ConfigurationList:
+    """Find the configurations of a plan, each with one change, without those that come to the same as another one.
 
     Args:
         resolved: The plan, checked and placed, with what is known of its data.
         devices: The machine's devices.
         kinds: What may change.
     """
-    reference = Way(REFERENCE, resolved.plan)
-    seen, others, refused = [effective(resolved, devices)], list[Way](), list[RefusedWay]()
+    reference = Configuration(REFERENCE, resolved.plan)
+    seen, others, refused = [effective(resolved, devices)], list[Configuration](), list[UnsupportedConfiguration]()
     for title, kind, changes in _changes(resolved, devices):
         differing = {name: value for name, value in changes.items() if getattr(resolved.plan, name) != value}
         if kind not in kinds or not differing:
             continue
-        way, problem = _way(resolved, devices, title, differing, (kind,))
+        configuration, problem = _configuration(resolved, devices, title, differing, (kind,))
         if problem:
-            refused.append(RefusedWay(way, problem))
+            refused.append(UnsupportedConfiguration(configuration, problem))
             continue
-        key = effective(_resolved(resolved, devices, way.plan), devices)
+        key = effective(_resolved(resolved, devices, configuration.plan), devices)
         if key not in seen:
             seen.append(key)
-            others.append(way)
-    return Ways(reference, tuple(others), tuple(refused))
+            others.append(configuration)
+    return ConfigurationList(reference, tuple(others), tuple(refused))
 
 
-def combine(resolved: ResolvedPlan, devices: Sequence[Device], winners: Sequence[Way]) -> Way | None:
-    """The changes of several ways together, as far as the machine allows; ``None`` if fewer than two remain.
+def combine(
+    resolved: ResolvedPlan, devices: Sequence[Device], winners: Sequence[Configuration]
+) -> Configuration | None:
+    """The changes of several configurations together, as far as the machine allows; ``None`` if fewer than two remain.
 
     Args:
         resolved: The reference, checked and placed.
         devices: The machine's devices.
-        winners: The ways, the fastest first; of each kind only the first one counts.
+        winners: The configurations, the fastest first; of each kind only the first one counts.
     """
-    changes, used = dict[str, Any](), list[Way]()
+    changes, used = dict[str, Any](), list[Configuration]()
     for winner in winners:
         if winner.changes_training or {kind for each in used for kind in each.kinds} & {*winner.kinds}:
             continue
         together = {**changes, **winner.changes}
-        if not _way(resolved, devices, COMBINED, together, ())[1]:
+        if not _configuration(resolved, devices, COMBINED, together, ())[1]:
             changes = together
             used.append(winner)
     if len(used) < 2:
         return None
-    title = f"{COMBINED}: {', '.join(way.title for way in used)}"
-    return _way(resolved, devices, title, changes, tuple(kind for way in used for kind in way.kinds))[0]
+    title = f"{COMBINED}: {', '.join(configuration.title for configuration in used)}"
+    return _configuration(
+        resolved, devices, title, changes, tuple(kind for configuration in used for kind in configuration.kinds)
+    )[0]
 
 
 def effective(resolved: ResolvedPlan, devices: Sequence[Device]) -> dict[str, Any]:
@@ -129,56 +132,68 @@ def effective(resolved: ResolvedPlan, devices: Sequence[Device]) -> dict[str, An
     }
 
 
-def _way(
+def _configuration(
     reference: ResolvedPlan,
     devices: Sequence[Device],
     title: str,
     changes: Mapping[str, Any],
-    kinds: tuple[WayKind, ...],
-) -> tuple[Way, str]:
-    """A way, and why it cannot be run; empty if it can."""
+    kinds: tuple[ConfigurationKind, ...],
+) -> tuple[Configuration, str]:
+    """A configuration, and why it cannot be run; empty if it can."""
     try:
         plan = reference.plan.replace(**changes)
     except PlanError as error:
-        return Way(title, reference.plan, changes, kinds), error.allowed
-    way = Way(title, plan, changes, kinds)
-    resolved = _resolved(reference, devices, way.plan)
+        return Configuration(title, reference.plan, changes, kinds), error.allowed
+    configuration = Configuration(title, plan, changes, kinds)
+    resolved = _resolved(reference, devices, configuration.plan)
     if resolved.strategy.processes:
-        return way, f"strategy {way.plan.strategy} {_SEVERAL_PROCESSES}"
+        return configuration, f"strategy {configuration.plan.strategy} {_SEVERAL_PROCESSES}"
     if resolved.environment_error:
-        return way, resolved.environment_error
-    return way, next((join_words(reason) for reason in resolved.errors.values()), "")
+        return configuration, resolved.environment_error
+    return configuration, next((join_words(reason) for reason in resolved.errors.values()), "")
 
 
 def _resolved(reference: ResolvedPlan, devices: Sequence[Device], plan: Plan) -> ResolvedPlan:
     return resolve(plan, devices).with_data(reference.data)
 
 
-def _changes(resolved: ResolvedPlan, devices: Sequence[Device]) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
-    """A title, a kind and the changed fields of each way, whether the machine allows it or not."""
+def _changes(
+    resolved: ResolvedPlan, devices: Sequence[Device]
+) -> Iterator[tuple[str, ConfigurationKind, dict[str, Any]]]:
+    """A title, a kind and the changed fields of each configuration, whether the machine allows it or not."""
     plan = resolved.plan
     on_cpu = resolved.placement is not None and resolved.placement.kind == "cpu"
     yield from _device_changes(devices, on_cpu=on_cpu)
-    yield ("no XLA", WayKind.XLA, {"xla": "off"}) if plan.xla == "on" else ("XLA", WayKind.XLA, {"xla": "on"})
+    yield (
+        ("no XLA", ConfigurationKind.XLA, {"xla": "off"})
+        if plan.xla == "on"
+        else ("XLA", ConfigurationKind.XLA, {"xla": "on"})
+    )
     for precision in PRECISIONS[1:]:
         if precision != plan.policy:
-            yield precision, WayKind.PRECISION, {"precision": precision}
+            yield precision, ConfigurationKind.PRECISION, {"precision": precision}
     if plan.micro_batches:
-        yield "no micro-batches", WayKind.MICRO_BATCHES, {"micro_batches": 1}
+        yield "no micro-batches", ConfigurationKind.MICRO_BATCHES, {"micro_batches": 1}
     for count in MICRO_BATCHES:
-        yield f"{count} micro-batches", WayKind.MICRO_BATCHES, {"micro_batches": count}
+        yield f"{count} micro-batches", ConfigurationKind.MICRO_BATCHES, {"micro_batches": count}
     is_on = plan.remat == "on"
-    yield "no rematerialization" if is_on else "rematerialization", WayKind.REMAT, {"remat": "off" if is_on else "on"}
+    yield (
+        "no rematerialization" if is_on else "rematerialization",
+        ConfigurationKind.REMAT,
+        {"remat": "off" if is_on else "on"},
+    )
     if on_cpu:
         yield from _cpu_changes(resolved, devices)
     for factor in BATCH_FACTORS:
         size = max(1, int(plan.batch_size * factor))
-        yield f"batch size {size:,}", WayKind.BATCH_SIZE, {"batch_size": size}
+        yield f"batch size {size:,}", ConfigurationKind.BATCH_SIZE, {"batch_size": size}
 
 
-def _device_changes(devices: Sequence[Device], *, on_cpu: bool) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
+def _device_changes(
+    devices: Sequence[Device], *, on_cpu: bool
+) -> Iterator[tuple[str, ConfigurationKind, dict[str, Any]]]:
     """One device of each name, then the strategies for several."""
-    kind = WayKind.DEVICES
+    kind = ConfigurationKind.DEVICES
     named = {(device.kind, device.name): device.id for device in reversed(devices) if device.kind != "tpu"}
     for name in sorted({"cpu:0", *named.values()}):
         yield name, kind, {"strategy": "default", "devices": (name,), "virtual_cpus": 1}
@@ -193,17 +208,19 @@ def _device_changes(devices: Sequence[Device], *, on_cpu: bool) -> Iterator[tupl
         yield title, kind, {"strategy": entry.name, "devices": ()}
 
 
-def _cpu_changes(resolved: ResolvedPlan, devices: Sequence[Device]) -> Iterator[tuple[str, WayKind, dict[str, Any]]]:
+def _cpu_changes(
+    resolved: ResolvedPlan, devices: Sequence[Device]
+) -> Iterator[tuple[str, ConfigurationKind, dict[str, Any]]]:
     cores = _cores(devices)
     if resolved.plan.threads is not None:
-        yield "all threads", WayKind.THREADS, {"threads": None}
+        yield "all threads", ConfigurationKind.THREADS, {"threads": None}
     for count in dict.fromkeys((1, max(1, cores // 2))):
-        yield f"{count} thread{'s' * (count > 1)}", WayKind.THREADS, {"threads": count}
+        yield f"{count} thread{'s' * (count > 1)}", ConfigurationKind.THREADS, {"threads": count}
     model = resolved.model
-    if not (isinstance(model, ModelEntry) and model.name in _WITHOUT_KERNELS):
+    if not isinstance(model, ModelEntry) or model.cpu_kernels:
         is_off = resolved.plan.cpu_kernels == "off"
         title = "our CPU kernels" if is_off else "Keras' CPU kernels"
-        yield title, WayKind.CPU_KERNELS, {"cpu_kernels": "auto" if is_off else "off"}
+        yield title, ConfigurationKind.CPU_KERNELS, {"cpu_kernels": "auto" if is_off else "off"}
 
 
 def _cores(devices: Sequence[Device]) -> int:

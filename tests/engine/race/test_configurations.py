@@ -2,22 +2,22 @@ import pytest
 
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race.way import WayKind
-from accel_engine.race.ways import combine, find_ways
+from accel_engine.race.configuration import ConfigurationKind
+from accel_engine.race.configurations import combine, find_configurations
 
 from .stand_ins import CPU, GPUS
 
 
-def ways_of(plan=None, devices=CPU, kinds=tuple(WayKind)):
-    return find_ways(check(plan or Plan(), devices).with_chosen_model(), devices, kinds)
+def configurations_of(plan=None, devices=CPU, kinds=tuple(ConfigurationKind)):
+    return find_configurations(check(plan or Plan(), devices).with_chosen_model(), devices, kinds)
 
 
-def titles(ways):
-    return [way.title for way in ways.others]
+def titles(configurations):
+    return [configuration.title for configuration in configurations.others]
 
 
-def test_a_cpu_has_these_ways() -> None:
-    found = ways_of()
+def test_a_cpu_has_these_configurations() -> None:
+    found = configurations_of()
     assert titles(found) == [
         "mirrored on 2 virtual CPUs",
         "XLA",
@@ -34,56 +34,58 @@ def test_a_cpu_has_these_ways() -> None:
     ]
     assert found.reference.is_reference
     assert found.others[0].options == "--strategy mirrored --virtual-cpus 2"
-    assert [way.title for way in found.others if way.changes_training] == titles(found)[-3:]
+    assert [configuration.title for configuration in found.others if configuration.changes_training] == titles(found)[
+        -3:
+    ]
 
 
 def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
-    refused = {each.way.title: each.reason for each in ways_of().refused}
+    refused = {each.configuration.title: each.reason for each in configurations_of().refused}
     assert set(refused) == {"tpu", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
     assert "slower than float32 on a CPU" in refused["mixed_float16"]
     assert "several processes" in refused["multi-worker"]
 
 
 def test_gpus_bring_devices_strategies_and_precisions_and_no_threads() -> None:
-    found = titles(ways_of(devices=GPUS))
+    found = titles(configurations_of(devices=GPUS))
     assert {"cpu:0", "mirrored on 2 GPUs", "central-storage on 2 GPUs", "mixed_float16"} <= set(found)
     assert "gpu:0" not in found  # the reference trains on it
     assert not any("thread" in title or "kernels" in title for title in found)
 
 
-def test_a_plan_that_comes_to_the_same_is_no_way() -> None:
+def test_a_plan_that_comes_to_the_same_is_no_configuration() -> None:
     plan = Plan(xla="off", precision="float32", threads=1, strategy="one-device", micro_batches=1)
-    found = titles(ways_of(plan))
+    found = titles(configurations_of(plan))
     assert "1 thread" not in found
     assert "no micro-batches" not in found
     assert "float32" not in found
     assert "cpu:0" not in found
     assert found.count("all threads") == 1
-    assert titles(ways_of(Plan(threads=4))).count("all threads") == 0  # all four, anyhow
+    assert titles(configurations_of(Plan(threads=4))).count("all threads") == 0  # all four, anyhow
 
 
-def test_a_larger_batch_than_the_data_is_no_way() -> None:
-    found = [title for title in titles(ways_of(Plan(batch_size=1024))) if "batch size" in title]
+def test_a_larger_batch_than_the_data_is_no_configuration() -> None:
+    found = [title for title in titles(configurations_of(Plan(batch_size=1024))) if "batch size" in title]
     assert found == ["batch size 512", "batch size 2,048"]  # one batch has all 1,437 examples, and so has 4,096
-    assert "batch size 4,096" not in titles(ways_of(Plan(batch_size=2048)))
+    assert "batch size 4,096" not in titles(configurations_of(Plan(batch_size=2048)))
 
 
 def test_the_opposite_of_what_the_plan_says_is_tried() -> None:
-    found = ways_of(Plan(xla="on", remat="on", cpu_kernels="off"))
+    found = configurations_of(Plan(xla="on", remat="on", cpu_kernels="off"))
     assert {"no XLA", "no rematerialization", "our CPU kernels"} <= set(titles(found))
-    refused = {each.way.title: each.reason for each in found.refused}
+    refused = {each.configuration.title: each.reason for each in found.refused}
     assert "XLA cannot compile a mirrored step" in refused["mirrored on 2 virtual CPUs"]
 
 
 def test_micro_batches_that_do_not_divide_the_batch_are_refused() -> None:
-    refused = {each.way.title: each.reason for each in ways_of(Plan(batch_size=9)).refused}
+    refused = {each.configuration.title: each.reason for each in configurations_of(Plan(batch_size=9)).refused}
     assert refused["2 micro-batches"] == "must divide the per-replica batch of 9"
 
 
 def test_kinds_can_be_chosen() -> None:
-    found = ways_of(kinds=(WayKind.XLA, WayKind.PRECISION))
+    found = configurations_of(kinds=(ConfigurationKind.XLA, ConfigurationKind.PRECISION))
     assert titles(found) == ["XLA", "mixed_bfloat16"]
-    assert [each.way.title for each in found.refused] == ["mixed_float16"]
+    assert [each.configuration.title for each in found.refused] == ["mixed_float16"]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,6 @@ def test_kinds_can_be_chosen() -> None:
 )
 def test_winners_are_combined_as_far_as_the_machine_allows(winners, combined) -> None:
     resolved = check(Plan(), CPU)
-    by_title = {way.title: way for way in find_ways(resolved, CPU).others}
+    by_title = {configuration.title: configuration for configuration in find_configurations(resolved, CPU).others}
     found = combine(resolved, CPU, [by_title[title] for title in winners])
     assert (found.options if found else None) == combined

@@ -1,4 +1,4 @@
-"""A way to run a plan: the plan with some fields changed."""
+"""A configuration of a plan: the plan with some fields changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 
 
-class WayKind(StrEnum):
-    """What a way changes, as users name it."""
+class ConfigurationKind(StrEnum):
+    """What a configuration changes, as users name it."""
 
     DEVICES = "devices"
     XLA = "xla"
@@ -23,8 +23,8 @@ class WayKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to run a plan.
+class Configuration:
+    """A configuration of a plan.
 
     Attributes:
         title: A short name, unique in a race.
@@ -36,7 +36,7 @@ class Way:
     title: str
     plan: Plan
     changes: Mapping[str, Any] = field(default_factory=dict)
-    kinds: tuple[WayKind, ...] = ()
+    kinds: tuple[ConfigurationKind, ...] = ()
 
     @property
     def is_reference(self) -> bool:
@@ -46,7 +46,7 @@ class Way:
     @property
     def changes_training(self) -> bool:
         """Whether it takes other steps than the reference: its batches are of another size."""
-        return WayKind.BATCH_SIZE in self.kinds
+        return ConfigurationKind.BATCH_SIZE in self.kinds
 
     @property
     def options(self) -> str:
@@ -55,13 +55,13 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedWay:
-    """A way that cannot be run on this machine.
+class UnsupportedConfiguration:
+    """A configuration that cannot be run on this machine.
 
     Attributes:
-        way: The way.
+        configuration: The configuration.
         reason: Why.
     """
 
-    way: Way
+    configuration: Configuration
     reason: str

@@ -50,7 +50,7 @@ class TakenSteps:
     losses: list[float]
 
 
-class PlanTrial:
+class PlanStepper:
     """A plan whose steps are compiled, at its first step or at that of a checkpoint.
 
     Args:

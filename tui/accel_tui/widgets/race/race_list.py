@@ -1,4 +1,4 @@
-"""The ways of a race, each a line with its bar; the highlighted one is selected."""
+"""The configurations of a race, each a line with its bar; the highlighted one is selected."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.race.way_result import WayResult
+from accel_engine.race.configuration_result import ConfigurationResult
 from accel_tui.formatting.race_bars import Span, bars, heading
 
 _STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
 
 
-class WayList(OptionList, inherit_bindings=False):
-    """The ways, in the order in which they race."""
+class RaceList(OptionList, inherit_bindings=False):
+    """The configurations, in the order in which they race."""
 
-    BINDING_GROUP_TITLE = "Ways"
+    BINDING_GROUP_TITLE = "Configurations"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor_up", "Previous", show=False, id="race.up", tooltip="Previous way"),
-        Binding("down,j", "cursor_down", "Next", show=False, id="race.down", tooltip="Next way"),
-        Binding("home", "first", "First", show=False, id="race.home", tooltip="First way"),
-        Binding("end", "last", "Last", show=False, id="race.end", tooltip="Last way"),
+        Binding("up,k", "cursor_up", "Previous", show=False, id="race.up", tooltip="Previous configuration"),
+        Binding("down,j", "cursor_down", "Next", show=False, id="race.down", tooltip="Next configuration"),
+        Binding("home", "first", "First", show=False, id="race.home", tooltip="First configuration"),
+        Binding("end", "last", "Last", show=False, id="race.end", tooltip="Last configuration"),
         Binding("pagedown", "page_down", "Page down", show=False, id="race.page-down", tooltip="A page down"),
         Binding("pageup", "page_up", "Page up", show=False, id="race.page-up", tooltip="A page up"),
     ]
     DEFAULT_CSS = """
-    WayList {
+    RaceList {
         height: 1fr;
         background: $background;
         border: none;
@@ -41,17 +41,17 @@ class WayList(OptionList, inherit_bindings=False):
 
     @dataclass
     class Selected(Message):
-        """Another way was selected, or the selected one has changed."""
+        """Another configuration was selected, or the selected one has changed."""
 
-        result: WayResult
+        result: ConfigurationResult
 
     def __init__(self) -> None:
         super().__init__(compact=True)
-        self._results: tuple[WayResult, ...] = ()
+        self._results: tuple[ConfigurationResult, ...] = ()
 
     @property
-    def selected(self) -> WayResult | None:
-        """The selected way; ``None`` if there is none."""
+    def selected(self) -> ConfigurationResult | None:
+        """The selected configuration; ``None`` if there is none."""
         index = self.highlighted
         return self._results[index] if index is not None and index < len(self._results) else None
 
@@ -64,7 +64,7 @@ class WayList(OptionList, inherit_bindings=False):
     def _columns(self) -> int:
         return max(self.scrollable_content_region.width or self.size.width, 20)
 
-    def show(self, results: Sequence[WayResult]) -> None:
+    def show(self, results: Sequence[ConfigurationResult]) -> None:
         """Show results; those of before are in the same order, with others after or between them."""
         kept = self.selected.title if self.selected else ""
         is_same = [each.title for each in results] == [each.title for each in self._results]
@@ -82,7 +82,7 @@ class WayList(OptionList, inherit_bindings=False):
         self._tell()
 
     def select(self, title: str) -> None:
-        """Select a way by its title, if it is there."""
+        """Select a configuration by its title, if it is there."""
         titles = [each.title for each in self._results]
         if title in titles:
             self.highlighted = titles.index(title)
@@ -93,7 +93,7 @@ class WayList(OptionList, inherit_bindings=False):
         self.call_after_refresh(self.scroll_to_highlight)
 
     def on_option_list_option_highlighted(self) -> None:
-        """Tell that another way is selected."""
+        """Tell that another configuration is selected."""
         self._tell()
 
     def _tell(self) -> None:

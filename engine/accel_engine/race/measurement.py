@@ -1,4 +1,4 @@
-"""A way in a race: its process, and what was measured of it."""
+"""A configuration in a race: its process, and what was measured of it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,11 +7,11 @@ from typing import Protocol
 
 from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
 from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Turn
+from accel_engine.race.configuration import Configuration
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.energy import Meters
 from accel_engine.race.loss_check import LossCheck, check_losses
-from accel_engine.race.room import resident_bytes
-from accel_engine.race.way import Way
-from accel_engine.race.way_result import WayResult, WayState
+from accel_engine.race.memory_budget import Usage, resident_bytes
 
 LOSS_STEPS = 10
 """How many first losses are compared, at most."""
@@ -55,17 +55,17 @@ class Trial(Protocol):
         """Bytes that it has taken at most."""
 
 
-class MeasuredWay:
-    """A way in a race.
+class Measurement:
+    """A configuration in a race.
 
     Args:
-        way: The way.
+        configuration: The configuration.
         trial: Tries its plan.
         meters: Measure the energy of its devices.
         on_result: Called with its result, whenever it changes.
 
     Attributes:
-        way: The way.
+        configuration: The configuration.
         result: What is known of it.
         first_losses: Its losses from the start on.
         measured_seconds: How long its turns took.
@@ -73,9 +73,17 @@ class MeasuredWay:
         is_out_of_memory: Whether it failed for lack of memory.
     """
 
-    def __init__(self, way: Way, trial: Trial, meters: Meters, on_result: Callable[[WayResult], object]) -> None:
-        self.way = way
-        self.result = WayResult(way, WayState.COMPILING, energy_problem=meters.problem)
+    def __init__(
+        self,
+        configuration: Configuration,
+        trial: Trial,
+        meters: Meters,
+        on_result: Callable[[ConfigurationResult], object],
+    ) -> None:
+        self.configuration = configuration
+        self.result = ConfigurationResult(
+            configuration, ConfigurationState.COMPILING, energy_of=meters.measured, energy_problem=meters.problem
+        )
         self.first_losses: tuple[float, ...] = ()
         self.measured_seconds = 0.0
         self.is_live = True
@@ -85,14 +93,10 @@ class MeasuredWay:
         self._is_warm = False
 
     @property
-    def resident_bytes(self) -> float:
-        """The resident memory of its process."""
-        return resident_bytes(self._trial.process.pid)
-
-    @property
-    def device_bytes(self) -> float | None:
-        """Bytes that it has on an accelerator; ``None`` on a CPU, or if unknown."""
-        return None if self.result.memory_of == "host" else self.result.memory
+    def usage(self) -> Usage:
+        """The memory of its process."""
+        resident, memory = resident_bytes(self._trial.process.pid), self.result.memory
+        return Usage(resident, memory or 0.0) if self.result.memory_of == "host" else Usage(resident, device=memory)
 
     def prepare(self, reference: Sequence[float] | None) -> None:
         """Wait until its steps are compiled, and take the first ones.
@@ -110,7 +114,7 @@ class MeasuredWay:
             self._fail(error)
             return
         self._set(
-            state=WayState.READY,
+            state=ConfigurationState.READY,
             compile_seconds=ready.compile_seconds,
             memory=self._trial.memory,
             memory_of="host" if ready.on_cpu else ready.devices[0].partition(":")[0].lower(),
@@ -118,9 +122,9 @@ class MeasuredWay:
         )
 
     def _check(self, reference: Sequence[float] | None) -> LossCheck:
-        if self.way.changes_training:
+        if self.configuration.changes_training:
             return LossCheck(problem=OTHER_BATCHES)
-        if self.way.is_reference:
+        if self.configuration.is_reference:
             return LossCheck(problem="the reference")
         return LossCheck(problem="no reference") if reference is None else check_losses(reference, self.first_losses)
 
@@ -169,9 +173,11 @@ class MeasuredWay:
         before = self.result
         self.result = replace(
             before,
-            state=WayState.MEASURING,
+            state=ConfigurationState.MEASURING,
             rates=(*before.rates, rate),
-            ratios=before.ratios if reference is None or self.way.is_reference else (*before.ratios, rate / reference),
+            ratios=before.ratios
+            if reference is None or self.configuration.is_reference
+            else (*before.ratios, rate / reference),
             memory=self._trial.memory,
             joules=self._joules / self._joule_examples if self._joules else None,
         )
@@ -183,7 +189,7 @@ class MeasuredWay:
 
     def _fail(self, error: TrialFailedError) -> None:
         self.is_out_of_memory = error.out_of_memory
-        self._set(state=WayState.FAILED, reason=str(error))
+        self._set(state=ConfigurationState.FAILED, reason=str(error))
         self.close()
 
     def _set(self, **changes: object) -> None:

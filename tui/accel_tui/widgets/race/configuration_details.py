@@ -1,31 +1,33 @@
-"""What is known of one way of a race, in lines."""
+"""What is known of one configuration of a race, in lines."""
 
 from collections.abc import Iterator
 
 from textual.content import Content
 
-from accel_engine.race.way_result import WayResult, WayState
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable
 from accel_tui.formatting import numbers, race
 
 
-def details(result: WayResult) -> Content:
-    """The changes of a way, and what was measured, each with its name."""
-    options = Content.styled(result.way.options or "the plan as it is", "$accent")
+def details(result: ConfigurationResult) -> Content:
+    """The changes of a configuration, and what was measured, each with its name."""
+    options = Content.styled(result.configuration.options or "the plan as it is", "$accent")
     lines = [Content.assemble((printable(result.title), "bold"), "  ", options)]
     lines += [Content.assemble((f"{name:<12}", "$text-muted"), printable(text)) for name, text in _facts(result)]
     return Content("\n").join(lines)
 
 
-def _facts(result: WayResult) -> Iterator[tuple[str, str]]:
+def _facts(result: ConfigurationResult) -> Iterator[tuple[str, str]]:
     if result.reason:
         yield result.state.value, result.reason
     if result.is_measured:
         low, high = result.between or (0.0, 0.0)
         rate = numbers.compact(result.examples_per_second or 0.0)
         rounds = numbers.counted(len(result.rates), "turn")
+        if race.is_alone(result):
+            rounds += ", not beside this plan"
         yield "examples/s", f"{rate}, between {numbers.compact(low)} and {numbers.compact(high)} ({rounds})"
-    elif result.state not in (WayState.FAILED, WayState.REFUSED):
+    elif result.state not in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
         yield "state", race.state_text(result)
     measured = [
         f"memory {numbers.size(result.memory)} of the {result.memory_of}" if result.memory is not None else "",

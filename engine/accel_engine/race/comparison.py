@@ -1,0 +1,162 @@
+"""Compares the results of a race: the rates of all groups, which are dominated, and which are the best."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from accel_engine.launch.plan_trials import LEAST_ROUNDS
+from accel_engine.launch.trial_statistics import Comparison, Verdict, compare_rates, spread, verdict_of
+from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
+
+RELEVANT_SHARE = 0.95
+"""The share of another configuration's memory or energy below which a configuration takes less."""
+
+_USABLE = (ConfigurationState.FINISHED, ConfigurationState.MEASURING, ConfigurationState.ENDED_EARLY)
+
+
+def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) -> ConfigurationResult:
+    """A result with its median and interval, as if it had been measured beside all rounds of the reference.
+
+    Other programs slow some groups down. A configuration is therefore compared with the reference in the rounds of
+    both, and its rate is that ratio of the reference's median over all groups. One that was measured without the
+    reference, on a device for one process, is compared by the medians and their intervals.
+
+    Args:
+        result: A result; one without rates is returned as it is.
+        reference_rates: Those of the reference in all its rounds; empty if it was not measured.
+    """
+    if not result.rates:
+        return result
+    if result.configuration.is_reference or not result.ratios:
+        rate, between = statistics.median(result.rates), spread(result.rates)
+        compared = None if result.configuration.is_reference else _compare_separate(reference_rates, result.rates)
+        return replace(result, examples_per_second=rate, between=between, against_reference=compared)
+    median = statistics.median(reference_rates)
+    found = compare_rates([1.0] * len(result.ratios), result.ratios)
+    low, high = spread(result.ratios)
+    return replace(
+        result,
+        examples_per_second=found.value * median,
+        between=(low * median, high * median),
+        against_reference=found,
+    )
+
+
+def _compare_separate(before: Sequence[float], after: Sequence[float]) -> Comparison | None:
+    """Compare rates that were not measured in the same rounds; ``None`` without some.
+
+    Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
+    """
+    if not before or not after:
+        return None
+    value, rounds = statistics.median(after) / statistics.median(before), min(len(before), len(after))
+    if rounds < LEAST_ROUNDS:
+        return Comparison(value, -math.inf, math.inf, Verdict.NO_DIFFERENCE, rounds)
+    (before_low, before_high), (after_low, after_high) = spread(before), spread(after)
+    low, high = after_low / before_high, after_high / before_low
+    return Comparison(value, low, high, verdict_of(value, low, high), rounds)
+
+
+def dominating(result: ConfigurationResult, others: Iterable[ConfigurationResult]) -> ConfigurationResult | None:
+    """The fastest of those that are clearly faster than one and take no more memory or energy; ``None`` without any.
+
+    A configuration that changes training does not dominate one that does not.
+
+    Args:
+        result: The configuration.
+        others: All configurations.
+    """
+    found = [other for other in others if other.configuration != result.configuration and _dominates(other, result)]
+    return max(found, key=_rate, default=None)
+
+
+def _dominates(other: ConfigurationResult, result: ConfigurationResult) -> bool:
+    if not other.is_measured or _is_broken(other):
+        return False
+    if other.configuration.changes_training and not result.configuration.changes_training:
+        return False
+    return _is_clearly_faster(other, result) and not (
+        _takes_less_memory(result, other) or _takes_less_energy(result, other)
+    )
+
+
+def _is_clearly_faster(other: ConfigurationResult, result: ConfigurationResult) -> bool:
+    """Whether the intervals of the two do not overlap."""
+    in_turns = bool(other.ratios or result.ratios)
+    (low, _), (_, high) = _interval(other, in_turns=in_turns), _interval(result, in_turns=in_turns)
+    return low > high
+
+
+def _interval(result: ConfigurationResult, *, in_turns: bool) -> tuple[float, float]:
+    """The interval of the rate, without limits after too few rounds; in turns the reference is the unit of others."""
+    if in_turns and result.configuration.is_reference and result.examples_per_second is not None:
+        return result.examples_per_second, result.examples_per_second
+    if len(result.rates) < LEAST_ROUNDS or result.between is None:
+        return -math.inf, math.inf
+    return result.between
+
+
+def _takes_less_memory(result: ConfigurationResult, other: ConfigurationResult) -> bool:
+    """Whether it takes less memory, of the same kind."""
+    if result.memory is None or other.memory is None or result.memory_of != other.memory_of:
+        return False
+    return result.memory < RELEVANT_SHARE * other.memory
+
+
+def _takes_less_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
+    """Whether it takes less energy, of the same kind."""
+    if not has_same_energy(result, other):
+        return False
+    return (result.joules or 0.0) < RELEVANT_SHARE * (other.joules or 0.0)
+
+
+def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
+    """Whether the energy of both is known, and of the same kind."""
+    return result.joules is not None and other.joules is not None and result.energy_of == other.energy_of
+
+
+def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
+    """The best configurations, of those that train as the reference does.
+
+    Where none is clearly better than the reference, that is the best one.
+
+    Args:
+        results: All configurations.
+    """
+    usable = [each for each in results if _is_candidate(each)]
+    reference = next((each for each in usable if each.configuration.is_reference), None)
+    marks: dict[Best, ConfigurationResult] = {}
+    if usable:
+        faster = [each for each in usable if each.is_faster or reference is None]
+        marks[Best.FASTEST] = max(faster, key=_rate, default=reference or usable[0])
+    kind = reference.memory_of if reference else (usable[0].memory_of if usable else "")
+    known = [each for each in usable if each.memory is not None and each.memory_of == kind]
+    if known:
+        least = min(known, key=lambda each: each.memory or 0.0)
+        keeps = reference is not None and reference in known and not _takes_less_memory(least, reference)
+        marks[Best.LEAST_MEMORY] = reference if keeps and reference else least
+    kind = reference.energy_of if reference else (usable[0].energy_of if usable else "")
+    if known := [each for each in usable if each.joules is not None and each.energy_of == kind]:
+        least = min(known, key=lambda each: each.joules or 0.0)
+        keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
+        marks[Best.LEAST_ENERGY] = reference if keeps and reference else least
+    return marks
+
+
+def _is_candidate(result: ConfigurationResult) -> bool:
+    usable = result.state in _USABLE and result.is_measured
+    return usable and not result.configuration.changes_training and not _is_broken(result)
+
+
+def _is_broken(result: ConfigurationResult) -> bool:
+    return result.losses is not None and result.losses.is_broken
+
+
+def winners(results: Iterable[ConfigurationResult]) -> list[ConfigurationResult]:
+    """The configurations that are clearly faster than the reference and train as it does, the fastest first."""
+    return sorted((each for each in results if _is_candidate(each) and each.is_faster), key=_rate, reverse=True)
+
+
+def _rate(result: ConfigurationResult) -> float:
+    return result.examples_per_second or 0.0
