@@ -124,6 +124,12 @@ class FoundRate:
         return float(f"{rate / self.factor:.3g}")
 
     @property
+    def optimizer_rate(self) -> float | None:
+        """The optimizer's learning rate to take, rounded to three digits; ``None`` if there is none."""
+        best = self.best
+        return None if best is None else float(f"{best.rate:.3g}")
+
+    @property
     def learning_rate(self) -> float | None:
         """The plan's learning rate to take; ``None`` if there is none."""
         best = self.best

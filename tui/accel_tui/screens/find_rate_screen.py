@@ -15,7 +15,7 @@ from accel_engine.finders.learning_rate_finder import (
 from accel_engine.finders.rate_curve import Ramp
 from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import RATE_HEADER, rate_notes, rate_rows
+from accel_tui.formatting.finders import RATE_HEADER, ramp_progress, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.finders.finder_plots import rate_plot
@@ -53,12 +53,7 @@ class FindRateScreen(FinderScreen):
     def take_progress(self, progress: RampProgress) -> str:
         """Take the ramps so far."""
         self._ramps = progress.ramps
-        if not progress.ramps:
-            return progress.detail
-        ramp, parts = progress.ramps[-1], [f"{progress.share:.0%}", f"ramp {progress.seed} of {progress.seeds}"]
-        if ramp.rates:
-            parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
-        return "  ".join(filter(None, (*parts, progress.detail)))
+        return ramp_progress(progress).strip()
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""
