@@ -95,6 +95,8 @@ def learning_rate(
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
+    A seed gives initial weights and an order of the examples; from a checkpoint, an order only.
+
     The loss is smoothed, and three rates are suggested with their spread over the seeds. The plan is
     trained for some steps with each, and the best one is the answer.
 

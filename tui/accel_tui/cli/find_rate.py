@@ -19,7 +19,7 @@ from accel_tui.cli.finding import PLOT_ROWS, Status, measure, number, plot_width
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
-from accel_tui.formatting.finders import RATE_HEADER, ramp_progress, rate_notes, rate_rows
+from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.settings.user_settings import load
 
 Find = Callable[[Callable[[RampProgress], object], Callable[[], bool]], FoundRate]
@@ -136,7 +136,7 @@ def _page(found: FoundRate, options: RampOptions, command: Callable[[FoundRate],
         yield readable(frame.text(row).rstrip())
     if found.best is not None:
         yield ""
-        yield table(RATE_HEADER, rate_rows(found))
+        yield table(rate_header(found), rate_rows(found))
     yield ""
     for note in rate_notes(found):
         yield f"{note[:1].upper()}{note[1:]}."

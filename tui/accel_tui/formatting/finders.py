@@ -9,7 +9,6 @@ from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
 from accel_tui.formatting import numbers
 
-RATE_HEADER = ("SUGGESTION", "RATE", "SEEDS", "LOSS", "TAKES")
 SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
 
 
@@ -28,6 +27,11 @@ def size_problem(found: FoundSize) -> str:
     if found.batch_size is not None:
         return ""
     return f"no batch size trains: {found.measured[-1].problem if found.measured else found.stopped}"
+
+
+def rate_header(found: FoundRate) -> tuple[str, ...]:
+    """The names of the columns; from a checkpoint, seeds are orders of the examples only."""
+    return "SUGGESTION", "RATE", "ORDERS" if found.step else "SEEDS", "LOSS", "TAKES"
 
 
 def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from accel_engine.finders.learning_rate_finder import (
 from accel_engine.finders.rate_curve import Ramp
 from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import RATE_HEADER, ramp_progress, rate_notes, rate_rows
+from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.finders.finder_plots import rate_plot
@@ -100,7 +100,7 @@ class FindRateScreen(FinderScreen):
         ends, note, ramps = (self._options.lowest, self._options.highest), self._note(cursor), self._ramps
         self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
         if self._found is not None:
-            table = table_content(RATE_HEADER, rate_rows(self._found), {})
+            table = table_content(rate_header(self._found), rate_rows(self._found), {})
             self.show_found(table, list(rate_notes(self._found)))
 
     def _note(self, cursor: float | None) -> str:
