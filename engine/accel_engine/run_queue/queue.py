@@ -239,7 +239,7 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         stored.directory,
         stored.request,
         position,
-        is_held=bool(stored.held) or after.is_hopeless,
+        is_held=bool(stored.held) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
         reason=stored.held or after.reason or stored.reason,
