@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -19,7 +20,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_fields, printable_line
@@ -121,7 +122,6 @@ class AccelApp(EarlyInputApp):
             make_engine,
             on_change=partial(setattr, self, "launch"),
             on_start=self.show_run,
-            at_once=settings.queue_at_once,
         )
         self._sampling = DeviceSampling(
             self,
@@ -449,8 +449,11 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.search_screen
         import accel_tui.screens.searches_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
+        from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.wake import wake
 
+        with suppress(RunError):  # the queue cannot be written, which who uses it learns
+            set_default_limit(self.settings.queue_at_once)
         wake()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):

@@ -8,7 +8,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue.active_runs import active_runs
-from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries
+from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries, limit
 from accel_engine.search.engine_runs import DirectStarter
 
 
@@ -17,7 +17,7 @@ class QueueStarter:
 
     On a machine without accelerators, where no other run trains or waits, a run is started at once: the queue's process
     would have nothing to decide, and takes a second to start. So is one of a search that asks for several at once
-    there: the queue has one run at a time on the CPU.
+    there, unless the queue has a limit: without one, it has one run at a time on the CPU.
 
     Args:
         group: Name of the search.
@@ -35,7 +35,7 @@ class QueueStarter:
         waiting = entries()
         if any(entry.run == directory.name for entry in waiting):
             return
-        if self._is_cpu_only and (self._request.at_once > 1 or not (waiting or active_runs(()))):
+        if self._is_cpu_only and (not (waiting or active_runs(())) or (self._request.at_once > 1 and limit() is None)):
             self._direct.start(directory)
             return
         try:
