@@ -18,9 +18,9 @@ from accel_engine.race.way import WayKind
 from accel_engine.race.way_result import WayResult, WayState
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import write, write_json
-from accel_tui.cli.race import INTERRUPTED, page
+from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, show_line, values
-from accel_tui.cli.signals import interruptible
+from accel_tui.cli.signals import INTERRUPTED, interruptible
 
 EPILOG = """\b
 Examples:

@@ -26,12 +26,10 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, show_json, show_line, values
-from accel_tui.cli.signals import interruptible
+from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.cli.table import table
 from accel_tui.formatting import race as race_text
 from accel_tui.settings.user_settings import load
-
-INTERRUPTED = 130
 
 EPILOG = """\b
 Examples:
