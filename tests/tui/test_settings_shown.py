@@ -62,13 +62,13 @@ async def test_the_theme_is_the_one_that_is_settled() -> None:
 
 
 async def test_keys_are_those_that_are_settled_and_help_says_so() -> None:
-    app = SettledApp(Settings(keys={"app.help": "f9,h"}))
+    app = SettledApp(Settings(keys={"app.help": "f9,f12"}))
     async with app.run_test(size=(110, 90)) as pilot:
         await shows(pilot, "f9 Help")
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 1
         await pilot.press("f9")
-        await shows(pilot, "f9 h  Show the keys of this screen")
+        await shows(pilot, "f9 f12  Show the keys of this screen")
 
 
 async def test_keys_that_are_wrong_end_the_program_with_every_mistake() -> None:

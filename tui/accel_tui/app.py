@@ -1,11 +1,12 @@
-"""The Textual app: screens, theme and settings."""
+"""The Textual app: devices, theme and settings."""
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.actions import SkipAction
@@ -19,13 +20,14 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
+from accel_tui.navigation import NavigationApp
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record
@@ -33,14 +35,11 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
-from accel_tui.terminal.early_input import EarlyInputApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
-    from accel_engine.launch.evaluation import EvaluationOptions
     from accel_tui.host import Host
     from accel_tui.run_state.cure_trials import AdviceNotes
-    from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -50,14 +49,12 @@ GARBAGE_SECONDS = 60.0
 GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
 
-_Screen = TypeVar("_Screen", bound=Screen[None])
 
-
-class AccelApp(EarlyInputApp):
+class AccelApp(NavigationApp):
     """The dashboard.
 
-    It owns the screens, the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results
-    are handled in its message loop. What the first screen does not need is imported after its first paint.
+    It owns the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results are handled
+    in its message loop. What the first screen does not need is imported after its first paint.
 
     Args:
         open_run: Directory of a run to open instead of the New run form.
@@ -121,7 +118,6 @@ class AccelApp(EarlyInputApp):
             make_engine,
             on_change=partial(setattr, self, "launch"),
             on_start=self.show_run,
-            at_once=settings.queue_at_once,
         )
         self._sampling = DeviceSampling(
             self,
@@ -147,10 +143,10 @@ class AccelApp(EarlyInputApp):
     def get_default_screen(self) -> "Screen[None]":
         """The New run screen, or the run to open."""
         if self._open_run is None:
-            return self._make_plan_screen()
+            return self.make_plan_screen()
         from accel_tui.screens.run_screen import RunScreen  # imported later, see _import_remaining
 
-        return self._with_size_classes(RunScreen(self._open_run))
+        return self.with_size_classes(RunScreen(self._open_run))
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
         """Textual's commands that no key of ours covers."""
@@ -248,185 +244,14 @@ class AccelApp(EarlyInputApp):
         else:
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
-    def action_show_plan(self) -> None:
-        """Go to New run, with the form as it was left."""
-        self.show_plan()
-
-    def action_show_runs(self) -> None:
-        """Go to Runs."""
-        self.show_runs()
-
-    def action_open_searches(self) -> None:
-        """Open the only search, or the list if there are several."""
-        self.open_searches()
-
-    def show_plan(self, plan: Plan | None = None) -> None:
-        """Go to New run, and fill the form in if a plan is given. There is at most one screen of each kind."""
-        if not self._go_back_to(NewRunScreen):
-            # Called later, in the app's own message loop: data_bind works only there.
-            self.call_later(lambda: self.push_screen(self._make_plan_screen(plan)))
-        elif plan is not None and isinstance(self.screen, NewRunScreen):
-            self.screen.load(plan)
-
-    def show_runs(self) -> None:
-        """Go to Runs."""
-        from accel_tui.screens.runs_screen import RunsScreen  # see get_default_screen
-
-        if not self._go_back_to(RunsScreen):
-            self.push_screen(self._with_size_classes(RunsScreen()))
-
-    def action_show_queue(self) -> None:
-        """Go to Queue."""
-        self.show_queue()
-
-    def show_queue(self) -> None:
-        """Go to Queue."""
-        from accel_tui.screens.queue_screen import QueueScreen  # see get_default_screen
-
-        if not self._go_back_to(QueueScreen):
-            self.push_screen(self._with_size_classes(QueueScreen()))
-
-    def show_run(self, directory: Path) -> None:
-        """Open a run."""
-        from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
-
-        self._go_back_to(RunScreen)
-        shown = self.screen
-        if isinstance(shown, RunScreen) and shown.directory == directory:
-            return  # it follows a continued run
-        if isinstance(shown, RunScreen) and len(self.screen_stack) > 1:
-            self.switch_screen(self._with_size_classes(RunScreen(directory)))
-        else:
-            self.push_screen(self._with_size_classes(RunScreen(directory)))  # the default screen cannot be switched
-
-    def show_searches(self) -> None:
-        """Go to the list of searches."""
-        from accel_tui.screens.searches_screen import SearchesScreen  # see get_default_screen
-
-        if not self._go_back_to(SearchesScreen):
-            self.push_screen(self._with_size_classes(SearchesScreen()))
-
-    def show_search(self, directory: Path) -> None:
-        """Open a search."""
-        from accel_tui.screens.search_screen import SearchScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(SearchScreen(directory)))
-
-    def open_searches(self) -> None:
-        """Open the only search, or the list if there are several."""
-        self._find_searches()
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="searches")
-    def _find_searches(self) -> None:
-        from accel_engine.search.study_paths import studies  # see get_default_screen
-
-        found = studies()
-        self.call_later(partial(self.show_search, found[0]) if len(found) == 1 else self.show_searches)
-
-    def show_comparison(self, directories: Sequence[Path]) -> None:
-        """Compare runs side by side."""
-        from accel_tui.screens.compare_screen import CompareScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(CompareScreen(directories)))
-
-    def show_evaluation(self, directories: Sequence[Path]) -> None:
-        """Evaluate runs on the same examples."""
-        from accel_tui.screens.evaluate_screen import EvaluateScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(EvaluateScreen(directories)))
-
-    def show_rate_finder(self, source: Plan | Path, take: Callable[[float], object]) -> None:
-        """Find the learning rate of a plan or a run, and give the one that the user takes to a function."""
-        from accel_tui.screens.find_rate_screen import FindRateScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(FindRateScreen(source, take)))
-
-    def show_size_finder(self, plan: Plan, take: Callable[[int, float | None], object]) -> None:
-        """Find the batch size of a plan, and give the one that the user takes to a function."""
-        from accel_tui.screens.find_size_screen import FindSizeScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(FindSizeScreen(plan, take)))
-
-    def show_bench(self, directories: Sequence[Path]) -> None:
-        """Measure the inference of runs."""
-        from accel_tui.screens.bench_screen import BenchScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(BenchScreen(directories)))
-
-    def show_race(self, plan: Plan) -> None:
-        """Race the ways to run a plan."""
-        from accel_tui.screens.race_screen import RaceScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(RaceScreen(plan)))
-
-    def show_export(self, directory: Path) -> None:
-        """Export the trained model of a run."""
-        from accel_tui.screens.export_screen import ExportScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(ExportScreen(directory)))
-
-    def show_predictions(self, directory: Path) -> None:
-        """Predict examples with the trained model of a run."""
-        from accel_tui.screens.predict_screen import PredictScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(PredictScreen(directory)))
-
-    def show_evaluated(self, directory: Path, options: "EvaluationOptions") -> None:
-        """Open the diagnostics of the examples that a run was evaluated on."""
-        from accel_tui.screens.evaluated_screen import EvaluatedScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(EvaluatedScreen(directory, options)))
-
-    def show_advice(self, directory: Path) -> None:
-        """Open the advice on a run."""
-        from accel_tui.screens.advice_screen import AdviceScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(AdviceScreen(directory)))
-
-    def show_evidence(self, directory: Path, steps: tuple[int, int], series: str) -> None:
-        """Open a run with its charts zoomed to the steps of some evidence."""
-        self.show_run(directory)
-        from accel_tui.screens.run_screen import RunScreen  # see get_default_screen
-
-        if isinstance(self.screen, RunScreen):
-            self.screen.show_evidence(*steps, series)
-
-    def show_diagnostics(self, directory: Path) -> None:
-        """Open the diagnostics of a run."""
-        from accel_tui.screens.diagnostics_screen import DiagnosticsScreen  # see get_default_screen
-
-        self.push_screen(self._with_size_classes(DiagnosticsScreen(directory)))
-
-    def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
-        """Open the run, or show why it cannot be read."""
-        if event.run.info:
-            self.show_run(event.run.directory)
-        else:
-            self.notify(event.run.problem, title=event.run.id, severity="warning")
-
-    def _with_size_classes(self, screen: _Screen) -> _Screen:
-        """Give a screen its size classes from the start; Textual sets them only after the first layout."""
-        for breakpoints, cells in (
-            (self.HORIZONTAL_BREAKPOINTS, self.size.width),
-            (self.VERTICAL_BREAKPOINTS, self.size.height),
-        ):
-            screen.add_class(max(point for point in breakpoints if point[0] <= cells)[1])
-        return screen
-
-    def _make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        return self._with_size_classes(NewRunScreen(plan)).data_bind(
+    def make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
+        """A New run screen that gets what the app knows, with its form filled in if a plan is given."""
+        return self.with_size_classes(NewRunScreen(plan)).data_bind(
             AccelApp.inventory,
             AccelApp.meters,
             AccelApp.can_list_runs,
             AccelApp.launch,
         )
-
-    def _go_back_to(self, kind: "type[Screen[None]]") -> bool:
-        if not any(isinstance(screen, kind) for screen in self.screen_stack):
-            return False
-        while not isinstance(self.screen, kind):
-            self.pop_screen()
-        return True
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
@@ -449,8 +274,11 @@ class AccelApp(EarlyInputApp):
         import accel_tui.screens.search_screen
         import accel_tui.screens.searches_screen
         import accel_tui.widgets.runs.runs_table  # noqa: F401
+        from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.wake import wake
 
+        with suppress(RunError):  # the queue cannot be written, which who uses it learns
+            set_default_limit(self.settings.queue_at_once)
         wake()  # where a process was killed that starts the runs that wait
         self.call_later(self._finish_import)
         if self.settings.keys and (errors := keymap.key_errors(self.settings, key_bindings())):

@@ -44,7 +44,6 @@ class RunLauncher:
         make_engine: Makes a warm engine.
         on_change: Called with each new state.
         on_start: Called with the directory of a run that an engine has taken.
-        at_once: Most runs that the queue trains at once, of the settings; ``None`` for its default.
     """
 
     def __init__(
@@ -53,13 +52,11 @@ class RunLauncher:
         make_engine: MakeEngine,
         on_change: Callable[[LaunchState], None],
         on_start: Callable[[Path], None],
-        at_once: int | None = None,
     ) -> None:
         self._app = app
         self._make_engine = make_engine
         self._on_change = on_change
         self._on_start = on_start
-        self._at_once = at_once
         self._state = LaunchState()
         self._engine: WarmEngine | None = None
         self._is_closing = threading.Event()  # an engine that is made later is closed by its own thread
@@ -109,7 +106,7 @@ class RunLauncher:
             from accel_tui.plan.queued_plan import queue_plan  # here, in a thread: its imports are slow
 
             try:
-                said = queue_plan(plan, devices, self._at_once)
+                said = queue_plan(plan, devices)
             except AccelError as error:
                 self._app.call_later(done, "", str(error))
             else:

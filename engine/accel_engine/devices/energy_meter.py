@@ -43,7 +43,7 @@ class EnergyMeter:
             self._thread.start()
 
     def stop(self) -> float | None:
-        """Joules since :meth:`start`; ``None`` if the driver tells neither energy nor power."""
+        """Joules since :meth:`start`; ``None`` if the driver has neither energy nor power."""
         if self._begin is not None:
             end = self._counted()
             return None if end is None else end - self._begin

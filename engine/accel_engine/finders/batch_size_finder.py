@@ -1,6 +1,6 @@
 """Finds a batch size: throughput and memory of rising sizes through the real loop, each in a process of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from accel_engine import strategies
@@ -38,17 +38,12 @@ STEP_SECONDS = 2.0
 """A step that takes longer than this is the last one: larger ones would take minutes to measure."""
 
 
-def check_plan(plan: Plan, total_steps: int = 0) -> None:
+def check_plan(plan: Plan) -> None:
     """Check that batch sizes can be measured for a plan, before TensorFlow starts.
-
-    Args:
-        plan: The plan.
-        total_steps: Steps of all its epochs; any number will do.
 
     Raises:
         PlanError: They cannot, and why.
     """
-    del total_steps
     if strategies.find(plan.strategy).processes:
         reason = "trains in several processes: use a strategy of one to find a batch size"
         raise PlanError("strategy", plan.strategy, reason)
@@ -131,9 +126,8 @@ class _Search:
 
     def _grow(self) -> str:
         """Measure rising sizes; returns why there is no larger one."""
-        for size in self._sizes():
-            if problem := self._too_large(size):
-                return problem
+        size = self._first_size()
+        while not (problem := self._too_large(size)):
             found = self._measure(size, self._options.seconds)
             self._add(found)
             if found.problem:
@@ -144,7 +138,8 @@ class _Search:
                 return "larger ones are slower"
             if found.steps_per_second * STEP_SECONDS < 1:
                 return f"a step of {size:,} takes {1 / found.steps_per_second:.1f} s"
-        return "the largest one to be tried"
+            size *= 2
+        return problem
 
     def _shrink(self, size: int) -> None:
         """Measure smaller sizes than the first one, which does not fit, up to one that does."""
@@ -153,16 +148,11 @@ class _Search:
             size //= 2
             self._add(self._measure(size, self._options.seconds))
 
-    def _sizes(self) -> Iterator[int]:
-        """Sizes that double; the number of replicas is known after the first one."""
-        micro_batches = self._plan.micro_batches or 1
-        share = micro_batches
+    def _first_size(self) -> int:
+        share = self._plan.micro_batches or 1
         while share < SMALLEST:
             share *= 2
-        size = self._options.smallest or share * self._expected_replicas
-        while True:
-            yield size
-            size *= 2
+        return self._options.smallest or share * self._expected_replicas
 
     def _too_large(self, size: int) -> str:
         """Why a size is not tried; empty if it is."""
@@ -257,7 +247,7 @@ def _validated(trial: PlanTrial) -> float:
         seconds = process.validate()[1]
         process.restore()  # weights that are not finite cannot be saved
         process.save()
-        process.take(1)  # tells the memory since the steps
+        process.take(1)  # its reply has the memory since then
     except TrialFailedError as error:
         trial.problem = error
         return 0.0

@@ -44,7 +44,8 @@ class RampOptions:
         lowest: The first rate of the optimizer.
         highest: The last one.
         steps: Steps of each ramp.
-        seeds: Number of ramps, each with another order of the examples.
+        seeds: Number of ramps, each with initial weights and an order of the examples of its own; from a checkpoint,
+            only with an order.
         compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
 
     Raises:
@@ -122,6 +123,12 @@ class FoundRate:
     def planned(self, rate: float) -> float:
         """The plan's learning rate for one of the optimizer, rounded to three digits."""
         return float(f"{rate / self.factor:.3g}")
+
+    @property
+    def optimizer_rate(self) -> float | None:
+        """The optimizer's learning rate to take, rounded to three digits; ``None`` if there is none."""
+        best = self.best
+        return None if best is None else float(f"{best.rate:.3g}")
 
     @property
     def learning_rate(self) -> float | None:
@@ -235,7 +242,7 @@ def _find(
             compared = _compare(trial, suggestions, ramps, count, on_progress) if count else {}
     factor = scaling_factor(plan, ready.replicas) * plan.learning_rate_factor
     notes = [note.after] if note.after else []
-    if not ready.has_orders and options.seeds > 1:
+    if start.step and not ready.has_orders and options.seeds > 1:
         notes.append("one ramp only, as every seed gives the same order of the examples")
     if live and not start.step:
         notes.append("measured from the initial weights, as the run has no checkpoint yet")
@@ -280,11 +287,11 @@ def _compare(
 
 def _ramps(trial: PlanTrial, options: RampOptions, steps: int, on_progress: OnRamp, detail: str) -> tuple[Ramp, ...]:
     rates = ramp_rates(options.lowest, options.highest, steps)
-    count = options.seeds if trial.ready.has_orders else 1
+    count = options.seeds if trial.ready.has_orders or not trial.start.step else 1
     done: list[Ramp] = []
     for number in range(count):
         seed = trial.start.plan.seed + number
-        trial.process.restore(seed)
+        trial.process.restore(seed, initialize=True)
         losses: list[float] = []
         ramp = Ramp.of(seed, rates, losses)
         while len(losses) < steps and not has_exploded(losses):

@@ -58,7 +58,7 @@ class Candidate(Setup):
         warm_up_requests: Requests between the first one and those that count.
         warm_up_seconds: How long they took.
         memory: Bytes of memory at the peak; ``None`` if that cannot be read.
-        energy: Joules per example; ``None`` if no device tells.
+        energy: Joules per example; ``None`` if it cannot be read.
         metrics: On examples that training did not see; ``None`` if they are not known.
         problem: Why nothing could be measured; empty if it was.
         began: When its measurement began, in seconds since the Unix epoch; 0 if unknown.

@@ -200,9 +200,14 @@ class TrialProcess:
         """Take a step at each of some learning rates, up to the first loss that is not finite; raises as above."""
         return self._taken({"rates": list(rates)})
 
-    def restore(self, seed: int | None = None) -> None:
-        """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does."""
-        self._ask({"restore": seed})
+    def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
+        """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does.
+
+        Args:
+            seed: The seed; by default the plan's.
+            initialize: Whether the weights are the initial ones of this seed, if the start is not a checkpoint.
+        """
+        self._ask({"restore": seed, "initialize": initialize})
 
     def validate(self) -> tuple[dict[str, float], float]:
         """Validate the model: its metrics, none without validation data, and the seconds; raises as before."""

@@ -85,8 +85,8 @@ def _answer(trial: "PlanStepper", request: dict[str, Any]) -> dict[str, Any]:
             return {"taken": asdict(trial.take(steps)), "memory": trial.peak_memory}
         case {"rates": rates}:
             return {"taken": asdict(trial.take_at(rates)), "memory": trial.peak_memory}
-        case {"restore": seed}:
-            trial.restore(seed)
+        case {"restore": seed, "initialize": initialize}:
+            trial.restore(seed, initialize=initialize)
             return {"restored": seed}
         case {"validate": _}:
             metrics, seconds = trial.validate()

@@ -2,15 +2,16 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound
+from accel_engine.events import DevicesFound, RunStarted
 from accel_engine.run import lock
 from accel_engine.run.connection import reading
+from accel_engine.run.database import Database
 from accel_engine.run.run_paths import runs_directory
 from accel_engine.run.status import read_info
 from accel_engine.run.stored_events import last_event
@@ -23,18 +24,24 @@ class DevicesInUse:
     Attributes:
         run: Its id.
         devices: Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script.
+        is_starting: Whether its engine has not found its devices yet.
     """
 
     run: str
     devices: tuple[str, ...]
+    is_starting: bool = False
 
 
-def devices_in_use() -> list[DevicesInUse]:
-    """The live runs on this machine, by id; without those that cannot be read, or whose engine has not started yet."""
+def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
+    """The live runs on this machine, by id; without those that cannot be read, or whose engine has not started yet.
+
+    Args:
+        except_for: Directories of runs to leave out.
+    """
     found: list[DevicesInUse] = []
     with suppress(OSError):
         for directory in sorted(Path(entry.path) for entry in os.scandir(runs_directory())):
-            if lock.is_held(directory):  # which is much faster than reading the run
+            if directory not in except_for and lock.is_held(directory):  # which is much faster than reading the run
                 with suppress(RunError):
                     found += _of_run(directory)
     return found
@@ -67,8 +74,16 @@ def _of_run(directory: Path) -> list[DevicesInUse]:
         RunError: It cannot be read.
     """
     with reading(directory) as database:
-        info, event = read_info(database), last_event(database, DevicesFound)
-    if not info.status.live or info.host != socket.gethostname():
-        return []
-    devices = dict.fromkeys(each.device or each.name.lower() for each in event.devices) if event else ()
-    return [DevicesInUse(directory.name, tuple(devices))]
+        info = read_info(database)
+        if not info.status.live or info.host != socket.gethostname():
+            return []
+        devices = _devices_found(database)
+    return [DevicesInUse(directory.name, devices or (), is_starting=devices is None and info.has_engine)]
+
+
+def _devices_found(database: Database) -> tuple[str, ...] | None:
+    """The devices that the present engine of a run has found; ``None`` before it has."""
+    started, found = last_event(database, RunStarted), last_event(database, DevicesFound)
+    if found is None or (started is not None and found.time < started.time):
+        return None
+    return tuple(dict.fromkeys(each.device or each.name.lower() for each in found.devices))

@@ -1,23 +1,17 @@
 """Finds the live runs of this machine, and their devices."""
 
-import os
-import socket
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound, RunStarted
 from accel_engine.run import lock
 from accel_engine.run.connection import reading
-from accel_engine.run.database import Database
+from accel_engine.run.devices_in_use import devices_in_use
 from accel_engine.run.meta import read_meta
 from accel_engine.run.process_identity import ProcessIdentity
-from accel_engine.run.run_paths import runs_directory
 from accel_engine.run.status import Status, read_info
-from accel_engine.run.stored_events import last_event
+from accel_engine.run_queue.decision import ActiveRun
 from accel_engine.run_queue.request import StoredEntry
-from accel_engine.run_queue.scheduler import ActiveRun
 
 
 def active_runs(started: Iterable[StoredEntry]) -> list[ActiveRun]:
@@ -31,12 +25,8 @@ def active_runs(started: Iterable[StoredEntry]) -> list[ActiveRun]:
         ActiveRun(entry.run, _accelerators(entry.devices), entry.request.group, is_starting=False)
         for entry in entries.values()
     ]
-    with suppress(OSError):
-        for directory in sorted(Path(entry.path) for entry in os.scandir(runs_directory())):
-            if directory not in entries and lock.is_held(directory):  # which is much faster than reading the run
-                with suppress(RunError):
-                    found += _other_run(directory)
-    return found
+    others = devices_in_use(except_for=entries)
+    return found + [ActiveRun(each.run, _accelerators(each.devices), is_starting=each.is_starting) for each in others]
 
 
 def occupies_devices(directory: Path) -> bool:
@@ -50,25 +40,6 @@ def occupies_devices(directory: Path) -> bool:
     except RunError:
         return lock.is_held(directory)
     return process is not None and process.alive
-
-
-def _other_run(directory: Path) -> list[ActiveRun]:
-    """A run that was not started from the queue; empty if it has ended, or is on another machine."""
-    with reading(directory) as database:
-        info = read_info(database)
-        if not info.status.live or info.host != socket.gethostname():
-            return []
-        devices = _devices_found(database)
-    is_starting = devices is None and info.has_engine
-    return [ActiveRun(directory.name, _accelerators(devices or ()), is_starting=is_starting)]
-
-
-def _devices_found(database: Database) -> tuple[str, ...] | None:
-    """The devices that the present engine of a run has found; ``None`` before it has."""
-    started, found = last_event(database, RunStarted), last_event(database, DevicesFound)
-    if found is None or (started is not None and found.time < started.time):
-        return None
-    return tuple(dict.fromkeys(each.device or each.name.lower() for each in found.devices))
 
 
 def _accelerators(devices: Iterable[str]) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ class Waiting:
 
     Attributes:
         reason: In words; empty if it does not.
-        is_hopeless: Whether it waits until a user does something.
+        is_blocked: Whether it waits until a user does something.
     """
 
     reason: str = ""
-    is_hopeless: bool = False
+    is_blocked: bool = False
 
 
 StatusOf = Callable[[str], Status | None]
@@ -46,19 +46,19 @@ def waits_for(after: Iterable[str], status: StatusOf = status_of) -> Waiting:
         try:
             found = status(run)
         except RunError as error:
-            return Waiting(str(error), is_hopeless=True)
+            return Waiting(str(error), is_blocked=True)
         if found is None:
-            return Waiting(f"run {run} was deleted", is_hopeless=True)
+            return Waiting(f"run {run} was deleted", is_blocked=True)
         if found.live:
             live.append(run)
         elif found is not Status.FINISHED:
-            return Waiting(f"run {run} {_ENDS[found]}", is_hopeless=True)
+            return Waiting(f"run {run} {_ENDS[found]}", is_blocked=True)
     return Waiting(f"after {', '.join(live)}") if live else Waiting()
 
 
 def will_finish(run: str, status: StatusOf = status_of) -> bool:
     """Whether a run has finished, or may yet."""
-    return not waits_for([run], status).is_hopeless
+    return not waits_for([run], status).is_blocked
 
 
 def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Sequence[str]]) -> None:

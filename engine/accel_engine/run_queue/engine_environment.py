@@ -1,7 +1,7 @@
 """The environment variables of an engine that is started from the queue.
 
 The process that starts it may have been started by another terminal, or by another engine. Variables that matter to
-training are those of the terminal where the run was queued.
+training are those of the terminal where the run was queued. Secrets are not stored: they are those of that process.
 """
 
 import os
@@ -11,10 +11,19 @@ from contextlib import contextmanager, suppress
 from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.device_types import Device
 
+NAMES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS", "PATH", "TMPDIR", "VIRTUAL_ENV"})
+"""Variables that matter to training; the credentials are the path of a file."""
+
 PREFIXES = (
+    "AWS_",
     "COLAB_",
+    "CONDA_",
     "CUDA_",
+    "DNNL_",
     "DYLD_",
+    "GCS_",
+    "HF_",
+    "HIP_",
     "KERAS_",
     "LD_",
     "LIBTPU_",
@@ -22,20 +31,27 @@ PREFIXES = (
     "NCCL_",
     "NVIDIA_",
     "OMP_",
+    "ONEDNN_",
     "PYTHON",
+    "ROCR_",
+    "S3_",
     "SLURM_",
+    "TFDS_",
     "TF_",
     "TPU_",
     "XLA_",
 )
-"""Beginnings of the names of variables that matter to training."""
+"""Beginnings of the names of others."""
+
+SECRETS = ("ACCESS_KEY", "PASSWORD", "SECRET", "TOKEN")
+"""Parts of the names of variables that are not stored."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def matters(name: str) -> bool:
-    """Whether a variable matters to training."""
-    return name == "PATH" or name.startswith(PREFIXES)
+    """Whether a variable matters to training, and is no secret."""
+    return (name in NAMES or name.startswith(PREFIXES)) and not any(part in name for part in SECRETS)
 
 
 def chosen_variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from accel_engine.run_queue.queue_database import (
     DEFAULT_AT_ONCE,
     QueueDatabase,
     changing_queue,
+    database_path,
     open_queue,
     read_entries,
 )
@@ -202,6 +203,8 @@ def set_limit(at_once: int | None) -> None:
 
 def set_default_limit(at_once: int | None) -> None:
     """Note the limit of the settings, which holds unless :func:`set_limit` has set another."""
+    if at_once is None and not database_path().is_file():
+        return  # that is the default
     with open_queue() as queue:
         if queue.meta(DEFAULT_AT_ONCE) != at_once:
             queue.set_meta(DEFAULT_AT_ONCE, at_once)
@@ -242,7 +245,7 @@ def _entry(stored: StoredEntry, position: int) -> QueueEntry:
         stored.directory,
         stored.request,
         position,
-        is_held=bool(stored.held) or after.is_hopeless,
+        is_held=bool(stored.held) or after.is_blocked,
         is_started=stored.state == "started",
         devices=stored.devices,
         reason=stored.held or after.reason or stored.reason,

@@ -1,4 +1,4 @@
-"""What a run in the queue asks for, and what the queue tells about it."""
+"""What a run in the queue asks for, and its entry in the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

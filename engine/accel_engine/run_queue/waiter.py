@@ -16,13 +16,13 @@ from accel_engine.run.connection import DATABASE, reading
 from accel_engine.run.status import Status, read_info
 from accel_engine.run_queue.active_runs import active_runs, occupies_devices
 from accel_engine.run_queue.cancellation import end_cancelled
+from accel_engine.run_queue.decision import Candidate, Decision, Machine, decide
 from accel_engine.run_queue.dependencies import waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader
 from accel_engine.run_queue.needs import Need, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
 from accel_engine.run_queue.request import StoredEntry
-from accel_engine.run_queue.scheduler import Candidate, Decision, Machine, decide
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""
@@ -56,7 +56,7 @@ class Waiter:
 
     def look(self) -> None:
         """Start what fits, and note why other runs wait."""
-        self._finish_what_was_begun()
+        self._recover()
         stored = self._queue.entries()
         candidates = [self._candidate(entry) for entry in stored if entry.is_waiting]
         active = active_runs([entry for entry in stored if entry.state == "started"])
@@ -70,7 +70,7 @@ class Waiter:
         """Whether a run waits for something that happens without the user."""
         return any(
             entry.state == "cancelled"
-            or (entry.is_waiting and not entry.held and not waits_for(entry.request.after).is_hopeless)
+            or (entry.is_waiting and not entry.held and not waits_for(entry.request.after).is_blocked)
             for entry in self._queue.entries()
         )
 
@@ -91,7 +91,7 @@ class Waiter:
         exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
         return self._queue.data_version, exited, [lock.is_held(directory) for directory in self._queue.started()]
 
-    def _finish_what_was_begun(self) -> None:
+    def _recover(self) -> None:
         """Remove entries of runs that have ended, and finish what a process was killed at."""
         self._engines = {run: engine for run, engine in self._engines.items() if engine.poll() is None}
         for entry in self._queue.entries():

@@ -8,7 +8,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue.active_runs import active_runs
-from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries
+from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries, limit
 from accel_engine.search.engine_runs import DirectStarter
 
 
@@ -17,7 +17,7 @@ class QueueStarter:
 
     On a machine without accelerators, where no other run trains or waits, a run is started at once: the queue's process
     would have nothing to decide, and takes a second to start. So is one of a search that asks for several at once
-    there: the queue has one run at a time on the CPU.
+    there, unless the queue has a limit: without one, it has one run at a time on the CPU.
 
     Args:
         group: Name of the search.
@@ -45,7 +45,7 @@ class QueueStarter:
             if entry.has_failed:
                 raise DataError(entry.reason)
             return entry.reason if entry.is_held else ""
-        if self._is_cpu_only and (self._request.at_once > 1 or not (waiting or active_runs(()))):
+        if self._is_cpu_only and (not (waiting or active_runs(())) or (self._request.at_once > 1 and limit() is None)):
             return self._direct.start(directory)
         try:
             enqueue(directory, self._request)

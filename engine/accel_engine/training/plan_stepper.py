@@ -5,6 +5,7 @@ place: no autotuning, no validation or checkpoint that is not asked for.
 """
 
 import math
+import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
 from accel_engine.training.core.batches import Batches, training_batches
+from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import PREFETCH, Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed import tpu_builder
@@ -119,22 +121,33 @@ class PlanStepper:
         self._loop.compile(segment)
         next(self._loop.run(segment, 0, 1))
 
-    def restore(self, seed: int | None = None) -> None:
+    def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
         """Return to the step of the start.
 
         Args:
             seed: Of the order of the examples from there on; by default the plan's.
+            initialize: Whether the weights are the initial ones of this seed, if the start is not a checkpoint.
         """
         self._end_rates()
         self._running, self._segment = iter(()), None
         self._batches.close()
         self._checkpoints.restore(self._step)
+        if initialize and not self._step and seed not in (None, self._assembly.plan.seed):
+            self._initialize(seed)
         self._batches = self._ordered(seed)
         self._batches.position = self._start.position
         epochs, done = self._batches.restore(self._step)
         if self._assembly.freezing.is_due(epochs + (done > 0)):
             self._assembly.freezing.end()
         self._segments = self._all_segments(epochs, done)
+
+    def _initialize(self, seed: int | None) -> None:
+        """Give the model the initial weights of a seed."""
+        random.seed(seed)  # Keras' initializers draw from it
+        tf.random.set_seed(seed)
+        with tf.device("CPU:0"):  # in host memory
+            other = compile_model(self._assembly.resolved, self._assembly.dataset, None).model
+        self._assembly.model.set_weights(other.get_weights())
 
     def _ordered(self, seed: int | None) -> Batches:
         assembly = self._assembly

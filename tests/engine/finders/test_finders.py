@@ -1,5 +1,8 @@
 """What the finders ask of trial processes, which stand-ins answer."""
 
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +10,8 @@ import pytest
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders import batch_size_finder, learning_rate_finder
 from accel_engine.finders.batch_size_finder import SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate
+from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
+from accel_engine.launch.paused_run import PauseNote
 from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady
 from accel_engine.plan import Plan
 
@@ -49,12 +53,22 @@ def test_the_answer_is_the_rate_of_the_plan_not_of_the_optimizer(monkeypatch: py
     assert found.learning_rate == pytest.approx(best.rate / 2, rel=0.01)
 
 
-def test_ramps_are_no_longer_than_the_plan_and_one_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ramps_are_no_longer_than_the_plan_and_differ_by_their_initial_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 5, ("CPU:0",), False))
     found = find_learning_rate(PLAN)
-    assert len(found.ramps) == 1
+    assert len(found.ramps) == 3
     assert len(found.ramps[0].rates) <= 50
     assert any("50 steps" in note for note in found.notes)
+
+
+def test_from_a_checkpoint_without_orders_one_ramp_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 5, ("CPU:0",), False))
+    info = SimpleNamespace(status=SimpleNamespace(live=False))
+    monkeypatch.setattr(learning_rate_finder, "_recorded", lambda _: (info, PLAN))
+    monkeypatch.setattr(learning_rate_finder, "latest_checkpoint", lambda _: 6)
+    monkeypatch.setattr(learning_rate_finder, "paused", lambda *_: nullcontext(PauseNote()))
+    found = find_rate_of_run(tmp_path)
+    assert (len(found.ramps), found.step) == (1, 6)
     assert any("one ramp only" in note for note in found.notes)
 
 

@@ -14,9 +14,9 @@ class Process:
         self.loss, self.seed, self.rate = loss, 0, 0.0
         self.asked: list[Any] = []
 
-    def restore(self, seed: int | None = None) -> None:
+    def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
         self.seed, self.rate = seed or 0, 0.0
-        self.asked.append(("restore", seed))
+        self.asked.append(("restore", seed, initialize))
 
     def take_at(self, rates: Sequence[float]) -> Turn:
         losses = []

@@ -18,10 +18,13 @@ def test_a_live_run_has_the_devices_that_its_engine_found(directory: Path, write
         )
 
     begin(socket.gethostname())
-    assert devices_in_use() == [DevicesInUse(directory.name, ())]
+    assert devices_in_use() == [DevicesInUse(directory.name, (), is_starting=True)]
     found = (TensorFlowDevice("GPU:0", "gpu", "", "gpu:3"), TensorFlowDevice("GPU:1", "gpu"))
     writer.write_event(DevicesFound(time=time.time(), devices=found, strategy="MirroredStrategy"))
     assert devices_in_use() == [DevicesInUse(directory.name, ("gpu:3", "gpu:1"))]
+    assert devices_in_use(except_for=[directory]) == []
+    begin(socket.gethostname())  # another engine continues the run, perhaps on other devices
+    assert devices_in_use() == [DevicesInUse(directory.name, (), is_starting=True)]
     with closing(connect(directory)) as connection:
         connection.set_meta(host="another")
     assert devices_in_use() == []

@@ -13,7 +13,7 @@ from accel_engine import run
 from accel_engine.events import RunEnded, RunStarted
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.wake import is_awake
+from accel_engine.run_queue.wake import is_running
 from engine.run_queue.conftest import queued
 
 TINY = {"epochs": 1, "steps_per_epoch": 20, "validation": "off"}
@@ -52,7 +52,7 @@ def test_an_engine_that_ends_brings_the_queue_going_again(home: Path, wait_until
     (starter,) = starters(home)
 
     starter.kill()
-    wait_until(lambda: not is_awake(), "the end of the process")
+    wait_until(lambda: not is_running(), "the end of the process")
     assert status(second) is Status.QUEUED
     wait_until(lambda: status(second) is Status.FINISHED, "the second run")
 
@@ -62,4 +62,4 @@ def test_an_engine_that_ends_brings_the_queue_going_again(home: Path, wait_until
         (started,) = (event for _, event in other.events(0, RunStarted))
     assert started.time >= ended.time
     assert queue.entries() == []
-    wait_until(lambda: not is_awake(), "the end of the process that has nothing left to start")
+    wait_until(lambda: not is_running(), "the end of the process that has nothing left to start")

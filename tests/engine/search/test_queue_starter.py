@@ -46,6 +46,10 @@ def test_a_run_on_the_cpu_starts_at_once_if_nothing_else_trains(
     several = new_run()
     QueueStarter("s", 2, CPU).start(several)
     assert started == [directory.name, several.name]
+    run_queue.set_default_limit(1)
+    limited = new_run()
+    QueueStarter("s", 2, CPU).start(limited)
+    assert [entry.run for entry in run_queue.entries()] == [waits.name, limited.name]
 
 
 def test_a_run_on_an_accelerator_waits_in_the_queue_once_and_can_be_cancelled(started: list[str]) -> None:

@@ -70,6 +70,19 @@ def test_a_seed_is_another_order_of_the_same_examples(tmp_path: Path) -> None:
     assert not PlanStepper(PLAN.replace(shuffle="off"), tmp_path / "1").has_orders
 
 
+def test_a_seed_can_have_initial_weights_of_its_own(tmp_path: Path) -> None:
+    plan = PLAN.replace(shuffle="off")
+    trial, other = PlanStepper(plan, tmp_path / "0"), PlanStepper(plan.replace(seed=5), tmp_path / "1")
+    losses = []
+    for seed in (5, 6, 5, plan.seed):
+        trial.restore(seed, initialize=True)
+        losses.append(trial.take(3).losses)
+    assert losses[0] == losses[2] == other.take(3).losses
+    assert len(set(map(tuple, losses))) == 3
+    trial.restore()
+    assert trial.take(3).losses == losses[3]
+
+
 def test_steps_are_taken_for_some_seconds(tmp_path: Path) -> None:
     trial = PlanStepper(PLAN, tmp_path)
     taken = trial.take_for(0.05)

@@ -4,16 +4,19 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from accel_engine.errors import FieldValue
+from accel_engine.errors import FieldValue, RunError
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
 from accel_engine.launch.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
+from accel_engine.run.status import Status
 from accel_tui.cli import find_rate, find_size
 from tui.finder_results import found_rate, found_size, nothing_found
 
@@ -27,6 +30,7 @@ class Asked:
         plans: The plans and runs that were asked about.
         options: The options.
         interrupts: Whether Ctrl-C comes meanwhile.
+        error: Why nothing can be measured.
     """
 
     def __init__(self) -> None:
@@ -35,6 +39,7 @@ class Asked:
         self.plans: list[Any] = []
         self.options: list[Any] = []
         self.interrupts = False
+        self.error: RunError | None = None
 
     def find_rate(
         self,
@@ -67,6 +72,8 @@ class Asked:
     def _ask(self, source: Any, options: Any, should_stop: Callable[[], bool]) -> None:
         self.plans.append(source)
         self.options.append(options)
+        if self.error is not None:
+            raise self.error
         if self.interrupts:
             os.kill(os.getpid(), signal.SIGINT)
             while not should_stop():
@@ -143,6 +150,34 @@ def test_ctrl_c_ends_it_with_status_130(run_command, asked, what):
     result = run_command(f"find {what}")
     assert result.status == 130
     assert not result.err
+    last = json.loads(run_command(f"find {what} --json").lines[-1])
+    assert (last[what.replace("-", "_")], last["problem"]) == (None, "interrupted")
+
+
+@pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
+def test_the_last_line_of_json_has_the_error(run_command, asked, what):
+    asked.error = RunError("the loss is a list")
+    result = run_command(f"find {what} --json")
+    assert result.status == 1
+    assert json.loads(result.lines[-1])["problem"] == "the loss is a list"
+
+
+@pytest.mark.parametrize(
+    ("status", "schedule", "command"),
+    [
+        (Status.RUNNING, False, "set"),
+        (Status.RUNNING, True, "continue"),
+        (Status.STOPPED, False, "continue"),
+    ],
+)
+def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypatch, status, schedule, command):
+    asked.rate = replace(found_rate(), factor=2.0, has_schedule=schedule)
+    monkeypatch.setattr("accel_tui.cli.find.find_run", lambda _: Path("of-2"))
+    monkeypatch.setattr(find_rate, "read_run", lambda _: SimpleNamespace(status=status))
+    words = run_command("find learning-rate --run of-2").lines[-1].split()
+    assert asked.rate.optimizer_rate == pytest.approx(2 * asked.rate.learning_rate, rel=0.01)
+    assert words[:4] == ["accel-tui", command, "of-2", "--learning-rate"]
+    assert float(words[4]) == (asked.rate.optimizer_rate if command == "set" else asked.rate.learning_rate)
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,9 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
         table = await open_queue(pilot)
         await until(pilot, lambda: table.rows, "the rows")
         await pilot.press("c")
-        await shows(pilot, f"Take {one} out of the queue?")
+        await shows(pilot, f"Cancel run {one}?")
         await pilot.press("escape", "c")
-        await shows(pilot, f"Take {one} out of the queue?")
+        await shows(pilot, f"Cancel run {one}?")
         await pilot.press("c")
         await shows(pilot, "The queue is empty.")
     assert run.list_runs()[0].status is Status.STOPPED
@@ -165,12 +165,12 @@ async def test_a_queued_run_says_why_it_waits_and_goes_on_live() -> None:
             await shows(pilot, "training", "p Pause")
 
 
-async def test_a_queued_run_is_taken_out_from_its_screen() -> None:
+async def test_a_queued_run_is_cancelled_from_its_screen() -> None:
     one = add("one")
     async with StubApp(run.runs_directory() / one).run_test(size=SMALL) as pilot:
         await shows(pilot, "○ queued", "s Stop")
         await pilot.press("s")
-        await shows(pilot, "Take the run out of the queue?")
+        await shows(pilot, f"Cancel run {one}?")
         await pilot.press("s")
         await shows(pilot, "stopped", "Cancelled in the queue by")
 

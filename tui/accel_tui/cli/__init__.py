@@ -12,11 +12,9 @@ from accel_engine import hangup
 from accel_engine.errors import AccelError
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.root import root
+from accel_tui.cli.signals import INTERRUPTED
 
 __all__ = ["main"]
-
-INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
 
 USUAL_NAMES = {
     "--lr": "--learning-rate",

@@ -185,7 +185,7 @@ def _cancel_queued(directory: Path, name: str) -> int:
     if _ACTIONS.get(name, name) != "stop":
         raise RunError(f"run {directory.name} waits in the queue: it has no engine yet (accel-tui queue says more)")
     queue.cancel(directory.name)
-    write(f"{directory.name}: taken out of the queue")
+    write(f"{directory.name}: cancelled in the queue")
     return 0
 
 

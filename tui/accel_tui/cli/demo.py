@@ -18,9 +18,9 @@ from accel_engine.race.configuration_result import ConfigurationResult, Configur
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.race import INTERRUPTED, page
+from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values
-from accel_tui.cli.signals import interruptible
+from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting.devices_in_use import warnings
 
 EPILOG = """\b

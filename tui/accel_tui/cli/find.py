@@ -95,6 +95,8 @@ def learning_rate(
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
+    A seed gives initial weights and an order of the examples; from a checkpoint, an order only.
+
     The loss is smoothed, and three rates are suggested with their spread over the seeds. The plan is
     trained for some steps with each, and the best one is the answer.
 
@@ -140,18 +142,21 @@ def batch_size(
     from accel_engine.finders.batch_size_finder import SizeOptions, check_plan
     from accel_tui.cli.find_size import find_size
 
+    def check(plan: Plan, _: int) -> None:
+        check_plan(plan)
+
     options = SizeOptions(seconds, smallest, largest)
     if run is None:
-        return find_size(_checked(plan_file, given(flags), check_plan), options, None, as_json=as_json)
+        return find_size(_checked(plan_file, given(flags), check), options, None, as_json=as_json)
     if plan_file is not None:
         raise click.UsageError("--run uses the run's own plan: leave PLAN.toml out")
     directory = find_run(run)
     return find_size(
-        _checked(None, {**_plan_of(directory), **given(flags)}, check_plan), options, directory, as_json=as_json
+        _checked(None, {**_plan_of(directory), **given(flags)}, check), options, directory, as_json=as_json
     )
 
 
-def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], None]) -> Plan:
+def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], object]) -> Plan:
     """The plan that the user has chosen, checked on this machine.
 
     Args:

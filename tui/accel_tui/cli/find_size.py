@@ -1,8 +1,7 @@
 """``accel-tui find batch-size``: measures, and prints what was found."""
 
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,19 @@ from typing import Any
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
 from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
-from accel_engine.launch.trial_process import TrialCancelledError
 from accel_engine.plan import Plan
-from accel_tui.cli.finding import INTERRUPTED, Status, interruptible, number, plot_width, readable
+from accel_tui.cli.finding import Status, measure, number, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_rows
+from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_rows
 from accel_tui.settings.user_settings import load
 
 PLOT_ROWS = 10
+
+_UNFOUND = {"event": "batch_size_found", "batch_size": None}
+"""The last line of JSON where nothing is found, without its ``problem``."""
 
 
 def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bool) -> int:
@@ -34,64 +36,40 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     Returns:
         The exit status.
     """
-    shown = _JsonSizes() if as_json else _Sizes(Status(sys.stderr))
+    status, printed = Status(sys.stderr), set[int]()
     scale = recorded_noise_scale(run) if run else None
-    with interruptible() as interrupted:
-        try:
-            found = find_batch_size(
-                plan, shown.show, options=options, should_stop=interrupted.is_set, noise_scale=scale
-            )
-        except TrialCancelledError:
-            return INTERRUPTED
-        finally:
-            shown.clear()
+
+    def show(progress: SizeProgress) -> None:
+        for size in progress.measured:
+            if size.batch_size not in printed:
+                printed.add(size.batch_size)
+                status.clear()
+                _print(size, as_json=as_json)
+        if not as_json:
+            status.show(progress.detail)
+
+    def find(should_stop: Callable[[], bool]) -> FoundSize:
+        return find_batch_size(plan, show, options=options, should_stop=should_stop, noise_scale=scale)
+
+    found = measure(find, status, _UNFOUND if as_json else None)
+    if found is None:
+        return INTERRUPTED
     if as_json:
         write_json(_result(found))
     else:
         for line in _page(found):
             write(line)
-    if found.batch_size is None:
-        print_to_stderr(f"no batch size trains: {found.measured[-1].problem if found.measured else found.stopped}")
+        if found.batch_size is None:
+            print_to_stderr(size_problem(found))
     return 0 if found.batch_size is not None else 1
 
 
-class _Sizes:
-    """Prints each size once it is measured, and what happens meanwhile in a line."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-        self._printed = 0
-
-    def show(self, progress: SizeProgress) -> None:
-        """Show how far the search is."""
-        if len(progress.measured) > self._printed:
-            self._printed = len(progress.measured)
-            self._status.clear()
-            write(_line(progress.measured[-1]))
-        if progress.detail:
-            self._status.show(progress.detail)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        self._status.clear()
-
-
-class _JsonSizes:
-    """Prints each size as a JSON line."""
-
-    def __init__(self) -> None:
-        self._printed = 0
-
-    def show(self, progress: SizeProgress) -> None:
-        """Print a size that is new."""
-        if len(progress.measured) > self._printed:
-            self._printed = len(progress.measured)
-            line = {"event": "batch_size_measured", **_object(progress.measured[-1])}
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
-
-    def clear(self) -> None:
-        """Do nothing."""
+def _print(size: MeasuredSize, *, as_json: bool) -> None:
+    if as_json:
+        write_json({"event": "batch_size_measured", **_object(size)})
+    else:
+        write(_line(size))
+    sys.stdout.flush()
 
 
 def _line(size: MeasuredSize) -> str:
@@ -108,7 +86,7 @@ def _object(size: MeasuredSize) -> dict[str, Any]:
 def _result(found: FoundSize) -> dict[str, Any]:
     chosen, effects, size = found.chosen, found.effects, found.batch_size
     return {
-        "event": "batch_size_found",
+        **_UNFOUND,
         "batch_size": size,
         "per_replica": found.confirmed.per_replica if found.confirmed else None,
         "replicas": found.replicas,
@@ -118,6 +96,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
         "largest": chosen.largest.batch_size if chosen else None,
         "memory": number(found.memory),
         "stopped": found.stopped,
+        "problem": size_problem(found),
         "measured": [_object(each) for each in found.measured],
         "effects": {
             name: number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()

@@ -3,34 +3,51 @@
 import math
 import os
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO, TypeVar
 
+from accel_engine.errors import AccelError
+from accel_engine.launch.trial_process import TrialCancelledError
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
-
-INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
+from accel_tui.cli.output import write_json
+from accel_tui.cli.signals import interruptible
 
 PLOT_ROWS = 14
 MAX_COLUMNS = 100
 
+Found = TypeVar("Found")
 
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """An event that SIGINT, SIGTERM and SIGHUP set; they raise no exception, so that no engine is left behind."""
-    interrupted = threading.Event()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = [signal.signal(each, lambda *_: interrupted.set()) for each in signals]
-    try:
-        yield interrupted
-    finally:
-        for each, handler in zip(signals, previous, strict=True):
-            signal.signal(each, handler)
+
+def measure(
+    find: Callable[[Callable[[], bool]], Found], status: "Status", unfound: Mapping[str, Any] | None
+) -> Found | None:
+    """Measure until Ctrl-C, and print why nothing was found as the last line of JSON.
+
+    Args:
+        find: Measures; asks its argument whether to give up.
+        status: The line that is removed at the end.
+        unfound: That last line without its ``problem``; ``None`` without JSON.
+
+    Returns:
+        What was found; ``None`` after Ctrl-C.
+
+    Raises:
+        AccelError: Nothing can be measured.
+    """
+    with interruptible() as interrupted:
+        try:
+            return find(interrupted.is_set)
+        except AccelError as error:
+            was_interrupted = isinstance(error, TrialCancelledError)
+            if unfound is not None:
+                write_json({**unfound, "problem": "interrupted" if was_interrupted else str(error)})
+            if was_interrupted:
+                return None
+            raise
+        finally:
+            status.clear()
 
 
 class Status:

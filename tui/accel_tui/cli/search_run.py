@@ -19,6 +19,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
+from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.over import check_several, parameter_of, parse_over
@@ -140,6 +141,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     with StudyDatabase(directory) as database:
         if not launch.is_running(directory):
             database.set_ended(None)
+        set_default_limit(load().queue_at_once)
         process = launch.start(directory)
         if detach:
             process.returncode = 0  # it outlives this one

@@ -5,6 +5,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:

@@ -4,13 +4,34 @@ from collections.abc import Iterator
 
 from accel_engine.finders.batch_effects import BatchEffects
 from accel_engine.finders.batch_size_finder import FoundSize
-from accel_engine.finders.learning_rate_finder import FoundRate
+from accel_engine.finders.learning_rate_finder import FoundRate, RampProgress
 from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
 from accel_tui.formatting import numbers
 
-RATE_HEADER = ("SUGGESTION", "RATE", "SEEDS", "LOSS", "TAKES")
 SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
+
+
+def ramp_progress(progress: RampProgress) -> str:
+    """How far the ramps are, and the last rate with its loss."""
+    if not progress.ramps:
+        return progress.detail
+    ramp, parts = progress.ramps[-1], [f"{progress.share:4.0%}", f"ramp {progress.seed} of {progress.seeds}"]
+    if ramp.rates:
+        parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
+    return "  ".join(filter(None, (*parts, progress.detail)))
+
+
+def size_problem(found: FoundSize) -> str:
+    """Why there is no batch size; empty if there is one."""
+    if found.batch_size is not None:
+        return ""
+    return f"no batch size trains: {found.measured[-1].problem if found.measured else found.stopped}"
+
+
+def rate_header(found: FoundRate) -> tuple[str, ...]:
+    """The names of the columns; from a checkpoint, seeds are orders of the examples only."""
+    return "SUGGESTION", "RATE", "ORDERS" if found.step else "SEEDS", "LOSS", "TAKES"
 
 
 def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:

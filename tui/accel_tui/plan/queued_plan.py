@@ -11,13 +11,12 @@ from accel_engine.run_queue import queue
 from accel_engine.run_queue.needs import find_need
 
 
-def queue_plan(plan: Plan, devices: Sequence[Device] | None, at_once: int | None) -> str:
+def queue_plan(plan: Plan, devices: Sequence[Device] | None) -> str:
     """Create a run that waits in the queue; this blocks.
 
     Args:
         plan: The plan.
         devices: The devices of the machine; detected if ``None``.
-        at_once: Most runs at once, of the settings.
 
     Returns:
         What to say about it.
@@ -28,7 +27,6 @@ def queue_plan(plan: Plan, devices: Sequence[Device] | None, at_once: int | None
     machine = detect().devices if devices is None else devices
     find_need(plan, None, machine, os.environ)
     directory = prepare_run(plan, machine, queued=True)
-    queue.set_default_limit(at_once)
     queue.enqueue(directory)
     position = next((entry.position for entry in queue.entries() if entry.run == directory.name), 0)
     return f"{directory.name}, position {position}" if position else directory.name

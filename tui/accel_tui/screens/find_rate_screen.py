@@ -15,7 +15,7 @@ from accel_engine.finders.learning_rate_finder import (
 from accel_engine.finders.rate_curve import Ramp
 from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import RATE_HEADER, rate_notes, rate_rows
+from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.finders.finder_plots import rate_plot
@@ -58,12 +58,7 @@ class FindRateScreen(FinderScreen):
     def take_progress(self, progress: RampProgress) -> str:
         """Take the ramps so far."""
         self._ramps = progress.ramps
-        if not progress.ramps:
-            return progress.detail
-        ramp, parts = progress.ramps[-1], [f"{progress.share:.0%}", f"ramp {progress.seed} of {progress.seeds}"]
-        if ramp.rates:
-            parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
-        return "  ".join(filter(None, (*parts, progress.detail)))
+        return ramp_progress(progress).strip()
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""
@@ -110,7 +105,7 @@ class FindRateScreen(FinderScreen):
         ends, note, ramps = (self._options.lowest, self._options.highest), self._note(cursor), self._ramps
         self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
         if self._found is not None:
-            table = table_content(RATE_HEADER, rate_rows(self._found), {})
+            table = table_content(rate_header(self._found), rate_rows(self._found), {})
             self.show_found(table, list(rate_notes(self._found)))
 
     def _note(self, cursor: float | None) -> str:

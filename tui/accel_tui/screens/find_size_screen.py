@@ -6,7 +6,7 @@ from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeP
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import SIZE_HEADER, effect_notes, size_notes, size_row, size_rows
+from accel_tui.formatting.finders import SIZE_HEADER, effect_notes, size_notes, size_problem, size_row, size_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
@@ -55,7 +55,7 @@ class FindSizeScreen(FinderScreen):
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""
         self._measured, self._found = result.measured, result
-        return "" if result.batch_size else f"no batch size trains: {result.stopped}"
+        return size_problem(result)
 
     @property
     def found_text(self) -> str:

@@ -17,6 +17,7 @@ from accel_engine.text import printable
 from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import host_of
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
+from accel_tui.screens.cancel_question import CANCEL, cancel_question
 from accel_tui.screens.limit_screen import LimitScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
@@ -28,8 +29,7 @@ INTERVAL = 1.0
 """Seconds between two readings of the queue."""
 
 STAY = Answer("stay", "Cancel", "escape")
-TAKE_OUT = Answer("take_out", "Take it out", "c", is_destructive=True)
-STOP = Answer("take_out", "Stop with checkpoint", "s")
+STOP = Answer("stop", "Stop with checkpoint", "s")
 
 _WAITING = frozenset({"move_up", "move_down", "raise", "lower", "hold", "release"})
 """Actions on a run that waits."""
@@ -46,7 +46,7 @@ class QueueScreen(Screen[None]):
         Binding("J,shift+down", "move_down", "Move down", id="queue.move-down", tooltip="Let the run start later"),
         Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
         Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
-        Binding("c,delete", "cancel", "Take out", id="queue.cancel", tooltip="Take the run out; asks first"),
+        Binding("c,delete", "cancel", "Cancel run", id="queue.cancel", tooltip="Cancel the run; asks first"),
         Binding(
             "plus,equals_sign",
             "raise",
@@ -132,21 +132,21 @@ class QueueScreen(Screen[None]):
         self._prioritize(-1)
 
     def action_cancel(self) -> None:
-        """Ask, then take the current run out of the queue, or stop it."""
+        """Ask, then cancel the current run, or stop it."""
         row = self._table.current
         if row is None:
             return
         run = row.entry.run
 
         def cancel(answer: str | None) -> None:
-            if answer == TAKE_OUT.id:
+            if answer in (CANCEL, STOP.id):
                 self._change(partial(queue.cancel, run))
 
-        question, detail = f"Take {run} out of the queue?", "It is stopped, and keeps its plan."
+        question = cancel_question(run, "c")
         if row.entry.is_started:
-            question, detail = f"Stop {run}?", "It was started already. Continue it later from the checkpoint."
-        answers = (STAY, STOP if row.entry.is_started else TAKE_OUT)
-        self.app.push_screen(QuestionScreen(question, detail, answers), cancel)
+            detail = "It was started already. Continue it later from the checkpoint."
+            question = QuestionScreen(f"Stop {run}?", detail, (STAY, STOP))
+        self.app.push_screen(question, cancel)
 
     def action_limit(self) -> None:
         """Ask for the limit, then change it."""

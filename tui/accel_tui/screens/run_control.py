@@ -11,6 +11,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import Status, request
 from accel_tui.run_state.state import RunState
+from accel_tui.screens.cancel_question import CANCEL, cancel_question
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 
@@ -20,10 +21,7 @@ STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
 STOP_NOW = Answer("stop_now", "Stop without checkpoint", "n", is_destructive=True)
 STOP_FIT = Answer("stop", "Stop this fit", "s")
-TAKE_OUT = Answer("take_out", "Take it out", "s", is_destructive=True)
 INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
-
-_TAKEN_OUT = "It is stopped, and keeps its plan. A run that has trained before is again as it had ended."
 
 _SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
 
@@ -148,7 +146,7 @@ class RunControl:
     def stop(self, state: RunState) -> None:
         """Ask how to stop, then stop."""
         if state.is_queued:
-            self._ask(QuestionScreen("Take the run out of the queue?", _TAKEN_OUT, (STAY, TAKE_OUT)), self._take_out)
+            self._ask(cancel_question(self._directory.name, "s"), self._cancel)
             return
 
         def stop(answer: str | None) -> None:
@@ -158,8 +156,8 @@ class RunControl:
         question = "Stop training?" if state.can_control_training else "Interrupt the script?"
         self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), STAY)), stop)
 
-    def _take_out(self, answer: str | None) -> None:
-        """Take the run out of the queue in a thread."""
+    def _cancel(self, answer: str | None) -> None:
+        """Cancel the run that waits, in a thread."""
 
         def cancel() -> None:
             from accel_engine.run_queue.queue import cancel  # seldom needed
@@ -169,7 +167,7 @@ class RunControl:
             except AccelError as error:
                 self._screen.call_later(self._failed, "stop", str(error))
 
-        if answer == TAKE_OUT.id:
+        if answer == CANCEL:
             self._screen.run_worker(cancel, thread=True, exit_on_error=False, group="request")
 
     def _send_stop(self, command: str, state: RunState, then: Callable[[], object] | None = None) -> None:

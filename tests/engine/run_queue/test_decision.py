@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accel_engine.run_queue.decision import ActiveRun, Candidate, Machine, decide
 from accel_engine.run_queue.needs import Need
 from accel_engine.run_queue.request import QueueRequest
-from accel_engine.run_queue.scheduler import ActiveRun, Candidate, Machine, decide
 
 FREE = {"gpu:0": "", "gpu:1": ""}
 
