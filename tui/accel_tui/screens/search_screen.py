@@ -67,6 +67,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self.state = StudyState(printable_line(directory.name))
         """The latest state of the search."""
         self._problem = ""
+        self._has_pictures = False
         self._follower = StudyFollower(
             directory,
             on_news=partial(self.call_later, self._take_news),
@@ -83,15 +84,22 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         yield Tabs(
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
-        with Container(id="pictures"):
-            yield StudyView()
-            yield TrialLoss(classes="-curves")
+        yield Container(id="pictures")
         yield TrialsTable("no trial yet")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Start following the study."""
         self.query_one(Tabs).can_focus = False  # the table keeps the keys
+        self.call_after_refresh(self._mount_pictures)
+
+    async def _mount_pictures(self) -> None:
+        """Mount the pictures after the first paint, which would take longer with them; then follow the study."""
+        if not self.is_attached:
+            return
+        await self.query_one("#pictures").mount(StudyView(), TrialLoss())
+        self._has_pictures = True
+        self._show_view()
         # A thread of its own: the app's worker pool is small, and this would occupy one of it.
         Thread(target=copy_context().run, args=(self._follower.run,), daemon=True).start()
 
@@ -102,6 +110,8 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the trial under the cursor, and with the search."""
         del parameters
+        if action in ("next_tab", "shift"):
+            return self._has_pictures
         return is_offered(action, self.state, self._trial)
 
     @property
@@ -195,7 +205,12 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     @on(Tabs.TabActivated)
     def _show_tab(self, event: Tabs.TabActivated) -> None:
         event.stop()
-        name = (event.tab.id or "").removesuffix(_TAB)
+        if self._has_pictures:
+            self._show_view()
+
+    def _show_view(self) -> None:
+        """Show the view of the active tab."""
+        name = self.query_one(Tabs).active.removesuffix(_TAB)
         self._view.view = name
         self._loss.set_class(name == "curves", "-curves")
 
