@@ -132,7 +132,7 @@ class NavigationApp(EarlyInputApp):
         self.push_screen(self.with_size_classes(BenchScreen(directories)))
 
     def show_race(self, plan: Plan) -> None:
-        """Race the ways to run a plan."""
+        """Race the configurations of a plan."""
         from accel_tui.screens.race_screen import RaceScreen  # as above
 
         self.push_screen(self.with_size_classes(RaceScreen(plan)))

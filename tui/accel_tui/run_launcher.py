@@ -86,9 +86,9 @@ class RunLauncher:
         def look() -> None:
             from accel_engine.run_queue.busy import busy_runs  # here, in a thread: its imports are slow
 
-            self._app.call_later(go_on, busy_runs(plan, devices or ()) if devices else [])
+            self._app.call_later(start, busy_runs(plan, devices or ()) if devices else [])
 
-        def go_on(busy: Sequence[str]) -> None:
+        def start(busy: Sequence[str]) -> None:
             self._set(replace(self._state, is_starting=False))
             if busy:
                 on_busy(busy)

@@ -23,7 +23,7 @@ from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reader import drop_discarded
 from accel_engine.run.run_paths import latest_checkpoint
 
-PORTION = 5
+STEPS_PER_REQUEST = 5
 """Steps between two looks at the losses."""
 
 LEAST_STEPS = 20
@@ -296,7 +296,7 @@ def _ramps(trial: PlanTrial, options: RampOptions, steps: int, on_progress: OnRa
         ramp = Ramp.of(seed, rates, losses)
         while len(losses) < steps and not has_exploded(losses):
             first = len(losses)
-            losses += trial.process.take_at(rates[first : first + PORTION]).losses
+            losses += trial.process.take_at(rates[first : first + STEPS_PER_REQUEST]).losses
             ramp = Ramp.of(seed, rates, losses)
             share = (number + len(losses) / steps) / count
             on_progress(RampProgress(detail, (*done, ramp), number + 1, count, share))

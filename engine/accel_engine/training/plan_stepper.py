@@ -31,8 +31,8 @@ from accel_engine.training.core.feed import PREFETCH, Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.evaluation.validation import Validation
-from accel_engine.training.given_rates import GivenRates
 from accel_engine.training.inference_bench.memory_meters import HostMemory
+from accel_engine.training.learning_rate_override import LearningRateOverride
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class PlanStepper:
         self._position = 0
         self._running: Iterator[ChunkResult] = iter(())
         self._validation: Validation | None = None
-        self._rates: GivenRates | None = None
+        self._rates: LearningRateOverride | None = None
         self.restore()
         began = time.perf_counter()
         self._planned_loop = self._loop = Loop(self._assembly, plan_mode(self._assembly))
@@ -213,7 +213,7 @@ class PlanStepper:
         return _taken(chunks, time.perf_counter() - began)
 
     def _begin_rates(self) -> None:
-        self._rates = GivenRates(self._assembly)
+        self._rates = LearningRateOverride(self._assembly)
         if self._rates.replaces_schedule:  # which is part of the graph
             self._loop = Loop(self._assembly, plan_mode(self._assembly))
 

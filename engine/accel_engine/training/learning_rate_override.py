@@ -28,7 +28,7 @@ class _GivenRate(schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras
         return tf.convert_to_tensor(self._variable)
 
 
-class GivenRates:
+class LearningRateOverride:
     """Sets the learning rate of an assembly's optimizer.
 
     A constant rate is a variable of the optimizer, which a checkpoint restores. In place of a schedule the optimizer
