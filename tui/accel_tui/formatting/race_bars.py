@@ -81,7 +81,7 @@ def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
         columns.append(Column("losses", 18, lambda each: each.losses.text if each.losses else ""))
     figures = sum(each.width for each in columns)
     room = width - titles - 2 - figures
-    marks = next((size for size in (28, 14) if room - size >= max(LEAST_BAR, size // 2)), 0)
+    marks = next((size for size in (28, 15) if room - size >= max(LEAST_BAR, size // 2)), 0)
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
     return Layout(titles, max(room - marks, LEAST_BAR), tuple(columns), marks, longest)
 

@@ -76,6 +76,13 @@ class RaceScreen(Screen[None]):
         yield Static(id="details", markup=False)
         yield KeyBar()
 
+    def on_resize(self) -> None:
+        """Show the headings of the columns that fit."""
+        self.call_after_refresh(self._show_heading)
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(self._configurations.heading)
+
     def on_mount(self) -> None:
         """Begin to race."""
         self.set_interval(REDRAW_SECONDS, self._draw)
@@ -172,7 +179,7 @@ class RaceScreen(Screen[None]):
             return
         self._is_dirty = False
         self._configurations.show(self._sorted)
-        self.query_one("#heading", Static).update(self._configurations.heading)
+        self._show_heading()
         if self._is_running and not self._should_stop.is_set():
             racing = [each for each in self._sorted if each.state is not ConfigurationState.REFUSED]
             done = sum(each.state in _DONE for each in racing)
