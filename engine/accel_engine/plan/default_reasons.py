@@ -21,6 +21,7 @@ REASONS: dict[str, str] = {
     "validation_split": "enough to see overfitting, and 9 of 10 examples to train on",
     "validation_data": "a part of the training examples is enough",
     "test_split": "validation is enough, unless you choose among many runs",
+    "split_seed": "another seed is another split, unless runs are to be compared",
     "epochs": "a first look; with patience you can set many more",
     "batch_size": "fits most memories; raise it to keep a GPU or TPU busy",
     "steps_per_epoch": "each epoch uses every training example once",

@@ -79,6 +79,9 @@ class PlanFields:
         0.1, "Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9
     )
     test_split: float = _field(0.0, "Share of the examples that training never sees", float, minimum=0, maximum=0.9)
+    split_seed: int | None = _field(
+        None, "Random seed for the splits; default: the seed", int, minimum=0, maximum=2**31 - 1, optional=True
+    )
     validation_data: str = _field("", "File or folder with the validation examples", str, example="valid.csv")
     epochs: int = _field(10, "Number of epochs", int, minimum=1)
     batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)

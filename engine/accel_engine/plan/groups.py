@@ -5,7 +5,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Task, inputs": ("task", "image_size", "scale", "tokenizer", "invalid_examples"),
     "Columns": ("target", "features", "ignore", "kinds"),
     "Time series": ("time", "window", "horizon", "group"),
-    "Splits": ("split", "validation_split", "test_split", "validation_data"),
+    "Splits": ("split", "validation_split", "test_split", "split_seed", "validation_data"),
     "Epochs, batches": (
         "epochs",
         "batch_size",
@@ -84,6 +84,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "validation_split": ("holdout", "val"),
     "validation_data": ("val",),
     "test_split": ("holdout",),
+    "split_seed": ("random_state", "shuffle"),
     "epochs": ("passes",),
     "batch_size": ("bs", "global batch", "minibatch"),
     "micro_batches": ("gradient_accumulation_steps", "accumulate"),

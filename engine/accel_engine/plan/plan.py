@@ -143,7 +143,8 @@ class Plan(PlanFields):
     @property
     def data_options(self) -> DataOptions:
         """How the data is read and split."""
-        return DataOptions(**{name: getattr(self, name) for name in PLAN_FIELDS})
+        values = {name: getattr(self, name) for name in PLAN_FIELDS}
+        return DataOptions(**values | ({} if self.split_seed is None else {"seed": self.split_seed}))
 
     @property
     def policy(self) -> str:

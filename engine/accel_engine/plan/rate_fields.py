@@ -4,6 +4,7 @@ WITHOUT_EFFECT_ON_RATE = frozenset(
     {
         "name",
         "seed",
+        "split_seed",
         "epochs",
         "steps_per_epoch",
         "shuffle",

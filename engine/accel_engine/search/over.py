@@ -24,7 +24,8 @@ _SELF = "a search sets it itself"
 FIXED = {
     "name": _SELF,
     "seed": "it would choose the luckiest seed, not the best plan; the best plan is confirmed with several seeds",
-    **dict.fromkeys(("data", "task", "target", "split", "validation_split", "test_split", "validation_data"), _DATA),
+    **dict.fromkeys(("data", "task", "target", "split", "validation_split", "test_split"), _DATA),
+    **dict.fromkeys(("split_seed", "validation_data"), _DATA),
     **dict.fromkeys(("time", "group", "horizon", "invalid_examples", "validation_steps"), _DATA),
     **dict.fromkeys(("metrics", "monitor", "monitor_mode", "validation", "validation_every"), _MEASURE),
     **dict.fromkeys(

@@ -30,7 +30,7 @@ def trial_plan(
         definition: The search.
         values: The trial's values; those without an effect beside the others are left out.
         number: The trial's number; ``None`` for a run that confirms the best one.
-        seed: Seed, if it is not the search's.
+        seed: Seed, if it is not the search's; the splits are those of the search's.
         epochs: Epochs, if they are not the plan's.
 
     Raises:
@@ -45,8 +45,10 @@ def trial_plan(
         **_monitor(definition),
         "name": title,
     }
-    chosen = {"seed": seed, "epochs": epochs}
-    fields |= {name: value for name, value in chosen.items() if value is not None}
+    if seed not in (None, fields["seed"]):  # with the validation examples of the others, so that it is comparable
+        fields |= {"split_seed": fields.get("split_seed", fields["seed"]), "seed": seed}
+    if epochs is not None:
+        fields["epochs"] = epochs
     return Plan.from_mapping(without_ignored(fields))
 
 

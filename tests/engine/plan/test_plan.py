@@ -63,6 +63,7 @@ def changed(tmp_path: Path) -> Plan:
         split="ordered",
         validation_split=0.25,
         test_split=0.125,
+        split_seed=11,
         validation_data="other.csv",
         validation_steps=7,
         class_weight=("0=2", "1=0.5"),

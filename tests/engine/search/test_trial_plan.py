@@ -28,3 +28,12 @@ def test_a_trial_is_trained_anew_with_all_that_made_it_and_without_what_only_tri
 def test_a_value_that_varies_is_kept_where_trials_have_a_default_of_their_own() -> None:
     plan = plan_to_train(DEFINITION, Trial(0, "", TrialState.FINISHED, {"batch_size": 64, "on_nan": "rollback"}))
     assert (plan.on_nan, plan.seed, plan.epochs) == ("rollback", 4, 3)
+
+
+def test_another_seed_has_the_same_validation_examples() -> None:
+    values = {"batch_size": 32}
+    first, again = trial_plan(DEFINITION, values), trial_plan(DEFINITION, values, seed=9)
+    assert (first.seed, first.split_seed) == (4, None)
+    assert (again.seed, again.split_seed) == (9, 4)
+    assert first.data_options == again.data_options
+    assert trial_plan(DEFINITION, values, seed=4) == first

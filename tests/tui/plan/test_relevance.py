@@ -170,7 +170,7 @@ def test_fields_follow_the_data(tmp_path: Path, name: str, text: str, shown: set
 def test_a_split_of_its_own_needs_no_settings(tmp_path: Path) -> None:
     resolved = resolve(Plan(data=str(tmp_path)))
     whole = replace(resolved, data=replace(resolved.data, own_splits=("validation", "test")))
-    own = {"split", "validation_split", "validation_data", "test_split"}
+    own = {"split", "validation_split", "split_seed", "validation_data", "test_split"}
     assert all(is_relevant(name, resolved, CPU) for name in own)
     assert not any(is_relevant(name, whole, CPU) for name in own)
 

@@ -158,7 +158,7 @@ _RULES: Mapping[str, Rule] = {
     ),
     "group": _has_time,
     "tokenizer": _of_data(_TEXTS),
-    **dict.fromkeys(("split", "validation_split", "validation_data"), _of_unsplit_data("validation")),
+    **dict.fromkeys(("split", "validation_split", "split_seed", "validation_data"), _of_unsplit_data("validation")),
     "test_split": _of_unsplit_data("test"),
     "validation_steps": lambda resolved, _: resolved.data.reader == _FUNCTION,
     "label_smoothing": _may_have_classes,
@@ -191,7 +191,8 @@ _PURPOSES: Mapping[str, str] = {
     "tokenizer": "of texts for language models",
     "image_size": "of folders of images",
     **dict.fromkeys(
-        ("split", "validation_split", "validation_data", "test_split"), "of data without splits of its own"
+        ("split", "validation_split", "split_seed", "validation_data", "test_split"),
+        "of data without splits of its own",
     ),
     **dict.fromkeys(("task", "last_batch", "shuffle", "scale"), "of your own data or model"),
     "invalid_examples": "of your own data",
