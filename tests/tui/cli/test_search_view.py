@@ -36,6 +36,16 @@ def test_each_event_is_a_line() -> None:
     assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  not promising")
 
 
+def test_a_trial_starts_once_it_has_a_run_or_a_machine() -> None:
+    without = replace(WAITS, run="")
+    assert lines(None, without) == []
+    assert lines(without, WAITS)[0].startswith("trial 3 started")
+    assert [event["run"] for event in events_between(without, DONE)] == ["ab12-cnn-digits"] * 2
+    assert lines(None, replace(without, machine="vm"))[0].startswith("trial 3 started  on vm")
+    failed = replace(without, state=TrialState.FAILED, reason="wrong values")
+    assert lines(without, failed)[0].startswith("trial 3 failed")
+
+
 def test_objectives_have_their_units() -> None:
     measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
     (line,) = lines(RUNS, replace(DONE, objectives=measured))
