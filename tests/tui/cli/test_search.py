@@ -45,6 +45,7 @@ def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:
     kinds = [event["event"] for event in events]
     assert kinds[0] == "trial_started"
     assert kinds.count("trial_started") == 3
+    assert all(event["run"] for event in events if event["event"] == "trial_started")
     assert "trial_reported" in kinds
     last = events[-1]
     assert (last["event"], last["outcome"], last["reason"]) == ("search_ended", "finished", "all 3 trials are done")
@@ -157,10 +158,8 @@ def test_a_killed_process_is_reported_and_the_search_can_be_continued(
     assert run_command("search --resume s --json").status == 0
 
 
-def test_ctrl_c_stops_the_search_and_says_how_to_continue(
-    run_command, started, here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+def interrupting(*signals: int) -> threading.Thread:
+    """Start a thread that sends signals to this process once the search s has a trial."""
 
     def interrupt() -> None:
         def has_trial() -> bool:
@@ -171,13 +170,41 @@ def test_ctrl_c_stops_the_search_and_says_how_to_continue(
                 return bool(database.trials())
 
         wait_until(has_trial)
-        os.kill(os.getpid(), signal.SIGINT)
+        for each in signals:
+            os.kill(os.getpid(), each)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    result = run_command(f"search {OVER} --trials 3 --epochs 500 --confirm 0 --pruner off --name s --plain")
+    return thread
+
+
+LONG_SEARCH = f"search {OVER} --trials 3 --epochs 500 --confirm 0 --pruner off --name s --plain"
+
+
+def test_ctrl_c_stops_the_search_and_says_how_to_continue(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+    thread = interrupting(signal.SIGINT)
+    result = run_command(LONG_SEARCH)
     thread.join()
     assert result.status == 0
     assert "stopping; its trials save checkpoints" in result.err
     assert "continue it with: accel-tui search --resume s" in result.err
     assert "the search s was stopped: stopped by a user" in result.out
+
+
+def test_a_second_ctrl_c_leaves_and_the_search_stops_in_the_background(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+    thread = interrupting(signal.SIGINT, signal.SIGTERM)  # two of the same at once may be one
+    result = run_command(LONG_SEARCH)
+    thread.join()
+    assert result.status == 0
+    assert "the search stops in the background; continue it with: accel-tui search --resume s" in result.err
+    for process in started:
+        process.returncode = None  # the command leaves it
+        process.wait(60)
+    with StudyDatabase(find_study("s")) as database:
+        assert (database.ended or {})["outcome"] == "stopped"
