@@ -2,16 +2,18 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from accel_engine.search.definition import Confirmation
+from accel_engine.search.definition import Confirmation, Objective
 from accel_engine.search.progress import seconds_left
 from accel_engine.search.results import search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
-from engine.search.searching import define
+from accel_tui.cli.search_summary import summary
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from engine.search.searching import ACCURACY, define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
 
@@ -77,3 +79,35 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
+
+
+def summary_of(trials: list[Trial], **changes: Any) -> list[str]:
+    definition = define(**changes)
+    ended = search_ended(definition, trials, "finished", "all trials are done")
+    return "\n".join(summary(ended, definition, trials)).splitlines()
+
+
+def test_several_objectives_have_columns_and_the_front_is_first() -> None:
+    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(4))]
+    trials = [
+        replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
+        for number, (accuracy, seconds) in enumerate(figures)
+    ]
+    text = summary_of(trials, objectives=(ACCURACY, Objective("time", maximize=False)))
+    assert text[2].split()[:7] == ["TRIAL", "RUN", "STATE", "FRONT", "VAL", "ACCURACY", "TIME"]
+    assert [line.split()[0] for line in text[3:8]] == ["0", "2", "1", "3", "4"]
+    assert ["yes" in line for line in text[3:8]] == [True, True, False, False, False]
+    assert text[8].startswith("FRONT: no other trial is better")
+    assert text[9] == "2 more trials with results"
+    assert not any("FRONT" in line for line in summary_of(trials))
+
+
+def test_trials_without_a_result_are_named_below_the_table() -> None:
+    failed = Trial(0, "ab", TrialState.FAILED, {"learning_rate": 0.1, "batch_size": 128}, reason="NaN", ended=1.0)
+    remote = Trial(7, "", TrialState.PRUNED, VALUES, machine="vm", ended=2.0)
+    text = summary_of([failed, replace(failed, number=1), DONE, remote])
+    assert "without a result here: trials 0, 1 failed; trial 7 pruned on vm" in text
+    assert "batch_size=128 failed each time: trials 0, 1" in text
+    assert not any("each time" in line for line in summary_of([failed, DONE]))
+    many = [replace(failed, number=number) for number in range(9)]
+    assert summary_of(many)[1:] == ["without a result here: 9 trials failed"]
