@@ -28,7 +28,7 @@ from accel_engine.search.launch import require_optuna
 from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
-from accel_engine.search.storage_address import absolute_storage, shown_address
+from accel_engine.search.storage_address import absolute_storage, check_journal, shown_address
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
 from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
 from accel_engine.search.trial_plan import check_plans
@@ -122,13 +122,16 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
 
     Raises:
         EngineMissingError: Optuna or TensorFlow is missing.
-        UsageError: A trial's plan could not be trained, or there is a search of this name, here or on the storage.
+        UsageError: A trial's plan could not be trained, a journal cannot be written, or there is a search of this name,
+            here or on the storage.
         RunError: The storage cannot be reached, or the search cannot be written.
         DataError: The data cannot be read.
     """
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         raise exists_already(definition.name)
+    if definition.storage:
+        check_journal(definition.storage)
     check_plans(definition, devices)
     require_installation()
     require_optuna()
