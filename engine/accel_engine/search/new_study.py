@@ -24,6 +24,7 @@ from accel_engine.search.definition import (
     Parameter,
     StudyDefinition,
 )
+from accel_engine.search.known_metrics import check_metrics
 from accel_engine.search.launch import require_optuna
 from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
 from accel_engine.search.over import check_several
@@ -94,7 +95,9 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
         check_grid(parameters)
     direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
     resolved = resolve(plan).with_survey()
-    objectives = objectives_of(metric_name(plan.monitor) or default_monitor(resolved), options.objectives, direction)
+    monitor = metric_name(plan.monitor) or default_monitor(resolved)
+    check_metrics(resolved, parameters, monitor, options.objectives)
+    objectives = objectives_of(monitor, options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}

@@ -104,14 +104,18 @@ WRONG = {
     f"search {OVER} --within soon": "within",
     f"search {OVER} --name ../x": "cannot be the name of a search",
     f"search {OVER} --monitor val_f1": "f1 is not measured",
-    f"search {OVER} --monitor quality": "does not tell whether larger values are better",
+    f"search {OVER} --monitor val_quality": "'validation_quality': quality is not measured; measured are loss",
+    f"search {OVER} --monitor quality --direction maximize": "quality is not measured",
+    f"search {OVER} --objective val_recall": "measured are loss, accuracy: add --metrics recall",
+    f"search {OVER} --objective val_foo": "measured are loss, accuracy: use --objective validation_accuracy",
+    "search own.toml --monitor quality": "does not tell whether larger values are better",
     f"search {OVER} --monitor time": "the monitor is a metric",
     f"search {OVER} --objective val_accuracy": "validation_accuracy is an objective twice",
     f"search {OVER} --storage nodir/s.log": "create it first",
     f"search {OVER} --storage .": "is a folder: give a file in it",
     f"search {OVER} --storage /proc/s.log": "/proc/s.log cannot be written",
     f"search {OVER} --resume s": "leave out all others",
-    f"search {OVER} --json --plain": "exclude each other",
+    f"search {OVER} --json --detach": "--json, --plain and --detach exclude each other",
     "search --resume s --batch-size 64": "the search keeps its plan: leave out --batch-size",
     "search --join j.log --epochs 1": "the search keeps its plan: leave out --epochs",
     "search --resume nothing": "there is no search 'nothing'",
@@ -125,6 +129,8 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_is_said_before_anything_starts(run_command, started, here: Path, words: str) -> None:
     (here / "unknown.toml").write_text("[search]\ntrails = 3\nover.batch_size = [1, 2]\n")
+    (here / "own.py").write_text("def build(): ...\n")
+    (here / "own.toml").write_text('model = "own.py:build"\n[search]\nover.batch_size = [1, 2]\n')
     (here / "typed.toml").write_text('[search]\ntrials = "3"\nover.batch_size = [1, 2]\n')
     result = run_command(words)
     assert (result.status, result.out) == (2, "")
