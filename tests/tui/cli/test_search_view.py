@@ -57,7 +57,7 @@ def test_objectives_have_their_units() -> None:
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = SearchNow(define(trials=10), [DONE, PRUNED], spent=60.0)
     assert seconds_left(now.definition, now.done, now.spent) == 240
-    assert live_text(now) == "trial 3 of 10  best val accuracy 0.9877 (trial 3)  4:00 left"
+    assert live_text(now) == "2 of 10 trials  best val accuracy 0.9877 (trial 3)  4:00 left"
     short = SearchNow(define(trials=10, within=100.0), [DONE, PRUNED], spent=60.0)
     assert seconds_left(short.definition, short.done, short.spent) == 40
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, Confirmation(3, ("a", "b"), (0.9,)))

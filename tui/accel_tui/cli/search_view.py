@@ -150,8 +150,8 @@ class SearchBar(SearchLog):
 
 def live_text(now: SearchNow) -> str:
     """The state of a search in about 65 columns: trials, what trains, the best value, the time left."""
-    definition, total = now.definition, now.definition.trials
-    parts = [f"trial {min(now.done + 1, total)} of {total}"]
+    definition = now.definition
+    parts = [f"{now.done} of {numbers.counted(definition.trials, 'trial')}"]
     if now.confirmation is not None:
         parts = [
             f"confirming with seed {min(len(now.confirmation.values) + 1, definition.confirm)} of {definition.confirm}"
