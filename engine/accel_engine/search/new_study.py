@@ -24,11 +24,12 @@ from accel_engine.search.definition import (
     Parameter,
     StudyDefinition,
 )
+from accel_engine.search.known_metrics import check_metrics
 from accel_engine.search.launch import require_optuna
 from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
-from accel_engine.search.storage_address import absolute_storage, shown_address
+from accel_engine.search.storage_address import absolute_storage, check_journal, shown_address
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
 from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
 from accel_engine.search.trial_plan import check_plans
@@ -94,7 +95,9 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
         check_grid(parameters)
     direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
     resolved = resolve(plan).with_survey()
-    objectives = objectives_of(metric_name(plan.monitor) or default_monitor(resolved), options.objectives, direction)
+    monitor = metric_name(plan.monitor) or default_monitor(resolved)
+    check_metrics(resolved, parameters, monitor, options.objectives)
+    objectives = objectives_of(monitor, options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
@@ -122,13 +125,16 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
 
     Raises:
         EngineMissingError: Optuna or TensorFlow is missing.
-        UsageError: A trial's plan could not be trained, or there is a search of this name, here or on the storage.
+        UsageError: A trial's plan could not be trained, a journal cannot be written, or there is a search of this name,
+            here or on the storage.
         RunError: The storage cannot be reached, or the search cannot be written.
         DataError: The data cannot be read.
     """
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         raise exists_already(definition.name)
+    if definition.storage:
+        check_journal(definition.storage)
     check_plans(definition, devices)
     require_installation()
     require_optuna()

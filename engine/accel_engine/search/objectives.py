@@ -40,7 +40,8 @@ def objective_of(name: str, direction: str = "") -> Objective:
     lower = True if name in FIGURES else is_better_lower(name)
     if lower is None:
         raise UsageError(
-            f"the name {name} does not tell whether larger values are better: choose the direction maximize or minimize"
+            f"the name {name} does not tell whether larger values are better: if the model measures it, "
+            "choose the direction maximize or minimize"
         )
     return Objective(name, not lower)
 

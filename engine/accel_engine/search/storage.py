@@ -11,7 +11,6 @@ from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
 from accel_engine.errors import AccelError, RunError, UsageError
-from accel_engine.files import private_directory
 from accel_engine.search.storage_address import journal_path, shown_address
 
 BLOCK = 4096
@@ -20,11 +19,14 @@ BLOCK = 4096
 LOCK_SUFFIX = ".lock"
 """Ends the name of the link with which Optuna locks a journal."""
 
+PACKAGES = {"psycopg": "psycopg[binary]", "psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
+"""Packages of databases by the module that is imported, where the names differ."""
+
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
-    """Open a storage; a journal file is created.
+    """Open a storage; a journal file is created, in a folder that exists.
 
     Args:
         storage: Path of a journal file, or URL of a database.
@@ -38,7 +40,6 @@ def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
     with reaching(storage):
         if path is None:
             return RDBStorage(storage)
-        private_directory(path.parent)
         if is_own:
             path.with_name(path.name + LOCK_SUFFIX).unlink(missing_ok=True)
         return JournalStorage(JournalFileBackend(str(path), _JournalLock(path)))
@@ -88,7 +89,7 @@ def reaching(storage: str) -> Iterator[None]:
     except AccelError:
         raise
     except ImportError as error:
-        raise UsageError(f"the storage {name} needs a package that is missing: {error}") from error
+        raise UsageError(f"the storage {name} needs {_missing_package(error)}") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise RunError(f"the storage {name} cannot be reached: {reason}; the search can be continued") from error
@@ -98,6 +99,15 @@ def reaching(storage: str) -> Iterator[None]:
         if not type(error).__module__.startswith("sqlalchemy"):
             raise
         raise RunError(f"the storage {name} cannot be reached: {_first_line(error, storage)}") from error
+
+
+def _missing_package(error: ImportError) -> str:
+    """The package of a database that cannot be imported, with the command that installs it."""
+    cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+    if not cause.name:
+        return f"a package that is missing: {cause}"
+    package = PACKAGES.get(cause.name, cause.name)
+    return f"the package {package}, which is missing: pip install '{package}'"
 
 
 def _first_line(error: BaseException, storage: str) -> str:

@@ -23,14 +23,20 @@ def events_between(before: Trial | None, after: Trial) -> Iterator[dict[str, Any
         after: The trial as it is.
     """
     was_live = before is not None and before.state.live
-    if after.duplicate_of is None and (before is None or (not was_live and after.state.live)):
-        kind = "trial_started" if before is None else "trial_continued"
+    had_begun = before is not None and _has_begun(before)
+    if after.duplicate_of is None and _has_begun(after) and (not had_begun or (not was_live and after.state.live)):
+        kind = "trial_continued" if had_begun else "trial_started"
         yield _event(kind, after, {"values": dict(after.values)}, after.started)
     if not after.state.live and (before is None or was_live or before.state is not after.state):
         details: dict[str, Any] = {"values": dict(after.values), "objectives": dict(after.objectives)}
         details |= {"reason": after.reason} if after.reason else {}
         details |= {} if after.duplicate_of is None else {"duplicate_of": after.duplicate_of}
         yield _event(_ENDED[after.state], after, details, after.ended or after.started)
+
+
+def _has_begun(trial: Trial) -> bool:
+    """Whether a trial has a run, here or on another machine."""
+    return bool(trial.run or trial.machine)
 
 
 def report_event(report: Report, name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import new_study
 from accel_engine.search.proposals import Proposals
+from accel_engine.search.storage import reaching
 from accel_engine.search.stored_searches import load_definition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
@@ -154,6 +155,12 @@ def test_addresses_of_storages_that_are_wrong(tmp_path: Path) -> None:
         load_definition("sqlite:////none/x.db")
     with pytest.raises((RunError, UsageError), match="the storage nosql://somewhere"):
         load_definition("nosql://somewhere")
+    missing = ModuleNotFoundError("No module named 'MySQLdb'", name="MySQLdb")
+    with (
+        pytest.raises(UsageError, match=r"mysql://h/x needs the package mysqlclient, .* pip install 'mysqlclient'"),
+        reaching("mysql://user:secret@h/x"),
+    ):
+        raise ImportError("Please install appropriate one.") from missing
     (tmp_path / "empty").touch()
     with pytest.raises(UsageError, match="has no search of accel-tui"):
         load_definition(str(tmp_path / "empty"))

@@ -45,6 +45,7 @@ def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:
     kinds = [event["event"] for event in events]
     assert kinds[0] == "trial_started"
     assert kinds.count("trial_started") == 3
+    assert all(event["run"] for event in events if event["event"] == "trial_started")
     assert "trial_reported" in kinds
     last = events[-1]
     assert (last["event"], last["outcome"], last["reason"]) == ("search_ended", "finished", "all 3 trials are done")
@@ -103,11 +104,18 @@ WRONG = {
     f"search {OVER} --within soon": "within",
     f"search {OVER} --name ../x": "cannot be the name of a search",
     f"search {OVER} --monitor val_f1": "f1 is not measured",
-    f"search {OVER} --monitor quality": "does not tell whether larger values are better",
+    f"search {OVER} --monitor val_quality": "'validation_quality': quality is not measured; measured are loss",
+    f"search {OVER} --monitor quality --direction maximize": "quality is not measured",
+    f"search {OVER} --objective val_recall": "measured are loss, accuracy: add --metrics recall",
+    f"search {OVER} --objective val_foo": "measured are loss, accuracy: use --objective validation_accuracy",
+    "search own.toml --monitor quality": "does not tell whether larger values are better",
     f"search {OVER} --monitor time": "the monitor is a metric",
     f"search {OVER} --objective val_accuracy": "validation_accuracy is an objective twice",
+    f"search {OVER} --storage nodir/s.log": "create it first",
+    f"search {OVER} --storage .": "is a folder: give a file in it",
+    f"search {OVER} --storage /proc/s.log": "/proc/s.log cannot be written",
     f"search {OVER} --resume s": "leave out all others",
-    f"search {OVER} --json --plain": "exclude each other",
+    f"search {OVER} --json --detach": "--json, --plain and --detach exclude each other",
     "search --resume s --batch-size 64": "the search keeps its plan: leave out --batch-size",
     "search --join j.log --epochs 1": "the search keeps its plan: leave out --epochs",
     "search --resume nothing": "there is no search 'nothing'",
@@ -121,6 +129,8 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_what_is_wrong_is_said_before_anything_starts(run_command, started, here: Path, words: str) -> None:
     (here / "unknown.toml").write_text("[search]\ntrails = 3\nover.batch_size = [1, 2]\n")
+    (here / "own.py").write_text("def build(): ...\n")
+    (here / "own.toml").write_text('model = "own.py:build"\n[search]\nover.batch_size = [1, 2]\n')
     (here / "typed.toml").write_text('[search]\ntrials = "3"\nover.batch_size = [1, 2]\n')
     result = run_command(words)
     assert (result.status, result.out) == (2, "")
@@ -157,10 +167,8 @@ def test_a_killed_process_is_reported_and_the_search_can_be_continued(
     assert run_command("search --resume s --json").status == 0
 
 
-def test_ctrl_c_stops_the_search_and_says_how_to_continue(
-    run_command, started, here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+def interrupting(*signals: int) -> threading.Thread:
+    """Start a thread that sends signals to this process once the search s has a trial."""
 
     def interrupt() -> None:
         def has_trial() -> bool:
@@ -171,13 +179,41 @@ def test_ctrl_c_stops_the_search_and_says_how_to_continue(
                 return bool(database.trials())
 
         wait_until(has_trial)
-        os.kill(os.getpid(), signal.SIGINT)
+        for each in signals:
+            os.kill(os.getpid(), each)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    result = run_command(f"search {OVER} --trials 3 --epochs 500 --confirm 0 --pruner off --name s --plain")
+    return thread
+
+
+LONG_SEARCH = f"search {OVER} --trials 3 --epochs 500 --confirm 0 --pruner off --name s --plain"
+
+
+def test_ctrl_c_stops_the_search_and_says_how_to_continue(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+    thread = interrupting(signal.SIGINT)
+    result = run_command(LONG_SEARCH)
     thread.join()
     assert result.status == 0
     assert "stopping; its trials save checkpoints" in result.err
     assert "continue it with: accel-tui search --resume s" in result.err
     assert "the search s was stopped: stopped by a user" in result.out
+
+
+def test_a_second_ctrl_c_leaves_and_the_search_stops_in_the_background(
+    run_command, started, here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_PAUSE", "0.1")
+    thread = interrupting(signal.SIGINT, signal.SIGTERM)  # two of the same at once may be one
+    result = run_command(LONG_SEARCH)
+    thread.join()
+    assert result.status == 0
+    assert "the search stops in the background; continue it with: accel-tui search --resume s" in result.err
+    for process in started:
+        process.returncode = None  # the command leaves it
+        process.wait(60)
+    with StudyDatabase(find_study("s")) as database:
+        assert (database.ended or {})["outcome"] == "stopped"

@@ -2,16 +2,18 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from accel_engine.search.definition import Confirmation
+from accel_engine.search.definition import Confirmation, Objective
 from accel_engine.search.progress import seconds_left
 from accel_engine.search.results import search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
-from engine.search.searching import define
+from accel_tui.cli.search_summary import summary
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from engine.search.searching import ACCURACY, define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
 
@@ -36,6 +38,16 @@ def test_each_event_is_a_line() -> None:
     assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  not promising")
 
 
+def test_a_trial_starts_once_it_has_a_run_or_a_machine() -> None:
+    without = replace(WAITS, run="")
+    assert lines(None, without) == []
+    assert lines(without, WAITS)[0].startswith("trial 3 started")
+    assert [event["run"] for event in events_between(without, DONE)] == ["ab12-cnn-digits"] * 2
+    assert lines(None, replace(without, machine="vm"))[0].startswith("trial 3 started  on vm")
+    failed = replace(without, state=TrialState.FAILED, reason="wrong values")
+    assert lines(without, failed)[0].startswith("trial 3 failed")
+
+
 def test_objectives_have_their_units() -> None:
     measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
     (line,) = lines(RUNS, replace(DONE, objectives=measured))
@@ -45,7 +57,7 @@ def test_objectives_have_their_units() -> None:
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = SearchNow(define(trials=10), [DONE, PRUNED], spent=60.0)
     assert seconds_left(now.definition, now.done, now.spent) == 240
-    assert live_text(now) == "trial 3 of 10  best val accuracy 0.9877 (trial 3)  4:00 left"
+    assert live_text(now) == "2 of 10 trials  best val accuracy 0.9877 (trial 3)  4:00 left"
     short = SearchNow(define(trials=10, within=100.0), [DONE, PRUNED], spent=60.0)
     assert seconds_left(short.definition, short.done, short.spent) == 40
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, Confirmation(3, ("a", "b"), (0.9,)))
@@ -67,3 +79,35 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
+
+
+def summary_of(trials: list[Trial], **changes: Any) -> list[str]:
+    definition = define(**changes)
+    ended = search_ended(definition, trials, "finished", "all trials are done")
+    return "\n".join(summary(ended, definition, trials)).splitlines()
+
+
+def test_several_objectives_have_columns_and_the_front_is_first() -> None:
+    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(4))]
+    trials = [
+        replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
+        for number, (accuracy, seconds) in enumerate(figures)
+    ]
+    text = summary_of(trials, objectives=(ACCURACY, Objective("time", maximize=False)))
+    assert text[2].split()[:7] == ["TRIAL", "RUN", "STATE", "FRONT", "VAL", "ACCURACY", "TIME"]
+    assert [line.split()[0] for line in text[3:8]] == ["0", "2", "1", "3", "4"]
+    assert ["yes" in line for line in text[3:8]] == [True, True, False, False, False]
+    assert text[8].startswith("FRONT: no other trial is better")
+    assert text[9] == "2 more trials with results"
+    assert not any("FRONT" in line for line in summary_of(trials))
+
+
+def test_trials_without_a_result_are_named_below_the_table() -> None:
+    failed = Trial(0, "ab", TrialState.FAILED, {"learning_rate": 0.1, "batch_size": 128}, reason="NaN", ended=1.0)
+    remote = Trial(7, "", TrialState.PRUNED, VALUES, machine="vm", ended=2.0)
+    text = summary_of([failed, replace(failed, number=1), DONE, remote])
+    assert "without a result here: trials 0, 1 failed; trial 7 pruned on vm" in text
+    assert "batch_size=128 failed each time: trials 0, 1" in text
+    assert not any("each time" in line for line in summary_of([failed, DONE]))
+    many = [replace(failed, number=number) for number in range(9)]
+    assert summary_of(many)[1:] == ["without a result here: 9 trials failed"]

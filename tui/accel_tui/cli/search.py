@@ -69,7 +69,7 @@ def search(
     Each trial is a run of its own, which can be watched, stopped and compared as any other. Unpromising trials end
     early, and are continued if they turn out to be among the best. The best plan is trained again with other seeds.
 
-    Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and the search runs on.
+    Ctrl-C stops the search and its trials, with checkpoints; a second one leaves at once, and does not wait for them.
     It runs in a process of its own: --resume shows it, or continues it after a stop or a crash.
     """
     refuse_two_outputs(as_json, plain, detach)

@@ -220,19 +220,19 @@ class _Follower:
         return now
 
     def _leave(self) -> bool:
-        """Stop the search at the first Ctrl-C; returns whether to leave, at the second."""
+        """Stop the search at the first Ctrl-C; returns whether to leave, at the second, without waiting for its end."""
         name = self._database.directory.name
-        if len(self._interrupts) > 1:
-            self._view.clear()
-            print_to_stderr(f"the search goes on; show it again with: accel-tui search --resume {name}")
-            self._process.returncode = 0
-            return True
         if not self._is_stopping:
             self._is_stopping = True
             self._database.request("stop")
             self._view.clear()
             print_to_stderr("stopping; its trials save checkpoints (press Ctrl-C again to leave at once)")
-        return False
+        if len(self._interrupts) == 1:
+            return False
+        self._view.clear()
+        print_to_stderr(f"the search stops in the background; continue it with: accel-tui search --resume {name}")
+        self._process.returncode = 0
+        return True
 
     def _lost(self) -> str:
         """What to say of a process that has ended without noting the search's end."""

@@ -1,27 +1,22 @@
 """Shows a search in the terminal: JSON lines, log lines, or log lines above a live one."""
 
-import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
-from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.search_summary import short_value, summary
 from accel_tui.formatting import numbers
 from accel_tui.study_state.texts import objective_name, objective_text
-
-BEST = 5
-"""Trials of the table at the end."""
 
 WORDS = {
     "trial_started": "started",
@@ -155,8 +150,8 @@ class SearchBar(SearchLog):
 
 def live_text(now: SearchNow) -> str:
     """The state of a search in about 65 columns: trials, what trains, the best value, the time left."""
-    definition, total = now.definition, now.definition.trials
-    parts = [f"trial {min(now.done + 1, total)} of {total}"]
+    definition = now.definition
+    parts = [f"{now.done} of {numbers.counted(definition.trials, 'trial')}"]
     if now.confirmation is not None:
         parts = [
             f"confirming with seed {min(len(now.confirmation.values) + 1, definition.confirm)} of {definition.confirm}"
@@ -186,59 +181,6 @@ def event_line(event: Event) -> str:
     objectives = event.get("objectives", {})
     parts += [f"{objective_name(name)} {objective_text(name, value)}" for name, value in objectives.items()]
     values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
-    shown = " ".join(f"{name}={_short(value)}" for name, value in values.items())
+    shown = " ".join(f"{name}={short_value(value)}" for name, value in values.items())
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
     return printable_line("  ".join(filter(None, [*parts, reason, shown])))
-
-
-def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
-    """What a search has found, as lines."""
-    yield printable_line(f"the search {definition.name} {_outcome(ended)}: {ended['reason']}")
-    if not (best := ended.get("best")):
-        return
-    yield ""
-    yield table(*best_table(definition, trials))
-    monitor = definition.objectives[0].name
-    if (confirmed := ended.get("confirmation")) is not None:
-        spread = confirmed["spread"]
-        around = f" ± {numbers.metric(spread)}" if spread is not None else ""
-        yield ""
-        yield printable_line(
-            f"best trial: {objective_name(monitor)} {objective_text(monitor, best['objectives'][monitor])}; "
-            f"trained again with {numbers.counted(len(confirmed['values']), 'other seed')}: "
-            f"{numbers.metric(confirmed['mean'])}{around}"
-        )
-        yield "The best of many noisy trials flatters itself; expect what the other seeds reach."
-    if best["command"]:
-        yield ""
-        yield f"Train it: {best['command']}"
-
-
-def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of the best trials."""
-    monitor = definition.objectives[0]
-    among = [each for each in trials if monitor.name in each.objectives and each.duplicate_of is None]
-    sign = -1 if monitor.maximize else 1
-    among.sort(key=lambda each: sign * each.objectives[monitor.name])
-    header = ["TRIAL", "RUN", "STATE", *(objective_name(each.name).upper() for each in definition.objectives)]
-    header += [each.name.upper() for each in definition.parameters]
-    rows = [
-        [
-            str(each.number),
-            each.run.partition("-")[0] or printable_line(each.machine),
-            str(each.state),
-            *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
-            *(printable_line(_short(each.values.get(one.name))) for one in definition.parameters),
-        ]
-        for each in among[:BEST]
-    ]
-    return header, rows
-
-
-def _outcome(ended: Mapping[str, Any]) -> str:
-    return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
-
-
-def _short(value: Any) -> str:
-    """A value of a field: a number in four digits, a path without its folders."""
-    return f"{value:.4g}" if isinstance(value, float) else format_value(value).rpartition("/")[2]

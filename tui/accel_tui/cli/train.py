@@ -97,9 +97,10 @@ def train(
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
-    """Raise a usage error when more than one of --json, --plain, --detach and --queue is given."""
+    """Raise a usage error when more than one of --json, --plain, --detach and --queue, in this order, is given."""
     if sum(chosen) > 1:
-        raise click.UsageError("--json, --plain, --detach and --queue exclude each other")
+        names = ("--json", "--plain", "--detach", "--queue")[: len(chosen)]
+        raise click.UsageError(f"{', '.join(names[:-1])} and {names[-1]} exclude each other")
 
 
 train.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]
