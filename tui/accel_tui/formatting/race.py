@@ -60,10 +60,14 @@ def memory_text(result: ConfigurationResult) -> str:
 
 def spread_text(result: ConfigurationResult) -> str:
     """By how much the ends of the interval of the rate are away from it, at most: ``±12%``; empty if unknown."""
-    rate = result.examples_per_second
-    if result.between is None or not rate:
+    return spread_of(result.examples_per_second, result.between)
+
+
+def spread_of(rate: float | None, between: tuple[float, float] | None) -> str:
+    """The same of a rate and its interval."""
+    if between is None or not rate:
         return ""
-    return f"±{max(rate - result.between[0], result.between[1] - rate) / rate:.0%}"
+    return f"±{max(rate - between[0], between[1] - rate) / rate:.0%}"
 
 
 def compile_text(result: ConfigurationResult) -> str:
