@@ -64,6 +64,8 @@ class Asked:
         noise_scale: float | None,
     ) -> FoundSize:
         del noise_scale
+        if self.interrupts:
+            on_progress(SizeProgress("measuring", self.size.measured[:2]))
         self._ask(plan, options, should_stop)
         for number in range(1, len(self.size.measured) + 1):
             on_progress(SizeProgress("measuring", self.size.measured[:number]))
@@ -144,14 +146,22 @@ def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
     assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
 
 
-@pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
-def test_ctrl_c_ends_it_with_status_130(run_command, asked, what):
+def test_ctrl_c_ends_it_with_status_130(run_command, asked):
     asked.interrupts = True
-    result = run_command(f"find {what}")
-    assert result.status == 130
-    assert not result.err
-    last = json.loads(run_command(f"find {what} --json").lines[-1])
-    assert (last[what.replace("-", "_")], last["problem"]) == (None, "interrupted")
+    result = run_command("find learning-rate")
+    assert (result.status, result.err) == (130, "")
+    last = json.loads(run_command("find learning-rate --json").lines[-1])
+    assert (last["learning_rate"], last["problem"]) == (None, "interrupted")
+
+
+def test_ctrl_c_shows_the_batch_sizes_that_were_measured(run_command, asked):
+    asked.interrupts = True
+    result = run_command("find batch-size")
+    assert (result.status, result.err.strip()) == (130, "accel-tui: interrupted: no batch size was chosen")
+    assert [line.split()[0] for line in result.lines[-3:]] == ["BATCH", "16", "32"]
+    last = json.loads(run_command("find batch-size --json").lines[-1])
+    assert (last["batch_size"], last["problem"]) == (None, "interrupted")
+    assert [each["batch_size"] for each in last["measured"]] == [16, 32]
 
 
 @pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
