@@ -126,6 +126,8 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+    if any(each.ratios and not each.configuration.is_reference for each in results):
+        yield "Speed is against this plan in the same rounds; examples/s are that times the median of this plan."
     if any(map(is_alone, results)):
         yield "Measured one after the other, not in turns: other programs may have slowed some of them down."
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):
