@@ -104,7 +104,7 @@ def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(
     assert asked.plans[0].momentum == 0.9
     assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
     assert result.lines[0].startswith("loss")
-    assert "minimum / 10" in result.out
+    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "║ minimum / 10"))
     command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
     assert result.lines[-1] == command
 
@@ -195,7 +195,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
     [
         ("learning-rate --lowest 1 --highest 0.1", "must be above 0 and below the highest"),
         ("learning-rate --ramp-steps 5", "at least 20 steps"),
-        ("learning-rate --epochs 1 --steps-per-epoch 3", "the plan takes 3 steps in all"),
+        ("learning-rate --epochs 1 --steps-per-epoch 3", "epochs = 1: too few: the plan takes 3 steps in all"),
         ("learning-rate --strategy multi-worker --local-workers 2", "several processes"),
         ("learning-rate plan.toml --run last", "leave PLAN.toml"),
         ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),
