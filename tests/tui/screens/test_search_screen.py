@@ -255,6 +255,7 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         await pilot.press("S")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartSearchScreen), "the questions")
         await shows(pilot, "number of trials", "validation_accuracy", "enter searches")
+        assert not pilot.app.screen.query("Toast")
         pilot.app.screen.query_one("#within", Input).value = "2"
         await shows(pilot, "needs a unit")
         pilot.app.screen.query_one("#within", Input).value = "2h"
