@@ -104,7 +104,7 @@ def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(
     assert asked.plans[0].momentum == 0.9
     assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
     assert result.lines[0].startswith("loss")
-    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "║ minimum / 10"))
+    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "‖ minimum / 10"))
     command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
     assert result.lines[-1] == command
 

@@ -17,7 +17,7 @@ from accel_tui.widgets.chart.value_axis import value_axis
 COLOURS: dict[Rule, Colour] = {Rule.STEEPEST: "warning", Rule.VALLEY: "success", Rule.MINIMUM: "secondary"}
 """The colour of each suggestion."""
 
-SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "║"}
+SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖"}
 """The line of each suggestion, which also differs without colours."""
 
 _ROOM = 0.35
