@@ -150,7 +150,7 @@ def check_plan(plan: Plan, total_steps: int = 0) -> None:
     if strategies.find(plan.strategy).processes:
         raise PlanError("strategy", plan.strategy, "trains in several processes: use a strategy of one to find a rate")
     if 0 < total_steps < LEAST_STEPS:
-        reason = f"the plan takes {total_steps} steps in all: a ramp needs at least {LEAST_STEPS}"
+        reason = f"too few: the plan takes {total_steps} steps in all, and a ramp needs at least {LEAST_STEPS}"
         raise PlanError("epochs", plan.epochs, reason)
 
 

@@ -217,6 +217,9 @@ def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) 
 
 
 def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], tpu: TpuEndpoint) -> Placement:
+    chips = [device for device in devices if device.kind == "tpu"]
+    if tpu.local and tpu.source == DETECTED and not chips:
+        raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     for field, invalid, allowed in (
         ("devices", plan.devices, "must be empty: all cores of a TPU are used"),
         ("xla", plan.xla == "off", "must be auto or on: a TPU requires XLA"),
@@ -227,9 +230,6 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
             raise PlanError(field, getattr(plan, field), allowed)
     if not tpu.local:
         return Placement((), remote_tpu=tpu.target)
-    chips = [device for device in devices if device.kind == "tpu"]
-    if tpu.source == DETECTED and not chips:
-        raise PlanError("strategy", entry.name, "needs ", *entry.needs)
     installed = installation.find_installation()
     if installed.distribution and installed.distribution != "tensorflow-tpu":
         cause = f"{installed.distribution} {installed.version} has no TPU support"

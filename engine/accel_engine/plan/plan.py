@@ -173,8 +173,6 @@ def unknown_field(name: str, value: object) -> PlanError:
     if isinstance(value, dict):
         fields_of = ", ".join(value) or "its fields"
         hint = f"a plan has no tables: remove the header [{name}] and keep {fields_of}"
-        if name == "search":
-            hint = "the table [search] is for accel-tui search: leave it out to train one plan"
     return PlanError(name, value, f"unknown field; {hint}")
 
 

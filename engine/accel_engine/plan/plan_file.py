@@ -28,7 +28,8 @@ class PlanFile:
         """Word the error of a field, with the file and the line."""
         line = self.lines.get(error.field)
         at = f"{self.path}:{line}" if line else str(self.path)
-        return f"{at}: {error.field} = {show_value(error.value)}: {join_words(error.reason, _assignment)}"
+        name = error.field if isinstance(error.value, dict) else f"{error.field} = {show_value(error.value)}"
+        return f"{at}: {name}: {join_words(error.reason, _assignment)}"
 
 
 def _assignment(part: FieldValue) -> str:

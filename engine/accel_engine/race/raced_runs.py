@@ -34,6 +34,7 @@ def faster_plan(info: RunInfo) -> FasterPlan | None:
     with suppress(AccelError):  # its data is gone, for example
         devices = detect().devices
         found = recall(check(info.plan, devices), devices)
-        if found and found.faster_changes:
+        tried = {"xla": "on"} if info.plan.xla == "auto" else {}  # by the run itself
+        if found and found.faster_changes and found.faster_changes != tried:
             return FasterPlan(found.faster_changes, found.factor)
     return None

@@ -35,8 +35,9 @@ class RememberedResult:
         memory: Bytes; ``None`` if unknown.
         memory_of: ``host``, or the kind of device whose memory that is.
         measured_at: When, in seconds since the Unix epoch.
-        faster_changes: The fields that made it faster, with their values; empty if nothing did, or it was not the
-            reference.
+        between: The confidence interval of the median; ``None`` if unknown.
+        faster_changes: The fields that made it clearly faster, with their values; empty if nothing did, or it was not
+            the reference.
         factor: By how much; 1 if nothing did.
     """
 
@@ -44,6 +45,7 @@ class RememberedResult:
     memory: float | None
     memory_of: str
     measured_at: float
+    between: tuple[float, float] | None = None
     faster_changes: Mapping[str, Any] = field(default_factory=dict)
     factor: float = 1.0
 
@@ -67,7 +69,8 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     best = next(iter(winners(measured)), None)
     now, found = clock.now(), dict[str, Any]()
     for result in measured:
-        remembered = RememberedResult(result.examples_per_second or 0.0, result.memory, result.memory_of, now)
+        rate = result.examples_per_second or 0.0
+        remembered = RememberedResult(rate, result.memory, result.memory_of, now, result.between)
         if result.configuration.is_reference and best and best.against_reference:
             changes = {name: best.configuration.plan.to_mapping()[name] for name in best.configuration.changes}
             remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
@@ -83,7 +86,7 @@ def has_races() -> bool:
 def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
     """What a race has measured of a plan on this machine; ``None`` without one, or if it is too old.
 
-    ``--xla auto`` is as fast as the faster one of its two choices.
+    ``--xla auto`` is without XLA, as in the race.
 
     Args:
         resolved: The plan, placed on devices.
@@ -91,12 +94,7 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResul
     """
     if resolved.errors or resolved.placement is None:
         return None
-    found = [_parsed(load(_FILE, _key(resolved, devices)))]
-    if resolved.plan.xla == "auto":
-        compiled = replace(resolved, plan=resolved.plan.replace(xla="on"))
-        found.append(_parsed(load(_FILE, _key(compiled, devices))))
-    known = [each for each in found if each is not None]
-    return max(known, key=lambda each: each.examples_per_second, default=None)
+    return _parsed(load(_FILE, _key(resolved, devices)))
 
 
 def _is_settled(result: ConfigurationResult) -> bool:
@@ -129,8 +127,8 @@ def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
 
 def _parsed(value: Any) -> RememberedResult | None:
     """A value of the file; ``None`` if it is damaged or too old."""
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, LookupError):
         found = RememberedResult(**value)
         if is_recent(found.measured_at) and 0 < found.examples_per_second < math.inf:
-            return found
+            return replace(found, between=found.between and (float(found.between[0]), float(found.between[1])))
     return None

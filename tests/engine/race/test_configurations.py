@@ -44,6 +44,9 @@ def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
     assert set(refused) == {"tpu", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
     assert "slower than float32 on a CPU" in refused["mixed_float16"]
     assert "several processes" in refused["multi-worker"]
+    without_xla = {each.configuration.title: each.reason for each in configurations_of(Plan(xla="off")).refused}
+    assert without_xla["tpu"] == refused["tpu"]
+    assert refused["tpu"].startswith("needs a TPU in this machine")
 
 
 def test_gpus_bring_devices_strategies_and_precisions_and_no_threads() -> None:

@@ -64,6 +64,8 @@ class Asked:
         noise_scale: float | None,
     ) -> FoundSize:
         del noise_scale
+        if self.interrupts:
+            on_progress(SizeProgress("measuring", self.size.measured[:2]))
         self._ask(plan, options, should_stop)
         for number in range(1, len(self.size.measured) + 1):
             on_progress(SizeProgress("measuring", self.size.measured[:number]))
@@ -102,7 +104,7 @@ def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(
     assert asked.plans[0].momentum == 0.9
     assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
     assert result.lines[0].startswith("loss")
-    assert "minimum / 10" in result.out
+    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "‖ minimum / 10"))
     command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
     assert result.lines[-1] == command
 
@@ -144,14 +146,22 @@ def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
     assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
 
 
-@pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
-def test_ctrl_c_ends_it_with_status_130(run_command, asked, what):
+def test_ctrl_c_ends_it_with_status_130(run_command, asked):
     asked.interrupts = True
-    result = run_command(f"find {what}")
-    assert result.status == 130
-    assert not result.err
-    last = json.loads(run_command(f"find {what} --json").lines[-1])
-    assert (last[what.replace("-", "_")], last["problem"]) == (None, "interrupted")
+    result = run_command("find learning-rate")
+    assert (result.status, result.err) == (130, "")
+    last = json.loads(run_command("find learning-rate --json").lines[-1])
+    assert (last["learning_rate"], last["problem"]) == (None, "interrupted")
+
+
+def test_ctrl_c_shows_the_batch_sizes_that_were_measured(run_command, asked):
+    asked.interrupts = True
+    result = run_command("find batch-size")
+    assert (result.status, result.err.strip()) == (130, "accel-tui: interrupted: no batch size was chosen")
+    assert [line.split()[0] for line in result.lines[-3:]] == ["BATCH", "16", "32"]
+    last = json.loads(run_command("find batch-size --json").lines[-1])
+    assert (last["batch_size"], last["problem"]) == (None, "interrupted")
+    assert [each["batch_size"] for each in last["measured"]] == [16, 32]
 
 
 @pytest.mark.parametrize("what", ["learning-rate", "batch-size"])
@@ -185,7 +195,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
     [
         ("learning-rate --lowest 1 --highest 0.1", "must be above 0 and below the highest"),
         ("learning-rate --ramp-steps 5", "at least 20 steps"),
-        ("learning-rate --epochs 1 --steps-per-epoch 3", "the plan takes 3 steps in all"),
+        ("learning-rate --epochs 1 --steps-per-epoch 3", "epochs = 1: too few: the plan takes 3 steps in all"),
         ("learning-rate --strategy multi-worker --local-workers 2", "several processes"),
         ("learning-rate plan.toml --run last", "leave PLAN.toml"),
         ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),

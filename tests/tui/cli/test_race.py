@@ -63,6 +63,7 @@ def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
     assert "The fastest is combined: XLA, 1 thread, 3.00 times as fast as this plan: --xla on --threads 1" in result.out
     assert result.lines[-1] == "Train it: accel-tui train --xla on --threads 1"
     assert "rematerialization: failed: out of memory" in result.out
+    assert "Speed is against this plan in the same rounds" in result.out
     assert "accel-tui: XLA: 2.00k examples/s (±0%)" in result.err
     assert max(map(len, result.lines[:-2])) <= 80
     assert not any(process.is_open for process in trials.processes)

@@ -89,6 +89,20 @@ def test_flags_go_over_a_plan_file(engines, run_command, tmp_path):
     assert plan_of(engines.started[0]) == Plan(model="mlp", epochs=1)
 
 
+def test_the_table_of_a_search_is_not_used(engines, run_command, tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text('model = "mlp"\n[search]\ntrials = 2\nover.batch_size = [32, 64]\n')
+    result = run_command(f"train --plain {file}")
+    assert result.status == 0
+    assert f"{file}: the table [search] is not used: it is for accel-tui search" in result.err
+    assert plan_of(engines.started[-1]).model == "mlp"
+    file.write_text("[train]\nepochs = 2\n")
+    assert (
+        f"{file}:1: train: unknown field; a plan has no tables: remove the header [train]"
+        in run_command(f"train {file}").err
+    )
+
+
 def test_a_plan_file_may_be_json(engines, run_command, tmp_path):
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"model": "mlp", "epochs": 1}))

@@ -36,9 +36,9 @@ def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
     monkeypatch.setattr(remembered.clock, "now", lambda: now + 2 * 3600 + 60)
     rows = {row.name: row.text for row in rows_of(plan)}
     assert rows == {
-        "measured": "5,000 examples/s, 1.0 GiB (race, 2h ago)",
+        "measured": "5,000 ±0% examples/s, 1.0 GiB (race, 2h ago)",
         "an epoch": "0.29 s of steps",  # 1,437 examples
-        "faster": "--xla on: 2.50 times as fast",
+        "faster": "--xla on: 2.50 times as fast in the race",
     }
 
 
@@ -46,7 +46,7 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     plan = Plan(model="cnn", steps_per_epoch=10_000, xla="on")
     race(plan.replace(xla="off"))
     rows = {row.name: row.text for row in rows_of(plan)}
-    assert rows["measured"].startswith("12,500 examples/s")
+    assert rows["measured"].startswith("12,500 ±0% examples/s")
     assert rows["an epoch"] == "0:50 of steps"
     assert "faster" not in rows
     assert rows_of(plan.replace(batch_size=32)) == ()

@@ -150,7 +150,9 @@ async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(run
         await pilot.press("backspace", "backspace", "8", "enter")
         command = await sent(pilot, running)
         assert (command.name, command.trial, command.argument) == ("prolong", 33, 8)
-        await pilot.press("X")
+        await pilot.press("q")
+        await shows(pilot, "Quit accel-tui? The search is running.", f"search --resume {running.name}")
+        await pilot.press("escape", "X")
         await shows(pilot, "Stop the search?")
         await pilot.press("s")
         assert (await sent(pilot, running)).name == "stop"
@@ -255,6 +257,7 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         await pilot.press("S")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartSearchScreen), "the questions")
         await shows(pilot, "number of trials", "validation_accuracy", "enter searches")
+        assert not pilot.app.screen.query("Toast")
         pilot.app.screen.query_one("#within", Input).value = "2"
         await shows(pilot, "needs a unit")
         pilot.app.screen.query_one("#within", Input).value = "2h"

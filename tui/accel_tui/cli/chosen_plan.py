@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from accel_engine.devices import detect
@@ -28,7 +29,7 @@ def with_chosen_plan(
 
     Args:
         settings: Have defaults.
-        file: The plan file; ``None`` without one.
+        file: The plan file; ``None`` without one. Its table ``[search]``, which is for a search, is left out.
         flags: The options that are given.
         use: Called with the plan and the machine's devices, ``None`` if they have not been detected; may raise the
             plan's errors.
@@ -39,6 +40,7 @@ def with_chosen_plan(
     Raises:
         InvalidPlanError: The plan has errors; those of the settings and of the file with their lines.
     """
+    file = file and _without_search(file)
     written = file.values if file else {}
     chosen, devices, left_out = {**written, **flags}, None, list[PlanError]()
     values: Mapping[str, Any] = chosen
@@ -65,6 +67,13 @@ def with_chosen_plan(
     for misfit in left_out:
         print_to_stderr(settings.source.at(f"plan.{misfit.field}", f"not used for this run: {misfit}"))
     return result
+
+
+def _without_search(file: PlanFile) -> PlanFile:
+    if not isinstance(file.values.get("search"), Mapping):
+        return file
+    print_to_stderr(f"{file.path}: the table [search] is not used: it is for accel-tui search")
+    return replace(file, values={name: value for name, value in file.values.items() if name != "search"})
 
 
 def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:

@@ -149,6 +149,7 @@ def _measured(resolved: ResolvedPlan) -> dict[str, Any] | None:
         return None
     return {
         "examples_per_second": found.examples_per_second,
+        "between": found.between,
         "memory": found.memory,
         "memory_of": found.memory_of,
         "measured_at": found.measured_at,

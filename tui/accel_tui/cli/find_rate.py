@@ -71,7 +71,7 @@ def _find(find: Find, options: RampOptions, command: Callable[[FoundRate], str],
         else:
             status.show(ramp_progress(progress))
 
-    found = measure(lambda should_stop: find(show, should_stop), status, _UNFOUND if as_json else None)
+    found = measure(lambda should_stop: find(show, should_stop), status, (lambda: _UNFOUND) if as_json else None)
     if found is None:
         return INTERRUPTED
     if as_json:

@@ -1,7 +1,7 @@
 """``accel-tui find batch-size``: measures, and prints what was found."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_rows
+from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_row, size_rows
 from accel_tui.settings.user_settings import load
 
 PLOT_ROWS = 10
 
 _UNFOUND = {"event": "batch_size_found", "batch_size": None}
-"""The last line of JSON where nothing is found, without its ``problem``."""
+"""The last line of JSON where nothing is found, without its ``problem`` and what was measured."""
 
 
 def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bool) -> int:
@@ -36,23 +36,25 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     Returns:
         The exit status.
     """
-    status, printed = Status(sys.stderr), set[int]()
+    status, measured = Status(sys.stderr), dict[int, MeasuredSize]()
     scale = recorded_noise_scale(run) if run else None
 
     def show(progress: SizeProgress) -> None:
         for size in progress.measured:
-            if size.batch_size not in printed:
-                printed.add(size.batch_size)
+            if size.batch_size not in measured:
                 status.clear()
                 _print(size, as_json=as_json)
+            measured[size.batch_size] = size
         if not as_json:
             status.show(progress.detail)
 
     def find(should_stop: Callable[[], bool]) -> FoundSize:
         return find_batch_size(plan, show, options=options, should_stop=should_stop, noise_scale=scale)
 
-    found = measure(find, status, _UNFOUND if as_json else None)
+    found = measure(find, status, (lambda: _unfound(measured.values())) if as_json else None)
     if found is None:
+        if not as_json:
+            _show_interrupted(measured.values())
         return INTERRUPTED
     if as_json:
         write_json(_result(found))
@@ -62,6 +64,22 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
         if found.batch_size is None:
             print_to_stderr(size_problem(found))
     return 0 if found.batch_size is not None else 1
+
+
+def _unfound(measured: Iterable[MeasuredSize]) -> dict[str, Any]:
+    """The last line of JSON where nothing is found, without its ``problem``."""
+    return {**_UNFOUND, "measured": [_object(each) for each in _rising(measured)]}
+
+
+def _show_interrupted(measured: Iterable[MeasuredSize]) -> None:
+    """Show what was measured before Ctrl-C, as a table."""
+    if rows := [size_row(each) for each in _rising(measured)]:
+        write(f"\n{table(SIZE_HEADER, rows)}")
+    print_to_stderr("interrupted: no batch size was chosen")
+
+
+def _rising(measured: Iterable[MeasuredSize]) -> list[MeasuredSize]:
+    return sorted(measured, key=lambda each: each.batch_size)
 
 
 def _print(size: MeasuredSize, *, as_json: bool) -> None:

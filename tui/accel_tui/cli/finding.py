@@ -21,14 +21,14 @@ Found = TypeVar("Found")
 
 
 def measure(
-    find: Callable[[Callable[[], bool]], Found], status: "Status", unfound: Mapping[str, Any] | None
+    find: Callable[[Callable[[], bool]], Found], status: "Status", unfound: Callable[[], Mapping[str, Any]] | None
 ) -> Found | None:
     """Measure until Ctrl-C, and print why nothing was found as the last line of JSON.
 
     Args:
         find: Measures; asks its argument whether to give up.
         status: The line that is removed at the end.
-        unfound: That last line without its ``problem``; ``None`` without JSON.
+        unfound: Makes that last line, without its ``problem``; ``None`` without JSON.
 
     Returns:
         What was found; ``None`` after Ctrl-C.
@@ -42,7 +42,7 @@ def measure(
         except AccelError as error:
             was_interrupted = isinstance(error, TrialCancelledError)
             if unfound is not None:
-                write_json({**unfound, "problem": "interrupted" if was_interrupted else str(error)})
+                write_json({**unfound(), "problem": "interrupted" if was_interrupted else str(error)})
             if was_interrupted:
                 return None
             raise

@@ -60,10 +60,14 @@ def memory_text(result: ConfigurationResult) -> str:
 
 def spread_text(result: ConfigurationResult) -> str:
     """By how much the ends of the interval of the rate are away from it, at most: ``±12%``; empty if unknown."""
-    rate = result.examples_per_second
-    if result.between is None or not rate:
+    return spread_of(result.examples_per_second, result.between)
+
+
+def spread_of(rate: float | None, between: tuple[float, float] | None) -> str:
+    """The same of a rate and its interval."""
+    if between is None or not rate:
         return ""
-    return f"±{max(rate - result.between[0], result.between[1] - rate) / rate:.0%}"
+    return f"±{max(rate - between[0], between[1] - rate) / rate:.0%}"
 
 
 def compile_text(result: ConfigurationResult) -> str:
@@ -122,6 +126,8 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
         yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+    if any(each.ratios and not each.configuration.is_reference for each in results):
+        yield "Speed is against this plan in the same rounds; examples/s are that times the median of this plan."
     if any(map(is_alone, results)):
         yield "Measured one after the other, not in turns: other programs may have slowed some of them down."
     if problem := next((each.energy_problem for each in results if each.is_measured and each.energy_problem), ""):

@@ -5,6 +5,7 @@ from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.remembered import RememberedResult
 from accel_tui.formatting import numbers
+from accel_tui.formatting.race import spread_of
 from accel_tui.plan.data_look import PreviewRow
 
 
@@ -19,13 +20,12 @@ def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tup
         return ()
     memory = f", {numbers.long_size(found.memory)}" if found.memory is not None else ""
     age = numbers.ago(max(clock.now() - found.measured_at, 0.0))
-    rows = [
-        PreviewRow("measured", f"{numbers.count(round(found.examples_per_second))} examples/s{memory} (race, {age})")
-    ]
+    rate, spread = numbers.count(round(found.examples_per_second)), spread_of(found.examples_per_second, found.between)
+    rows = [PreviewRow("measured", f"{' '.join(filter(None, (rate, spread)))} examples/s{memory} (race, {age})")]
     if (seconds := found.epoch_seconds(resolved)) is not None:
         rows.append(PreviewRow("an epoch", f"{seconds_text(seconds)} of steps"))
     if found.faster_changes:
-        text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast"
+        text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast in the race"
         rows.append(PreviewRow("faster", text))
     return tuple(rows)
 

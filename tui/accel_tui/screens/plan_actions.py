@@ -99,6 +99,7 @@ def ask_to_search(
                 lambda: _start_search(screen, request, chosen), thread=True, exit_on_error=False, group="search"
             )
 
+    screen.app.clear_notifications()  # a toast would cover the questions
     screen.app.push_screen(StartSearchScreen(filled, parameters), begin)
 
 
@@ -122,7 +123,8 @@ def explain_ranges(screen: Screen[None], count: int) -> None:
         count: Number of fields that have a range.
     """
     screen.notify(
-        f"{numbers.counted(count, 'field')} of the form vary. Press S (f4 in a field) to search for the best values; "
+        f"{numbers.counted(count, 'field')} of the form {'varies' if count == 1 else 'vary'}. "
+        "Press S (f4 in a field) to search for the best values; "
         "Start and Queue train one plan, and need a single value in each field.",
         title="Search?",
         severity="warning",

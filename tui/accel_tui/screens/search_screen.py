@@ -268,6 +268,10 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         """Ask, then stop the search."""
         self._control.stop()
 
+    def action_quit(self) -> None:
+        """Quit; asks first while the search runs."""
+        self._control.quit(is_running=self.state.is_running)
+
     def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
         self._control.resume()

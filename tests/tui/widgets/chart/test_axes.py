@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_tui.widgets.chart.axes import Axis, labels, significant, step_axis
+from accel_tui.widgets.chart.axes import Axis, WholeAxis, labels, significant, step_axis
 
 NONE = math.nan
 
@@ -24,6 +24,8 @@ NONE = math.nan
         (Axis(-6, 8), 4, ["-5", "0", "5"]),
         (Axis(1e20, 3e20), 5, ["1e20", "1.5e20", "2e20", "2.5e20", "3e20"]),
         (Axis(1_000_000, 1_000_010), 6, ["1000000", "1000002", "1000004", "1000006", "1000008", "1000010"]),
+        (WholeAxis(0, 2), 6, ["0", "1", "2"]),
+        (WholeAxis(0, 30), 4, ["0", "10", "20", "30"]),
         (Axis(0, 1), 1, ["0"]),
         (Axis(0, 1), 0, []),
     ],

@@ -146,6 +146,15 @@ class DoublingAxis(LogAxis):
         return [f"{tick:,.0f}" for tick in ticks]
 
 
+@dataclass(frozen=True, slots=True)
+class WholeAxis(Axis):
+    """A linear axis of whole numbers, such as epochs."""
+
+    def ticks(self, max_count: int) -> list[float]:
+        """Round, evenly spaced whole numbers on the axis, at most ``max_count``."""
+        return [tick for tick in Axis.ticks(self, max_count) if math.isclose(tick, round(tick), abs_tol=1e-9)]
+
+
 def step_axis(count: int, end: int | None = None) -> Axis:
     """A step axis from 0, which grows in jumps so that most frames keep it.
 

@@ -20,7 +20,6 @@ LINE = "━━"
 """Sign of a line in a legend."""
 
 _SIGNS = {"line": LINE, "dots": "⣿", "mark": "●", "bars": "▇", "rule": "┊"}
-_RULE = ord("┊")
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that bars behind one another can be seen
 
 
@@ -36,6 +35,7 @@ class PlotSeries:
         style: Its colour.
         name: Shown in the header; empty for none.
         covers: Whether a line replaces the dots below it, instead of adding to them.
+        sign: The character of a rule; empty for the usual one.
     """
 
     x: Floats
@@ -44,6 +44,7 @@ class PlotSeries:
     style: Colour | Literal["axis"] = "primary"
     name: str = ""
     covers: bool = False
+    sign: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +119,7 @@ def _draw(area: Frame, series: PlotSeries, x: Axis, y: Axis) -> None:
     across = x.fraction(np.asarray(series.x, np.float64))
     if series.kind == "rule":
         for cell in np.floor(across[(across >= 0) & (across <= 1)] * columns).astype(int).clip(0, columns - 1):
-            area.characters[:, cell], area.styles[:, cell] = _RULE, style
+            area.characters[:, cell], area.styles[:, cell] = ord(series.sign or _SIGNS["rule"]), style
         return
     up = y.fraction(np.asarray(series.y, np.float64))
     if series.kind == "mark":
@@ -173,7 +174,7 @@ def _header(plot: Plot, columns: int) -> list[TextSpan]:
     legend: list[TextSpan] = []
     for each in plot.series:
         if each.name:
-            legend += [(f"  {_SIGNS[each.kind]} ", each.style), (each.name, "label")]
+            legend += [(f"  {each.sign or _SIGNS[each.kind]} ", each.style), (each.name, "label")]
     names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
     title = shorten(plot.title, columns)
     length = partial(sum, start=len(title))

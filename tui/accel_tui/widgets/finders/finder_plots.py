@@ -17,6 +17,9 @@ from accel_tui.widgets.chart.value_axis import value_axis
 COLOURS: dict[Rule, Colour] = {Rule.STEEPEST: "warning", Rule.VALLEY: "success", Rule.MINIMUM: "secondary"}
 """The colour of each suggestion."""
 
+SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖"}
+"""The line of each suggestion, which also differs without colours."""
+
 _ROOM = 0.35
 """Room above the loss at the start, as a share of how far it falls: what explodes is beyond the plot."""
 
@@ -45,9 +48,11 @@ def rate_plot(
         note: What is at the cursor.
     """
     found = suggestions.found if suggestions else ()
-    rules = [(each.rate, COLOURS[each.rule], str(each.rule)) for each in found]
-    rules += [] if cursor is None else [(cursor, "error", "")]
-    series = [PlotSeries(np.array([rate]), _NOTHING, "rule", style, name) for rate, style, name in rules]
+    rules = [(each.rate, COLOURS[each.rule], str(each.rule), SIGNS[each.rule]) for each in found]
+    rules += [] if cursor is None else [(cursor, "error", "", "")]
+    series = [
+        PlotSeries(np.array([rate]), _NOTHING, "rule", style, name, sign=sign) for rate, style, name, sign in rules
+    ]
     series += [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
     curve = suggestions.curve if suggestions else None
     if curve is not None:

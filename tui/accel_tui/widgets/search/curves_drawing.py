@@ -9,7 +9,7 @@ from accel_engine.search.trial import TrialState
 from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart import dots, raster
-from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.background import layout_of
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
@@ -36,7 +36,7 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
     values = np.concatenate([np.empty(0), *(state.curves[number].values for number in numbers)])
     last = max((float(state.curves[number].epochs[-1]) for number in numbers), default=1.0)
     y = value_axis(*value_range(values, maximize=state.monitor.maximize), rows=max(rows - 3, 0))
-    view = ChartView(columns, rows, Axis(0.0, max(last, 2.0)), y)
+    view = ChartView(columns, rows, WholeAxis(0.0, max(last, 2.0)), y)
     layout = layout_of(view)
     frame = layout.frame.copy()
     if layout.plot:

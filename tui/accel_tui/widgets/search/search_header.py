@@ -10,12 +10,14 @@ from accel_tui.study_state.state import StudyState
 
 
 class SearchHeader(Vertical):
-    """Two lines: progress, and the best trial beside its plan trained again."""
+    """Two lines: progress, and the best trial beside its plan trained again; progress alone has both."""
 
     DEFAULT_CSS = """
     SearchHeader {
         height: 2;
         Static { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        &.-progress-only #progress { height: 2; text-wrap: wrap; }
+        &.-progress-only #best { display: none; }
     }
     """
 
@@ -29,7 +31,9 @@ class SearchHeader(Vertical):
         word, colour = texts.state_of_study(state)
         progress = Content.assemble((word, f"${colour}"), ("  " + texts.progress_text(state), "$text-muted"))
         self._update("progress", Content.styled(problem, "$text-error") if problem else progress)
-        self._update("best", best_line(state))
+        best = best_line(state)
+        self._update("best", best)
+        self.set_class(not best.plain, "-progress-only")
 
     def _update(self, line: str, content: Content) -> None:
         shown = self.query_one(f"#{line}", Static)

@@ -12,6 +12,7 @@ from accel_engine.search.trial import Trial
 from accel_tui.formatting import field_labels
 from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
+from accel_tui.widgets.chart.axes import WholeAxis
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.value_axis import value_axis
@@ -38,7 +39,8 @@ def best_plots(state: StudyState, selected: int | None) -> list[Plot]:
     name = objective_name(monitor.name)
     best = state.best
     note = objective_text(monitor.name, best.objectives[monitor.name]) if best else ""
-    found = [Plot(f"Best {name} by trial", by_number, note, x_name="trial")]
+    last = float(max(trial.number for trial in counted))
+    found = [Plot(f"Best {name} by trial", by_number, note, x=WholeAxis(0.0, max(last, 1.0)), x_name="trial")]
     if ended:
         start = min(trial.started for trial in ended)
         seconds = np.array([(trial.ended or 0.0) - start for trial in ended])
