@@ -96,8 +96,8 @@ WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "estimate": ((HOSTILE,), ("RUN",), ("--data", HOSTILE), ("--model", HOSTILE)),
     "find": (
-        ("learning-rate", "--model", HOSTILE),
-        ("learning-rate", "--run", HOSTILE),
+        ("learning-rate", "--batch-size", HOSTILE),
+        ("learning-rate", "--run", f"no {HOSTILE}"),
         ("batch-size", HOSTILE),
         (HOSTILE,),
     ),
