@@ -6,10 +6,9 @@ from typing import Any
 from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 APPLY = Answer("apply", "Apply", "a")
-CANCEL = Answer("cancel", "Cancel", "escape")
 
 _LIVE = (
     "If the engine can change this while it trains, it does so now. Else the run saves a checkpoint, stops, and "

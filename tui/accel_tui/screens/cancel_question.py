@@ -2,7 +2,7 @@
 
 from accel_tui.screens.question_screen import Answer, QuestionScreen
 
-CANCEL = "cancel_run"
+CANCEL_RUN = "cancel_run"
 """The answer that cancels it."""
 
 _KEEP = Answer("keep", "Keep it in the queue", "escape")
@@ -16,5 +16,5 @@ def cancel_question(run: str, key: str) -> QuestionScreen:
         run: Its id.
         key: The key that cancels it: the one that asks.
     """
-    cancel = Answer(CANCEL, "Cancel the run", key, is_destructive=True)
+    cancel = Answer(CANCEL_RUN, "Cancel the run", key, is_destructive=True)
     return QuestionScreen(f"Cancel run {run}?", _DETAIL, (_KEEP, cancel))

@@ -21,7 +21,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import host_of
 from accel_tui.screens.engine_errors import reported
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
@@ -30,8 +30,6 @@ from accel_tui.widgets.trained.evaluate_form import EvaluateForm
 _VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
 """Colours of verdicts on differences."""
 
-
-CANCEL = Answer("none", "Cancel", "escape")
 
 MOST_ASKED = 9
 """The most runs that a question offers, each with a digit."""

@@ -34,13 +34,12 @@ from accel_tui.formatting.model_export import (
     written_to,
 )
 from accel_tui.screens.engine_errors import reported
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.trained.export_form import ChosenExport, ExportForm
 
-CANCEL = Answer("keep", "Cancel", "escape")
 OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
 
 _MARKS = {FASTEST: "bold $text-success", WRITTEN: "$text-success", NOT_WRITTEN: "$text-error"}

@@ -8,12 +8,11 @@ from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
 from accel_tui.formatting.finders import SIZE_HEADER, effect_notes, size_notes, size_problem, size_row, size_rows
 from accel_tui.screens.finder_screen import FinderScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.finders.finder_plots import memory_plot, throughput_plot
 from accel_tui.widgets.text_table import table_content
 
-CANCEL = Answer("cancel", "Cancel", "escape")
 ALONE = Answer("alone", "Batch size only", "b")
 
 

@@ -28,7 +28,7 @@ from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
@@ -61,7 +61,6 @@ CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
 STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
 
-KEEP = Answer("keep", "Cancel", "escape")
 RESET = Answer("reset", "Reset", "r", is_destructive=True)
 
 
@@ -287,7 +286,7 @@ class NewRunScreen(DirtyRegionScreen):
 
         if labels := [field_labels.label(name) for name in self.form.changed]:
             detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
-            self.app.push_screen(QuestionScreen("Reset the form?", detail, (KEEP, RESET)), reset)
+            self.app.push_screen(QuestionScreen("Reset the form?", detail, (CANCEL, RESET)), reset)
 
     def action_find(self, key: str) -> None:
         """List the fields that match what is typed."""

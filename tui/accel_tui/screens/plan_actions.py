@@ -13,13 +13,12 @@ from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
 from accel_tui.host import host_of
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 
 if TYPE_CHECKING:
     from accel_tui.plan.search_start import SearchRequest
 
-_CANCEL = Answer("keep", "Cancel", "escape")
 _START = Answer("start", "Start now", "s")
 _QUEUE = Answer("queue", "Queue", "q")
 _RATE = Answer("rate", "Learning rate", "l")
@@ -42,7 +41,7 @@ def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) ->
             f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
             "In the queue it starts by itself when they are free."
         )
-        question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, _CANCEL))
+        question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
         screen.app.push_screen(question, answer)
 
     def answer(chosen: str | None) -> None:
@@ -75,7 +74,7 @@ def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
             host_of(screen).show_size_finder(plan, take_size)
 
     detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
-    screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, _CANCEL)), find)
+    screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)), find)
 
 
 def ask_to_search(

@@ -33,6 +33,10 @@ class Answer:
     is_destructive: bool = False
 
 
+CANCEL = Answer("cancel", "Cancel", "escape")
+"""Leaves everything as it is."""
+
+
 class Answers(Horizontal):
     """The buttons of a dialog, in a row if there is room for all of them, else one below the other."""
 

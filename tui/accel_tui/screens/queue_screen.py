@@ -17,9 +17,9 @@ from accel_engine.text import printable
 from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import host_of
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
-from accel_tui.screens.cancel_question import CANCEL, cancel_question
+from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.limit_screen import LimitScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.queue.queue_detail import QueueDetail
 from accel_tui.widgets.queue.queue_table import QueueTable
@@ -28,7 +28,6 @@ from accel_tui.widgets.top_bar import TopBar
 INTERVAL = 1.0
 """Seconds between two readings of the queue."""
 
-STAY = Answer("stay", "Cancel", "escape")
 STOP = Answer("stop", "Stop with checkpoint", "s")
 
 _WAITING = frozenset({"move_up", "move_down", "raise", "lower", "hold", "release"})
@@ -139,13 +138,13 @@ class QueueScreen(Screen[None]):
         run = row.entry.run
 
         def cancel(answer: str | None) -> None:
-            if answer in (CANCEL, STOP.id):
+            if answer in (CANCEL_RUN, STOP.id):
                 self._change(partial(queue.cancel, run))
 
         question = cancel_question(run, "c")
         if row.entry.is_started:
             detail = "It was started already. Continue it later from the checkpoint."
-            question = QuestionScreen(f"Stop {run}?", detail, (STAY, STOP))
+            question = QuestionScreen(f"Stop {run}?", detail, (CANCEL, STOP))
         self.app.push_screen(question, cancel)
 
     def action_limit(self) -> None:

@@ -11,11 +11,10 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.launch.start_run import CONTINUABLE
 from accel_engine.run import Status, request
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.cancel_question import CANCEL, cancel_question
+from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
-STAY = Answer("stay", "Cancel", "escape")
 DETACH = Answer("detach", "Detach", "d")
 STOP = Answer("stop", "Stop with checkpoint", "s")
 STOP_SCRIPT = Answer("stop", "Stop", "s")
@@ -154,7 +153,7 @@ class RunControl:
                 self._send_stop(answer, state)
 
         question = "Stop training?" if state.can_control_training else "Interrupt the script?"
-        self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), STAY)), stop)
+        self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), CANCEL)), stop)
 
     def _cancel(self, answer: str | None) -> None:
         """Cancel the run that waits, in a thread."""
@@ -167,7 +166,7 @@ class RunControl:
             except AccelError as error:
                 self._screen.call_later(self._failed, "stop", str(error))
 
-        if answer == CANCEL:
+        if answer == CANCEL_RUN:
             self._screen.run_worker(cancel, thread=True, exit_on_error=False, group="request")
 
     def _send_stop(self, command: str, state: RunState, then: Callable[[], object] | None = None) -> None:
@@ -201,7 +200,7 @@ class RunControl:
         again = "" if state.is_directory_lost else f"; accel-tui watch {self._directory.name} shows it again"
         detail = f"After Detach it {after_detach(state)}{again}."
         stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
-        self._ask(QuestionScreen(question, detail, (STAY, DETACH, *stops)), go)
+        self._ask(QuestionScreen(question, detail, (CANCEL, DETACH, *stops)), go)
 
     def _ask(self, question: ModalScreen[_Answer | None], answer: Callable[[_Answer | None], None]) -> None:
         self._question = question

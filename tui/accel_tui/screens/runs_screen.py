@@ -25,7 +25,7 @@ from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
 from accel_tui.screens.trained_run import open_trained
 from accel_tui.widgets.key_bar import KeyBar
@@ -34,7 +34,6 @@ from accel_tui.widgets.runs.runs_table import RunsTable
 from accel_tui.widgets.runs.selected_run import SelectedRun
 from accel_tui.widgets.top_bar import TopBar
 
-CANCEL = Answer("keep", "Cancel", "escape")
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 

@@ -11,10 +11,9 @@ from accel_engine.search.trial import Trial
 from accel_engine.text import printable_line
 from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
 from accel_tui.screens.prolong_screen import ProlongScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.study_state.study_follower import StudyRequest
 
-STAY = Answer("stay", "Cancel", "escape")
 QUIT = Answer("quit", "Quit", "q")
 STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
 
@@ -60,7 +59,7 @@ class SearchControl:
                 self._send(StudyRequest("stop"))
 
         detail = "Its live trials stop with a checkpoint. R continues the search later."
-        self._screen.app.push_screen(QuestionScreen("Stop the search?", detail, (STAY, STOP)), stop)
+        self._screen.app.push_screen(QuestionScreen("Stop the search?", detail, (CANCEL, STOP)), stop)
 
     def quit(self, *, is_running: bool) -> None:
         """Quit; asks first while the search runs."""
@@ -74,7 +73,7 @@ class SearchControl:
             return
         detail = f"It runs on; accel-tui search --resume {printable_line(self._directory.name)} shows it again."
         question = "Quit accel-tui? The search is running."
-        self._screen.app.push_screen(QuestionScreen(question, detail, (STAY, QUIT)), leave)
+        self._screen.app.push_screen(QuestionScreen(question, detail, (CANCEL, QUIT)), leave)
 
     def resume(self) -> None:
         """Continue the search in a process of its own."""
