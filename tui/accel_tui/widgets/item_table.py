@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_engine.text import printable_line
 from accel_tui.formatting.table_columns import Column, ordered
 from accel_tui.formatting.text import fit
+from accel_tui.widgets.cursor_table import CursorTable
 
 GAP = 2
 """Cells between two columns."""
@@ -27,7 +27,7 @@ _COLOURS = ("accent", "success", "warning", "error", "note")
 T = TypeVar("T")
 
 
-class ItemTable(ScrollView, Generic[T], can_focus=True):
+class ItemTable(CursorTable, Generic[T]):
     """Items in lines of which only the visible ones are rendered, so that a thousand cost no more than twenty.
 
     The cursor stays on its item while the items change. The last column gets the spare room.
@@ -104,7 +104,6 @@ class ItemTable(ScrollView, Generic[T], can_focus=True):
         self.empty = empty
         self._columns: Sequence[Column[T]] = ()
         self._visible: Sequence[Column[T]] = ()
-        self._cursor = 0
 
     def key_of(self, item: T) -> Hashable:
         """What identifies an item."""
@@ -162,26 +161,18 @@ class ItemTable(ScrollView, Generic[T], can_focus=True):
         """Reverse the sort order."""
         self.sort_by(self.sort_column)
 
-    def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
-        self._go_to(self._cursor + lines)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
-        self.action_move(pages * max(1, self.size.height - 2))
-
     def action_select(self) -> None:
         """Select or deselect the current item, and move to the next."""
         if self.current is not None:
             self.selected ^= {self.key_of(self.current)}
-            self._go_to(self._cursor + 1)
+            self.go_to(self._cursor + 1)
             self.refresh()
             self.post_message(self.Moved())
 
     def on_resize(self) -> None:
         """Choose the columns that fit."""
         self._lay_out()
-        self._go_to(self._cursor)
+        self.go_to(self._cursor)
 
     def on_click(self, event: Click) -> None:
         """Sort by a column, or move to a line; a click on the current line opens it."""
@@ -194,20 +185,21 @@ class ItemTable(ScrollView, Generic[T], can_focus=True):
         if line == self._cursor:
             self.action_open()
         elif line < len(self.shown):
-            self._go_to(line)
+            self.go_to(line)
 
     def _sort_again(self) -> None:
         items = self.shown
         self.show_items(items, self._columns)
-        self._go_to(0)
+        self.go_to(0)
 
-    def _go_to(self, line: int) -> None:
-        line = max(0, min(line, len(self.shown) - 1))
-        before, self._cursor = self._cursor, line
-        top, rows = self.scroll_offset.y, max(1, self.size.height - 1)
-        if not top <= line < top + rows:
-            self.scroll_to(y=line if line < top else line - rows + 1, animate=False, immediate=True)
-        if before != line:
+    @property
+    def line_count(self) -> int:
+        """Number of items."""
+        return len(self.shown)
+
+    def cursor_moved(self, before: int) -> None:
+        """Repaint, and tell of another item."""
+        if before != self._cursor:
             self.refresh()
             self.post_message(self.Moved())
 

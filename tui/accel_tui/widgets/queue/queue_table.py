@@ -11,13 +11,13 @@ from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_tui.formatting.queued_runs import devices_of, waits
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueRow
+from accel_tui.widgets.cursor_table import CursorTable
 
 GAP = 2
 """Cells between two columns."""
@@ -31,7 +31,7 @@ BAR = 16
 _COLOURS = ("accent", "warning", "text-muted")
 
 
-class QueueTable(ScrollView, can_focus=True):
+class QueueTable(CursorTable):
     """The queue; only visible lines are rendered. The cursor stays on its run while the order changes."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"queue-table--{part}" for part in ("row", "header", "cursor", *_COLOURS)}
@@ -79,8 +79,6 @@ class QueueTable(ScrollView, can_focus=True):
     class SelectionChanged(Message):
         """The cursor or the rows have changed."""
 
-    _cursor = 0
-
     @property
     def current(self) -> QueueRow | None:
         """The row under the cursor."""
@@ -93,6 +91,16 @@ class QueueTable(ScrollView, can_focus=True):
         self._cursor = runs.index(kept) if kept in runs else max(0, min(self._cursor, len(rows) - 1))
         self._show()
 
+    @property
+    def line_count(self) -> int:
+        """Number of runs."""
+        return len(self.rows)
+
+    def cursor_moved(self, before: int) -> None:  # noqa: ARG002 (all lines may be others)
+        """Repaint, and tell what the cursor is on."""
+        self.refresh()
+        self.post_message(self.SelectionChanged())
+
     def on_resize(self) -> None:
         """Lay the lines out for another width."""
         self._show()
@@ -102,14 +110,6 @@ class QueueTable(ScrollView, can_focus=True):
         if self.current:
             self.post_message(self.Opened(self.current))
 
-    def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
-        self._go_to(self._cursor + lines)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
-        self.action_move(pages * max(1, self.size.height - 2))
-
     def on_click(self, event: Click) -> None:
         """Move to a run; a click on the current run opens it."""
         event.stop()
@@ -117,19 +117,11 @@ class QueueTable(ScrollView, can_focus=True):
         if event.y and 0 <= line < len(self.rows):
             if line == self._cursor:
                 self.action_open()
-            self._go_to(line)
+            self.go_to(line)
 
     def _show(self) -> None:
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.rows) + 1)
-        self._go_to(self._cursor)
-
-    def _go_to(self, line: int) -> None:
-        line = self._cursor = max(0, min(line, len(self.rows) - 1))
-        top, visible = self.scroll_offset.y, max(1, self.size.height - 1)
-        if not top <= line < top + visible:
-            self.scroll_to(y=line if line < top else line - visible + 1, animate=False, immediate=True)
-        self.refresh()
-        self.post_message(self.SelectionChanged())
+        self.go_to(self._cursor)
 
     def render_line(self, y: int) -> Strip:
         """The header, or a run."""

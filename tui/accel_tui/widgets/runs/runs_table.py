@@ -13,13 +13,13 @@ from textual.events import Click, MouseDown, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
 from accel_engine.run import RunList, RunSummary
 from accel_tui.run_list.columns import SYMBOLS, TITLES, SortOrder, ordered
 from accel_tui.run_list.run_filter import key_error, matches, parse
+from accel_tui.widgets.cursor_table import CursorTable
 from accel_tui.widgets.runs.runs_layout import RunsLayout
 
 INTERVAL = 2.0
@@ -32,7 +32,7 @@ _MARK = 3  # width of the selection mark
 _COLOURS = ("accent", "success", "warning", "error")
 
 
-class RunsTable(ScrollView, can_focus=True):
+class RunsTable(CursorTable):
     """Runs, newest first by default, refreshed while the table is visible.
 
     Only visible lines are rendered, so that a thousand runs cost no more than twenty. The cursor stays on its run while
@@ -144,7 +144,6 @@ class RunsTable(ScrollView, can_focus=True):
         self.lines = RunsLayout()
         """The columns that fit."""
         self._selectable = selectable
-        self._cursor = 0
         self._lines: dict[int, tuple[str, ...]] = {}
         self._open_when_listed = False
         self._is_partial = False
@@ -186,7 +185,7 @@ class RunsTable(ScrollView, can_focus=True):
     def watch_order(self) -> None:
         """Show the runs in the new order, from the top."""
         self._update_shown()
-        self._go_to(0)
+        self.go_to(0)
         self._rebuild_columns()
 
     def watch_selected_ids(self) -> None:
@@ -206,12 +205,12 @@ class RunsTable(ScrollView, can_focus=True):
         """Select or deselect the current run, and move to the next."""
         if self.current:
             self.selected_ids ^= {self.current.id}
-            self._go_to(self._cursor + 1)
+            self.go_to(self._cursor + 1)
 
     def action_select_next(self, direction: int) -> None:
         """Select the current run and its neighbour."""
         self._select_range(self._cursor, self._cursor + direction)
-        self._go_to(self._cursor + direction)
+        self.go_to(self._cursor + direction)
 
     def action_sort(self, direction: int) -> None:
         """Sort by the next visible column, or the previous one."""
@@ -222,14 +221,6 @@ class RunsTable(ScrollView, can_focus=True):
     def action_reverse(self) -> None:
         """Reverse the sort order."""
         self.order = self.order.by(self.order.column)
-
-    def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
-        self._go_to(self._cursor + lines)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
-        self.action_move(pages * max(1, self.size.height - 2))
 
     @on(Resize)
     def _lay_out(self) -> None:
@@ -251,7 +242,7 @@ class RunsTable(ScrollView, can_focus=True):
         self._is_partial = not event.whole
         self.runs = event.runs
         if begins:
-            self._go_to(0)  # the user did not choose the first of a partial list
+            self.go_to(0)  # the user did not choose the first of a partial list
         self._update()  # relative times change even if nothing else does
         if self._open_when_listed:
             self.action_open()
@@ -277,20 +268,21 @@ class RunsTable(ScrollView, can_focus=True):
             self.selected_ids ^= {self.shown[line].id}
         elif line == self._cursor:
             self.post_message(self.Opened(self.shown[line]))
-        self._go_to(line)
+        self.go_to(line)
 
     def _select_range(self, line: int, other: int) -> None:
         first, last = sorted((line, other))
         self.selected_ids |= {run.id for run in self.shown[max(0, first) : last + 1]}
 
-    def _go_to(self, line: int) -> None:
-        line = max(0, min(line, len(self.shown) - 1))
-        before, self._cursor = self._cursor, line
-        self._repaint((before, line))
-        top, rows_visible = self.scroll_offset.y, max(1, self.size.height - 1)
-        if not top <= line < top + rows_visible:
-            self.scroll_to(y=line if line < top else line - rows_visible + 1, animate=False, immediate=True)
-        if before != line:
+    @property
+    def line_count(self) -> int:
+        """Number of matching runs."""
+        return len(self.shown)
+
+    def cursor_moved(self, before: int) -> None:
+        """Repaint both lines, and tell of another run."""
+        self._repaint((before, self._cursor))
+        if before != self._cursor:
             self.post_message(self.SelectionChanged())
 
     def _update_shown(self) -> None:
@@ -304,7 +296,7 @@ class RunsTable(ScrollView, can_focus=True):
             self._cursor = ids.index(kept.id)
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
         self._update()
-        self._go_to(self._cursor)
+        self.go_to(self._cursor)
         self.post_message(self.SelectionChanged())
 
     watch_filter = _update_shown
