@@ -26,9 +26,9 @@ MAX_DEPTH = 20
 T = TypeVar("T")
 
 
-def json_number(value: float) -> float | None:
-    """A number as JSON can have it, which has neither NaN nor infinity: ``None`` for these."""
-    return float(value) if math.isfinite(value) else None
+def json_number(value: float | None) -> float | None:
+    """A number as JSON can have it, which has neither NaN nor infinity: ``None`` for these, and for none."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 class StoredValueError(ValueError):

@@ -15,7 +15,8 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.launch.paused_run import read_run
 from accel_engine.plan import Plan
-from accel_tui.cli.finding import PLOT_ROWS, Status, measure, number, plot_width, readable
+from accel_engine.stored_values import json_number
+from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
@@ -112,13 +113,13 @@ def _result(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[str, 
                 "learning_rate": found.planned(each.rate),
                 "low": found.planned(each.low),
                 "high": found.planned(each.high),
-                "loss": number(found.compared.get(each.rule)),
+                "loss": json_number(found.compared.get(each.rule)),
             }
             for each in found.suggestions.found
         ],
         "seeds": [ramp.seed for ramp in found.ramps],
         "step": found.step,
-        "rate_before": number(found.rate),
+        "rate_before": json_number(found.rate),
         "problem": found.suggestions.problem,
         "notes": list(rate_notes(found)),
         "command": None if found.best is None else command(found),

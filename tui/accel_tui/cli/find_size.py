@@ -10,7 +10,8 @@ from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeP
 from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
-from accel_tui.cli.finding import Status, measure, number, plot_width, readable
+from accel_engine.stored_values import json_number
+from accel_tui.cli.finding import Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
@@ -98,7 +99,7 @@ def _line(size: MeasuredSize) -> str:
 
 
 def _object(size: MeasuredSize) -> dict[str, Any]:
-    return {name: number(value) if isinstance(value, float) else value for name, value in asdict(size).items()}
+    return {name: json_number(value) if isinstance(value, float) else value for name, value in asdict(size).items()}
 
 
 def _result(found: FoundSize) -> dict[str, Any]:
@@ -108,16 +109,16 @@ def _result(found: FoundSize) -> dict[str, Any]:
         "batch_size": size,
         "per_replica": found.confirmed.per_replica if found.confirmed else None,
         "replicas": found.replicas,
-        "examples_per_second": number(found.confirmed.throughput) if found.confirmed else None,
+        "examples_per_second": json_number(found.confirmed.throughput) if found.confirmed else None,
         "knee": chosen.knee.batch_size if chosen else None,
         "fastest": chosen.fastest.batch_size if chosen else None,
         "largest": chosen.largest.batch_size if chosen else None,
-        "memory": number(found.memory),
+        "memory": json_number(found.memory),
         "stopped": found.stopped,
         "problem": size_problem(found),
         "measured": [_object(each) for each in found.measured],
         "effects": {
-            name: number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()
+            name: json_number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()
         }
         if effects
         else None,

@@ -1,6 +1,5 @@
 """What the commands of ``accel-tui find`` share: Ctrl-C, live progress, plots in characters, lines of JSON."""
 
-import math
 import os
 import shutil
 import sys
@@ -95,8 +94,3 @@ def readable(text: str) -> str:
     from accel_tui.appearance.glyphs import to_ascii
 
     return to_ascii(text)
-
-
-def number(value: float | None) -> float | None:
-    """A number for JSON, which has none that are not finite."""
-    return None if value is None or not math.isfinite(value) else value

@@ -27,7 +27,6 @@ def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFla
     try:
         _enqueue(directory, request)
     except AccelError:
-        end_cancelled(directory, "it could not be queued")
         remove(directory)
         raise
     return 0
@@ -36,12 +35,7 @@ def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFla
 def queue_continuation(reference: str, changes: Mapping[str, Any], flags: QueueFlags) -> int:
     """Reopen an ended run, add it to the queue and print its id; returns the exit status."""
     request = _request(flags)
-    directory = training_run.reopen(reference, changes, queued=True)
-    try:
-        _enqueue(directory, request)
-    except AccelError:
-        end_cancelled(directory, "it could not be queued")
-        raise
+    _enqueue(training_run.reopen(reference, changes, queued=True), request)
     return 0
 
 
@@ -50,11 +44,15 @@ def _request(flags: QueueFlags) -> QueueRequest:
 
 
 def _enqueue(directory: Path, request: QueueRequest) -> None:
-    """Add a run to the queue, after a check of what it asks for."""
-    with reading(directory) as database:
-        plan = read_info(database).plan
-    if plan:
-        find_need(plan, request.devices, detect().devices, os.environ)
-    queue.set_default_limit(load().queue_at_once)
-    queue.enqueue(directory, request)
+    """Add a run to the queue, after a check of what it asks for; a run that cannot be added has ended."""
+    try:
+        with reading(directory) as database:
+            plan = read_info(database).plan
+        if plan:
+            find_need(plan, request.devices, detect().devices, os.environ)
+        queue.set_default_limit(load().queue_at_once)
+        queue.enqueue(directory, request)
+    except AccelError:
+        end_cancelled(directory, "it could not be queued")
+        raise
     write(directory.name)
