@@ -19,7 +19,7 @@ from accel_tui.widgets.visibility import is_covered
 INTERVAL = 5.0
 """Seconds between two reads of all searches."""
 
-EMPTY = "No searches yet. Write a range into a field of New run, e.g. learning rate 1e-4..1e-1:log, then press S."
+EMPTY = "No searches yet. Write a range into a field of New run, then press S."
 """Text where there are none."""
 
 
