@@ -60,15 +60,17 @@ class PathSuggester(Suggester):
     def __init__(self, suffixes: Sequence[str]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._suffixes = tuple(suffixes)
-        self._last: tuple[str, str | None] = ("", None)
+        self._asked = ""
+        self._suggestion: str | None = None
 
     def suggestion_for(self, value: str) -> str | None:
-        """The last suggestion if it was for this text."""
-        typed, suggestion = self._last
-        return suggestion if typed == value else None
+        """The suggestion for a text, if it was the last one to be completed."""
+        return self._suggestion if self._asked == value else None
 
     async def get_suggestion(self, value: str) -> str | None:
         """The completed path; ``None`` if there is none."""
+        self._asked, self._suggestion = value, None
         suggestion = await asyncio.to_thread(complete_path, value, self._suffixes)
-        self._last = (value, suggestion)
+        if self._asked == value:  # the thread of an earlier text may end later
+            self._suggestion = suggestion
         return suggestion
