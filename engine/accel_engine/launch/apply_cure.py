@@ -13,7 +13,7 @@ from typing import Any
 
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound, LearningRateChanged, ModelBuilt
+from accel_engine.events import CommandAnswered, DevicesFound, LearningRateChanged, ModelBuilt
 from accel_engine.launch import run_change
 from accel_engine.launch.cure_kinds import Quantity, judged_by, trains_on_cpu
 from accel_engine.launch.live_changes import command_arguments
@@ -47,6 +47,7 @@ class AppliedCure:
         changes: The changed fields, with their new values.
         before: The same fields, with the plan's values before.
         step: The first step with it, counted from 0.
+        checkpoint: Step of the last checkpoint without it; 0 if there is none.
         text: What was done, in words.
         was_live: Whether the source was training.
         had_failed: Whether the source had failed.
@@ -66,6 +67,7 @@ class AppliedCure:
     had_failed: bool = False
     judged_by: Quantity | None = None
     rate: float | None = None
+    checkpoint: int = 0
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
 
 
@@ -154,12 +156,12 @@ def _by_command(
 ) -> AppliedCure:
     """Apply a cure to a live run by commands; with a checkpoint before a change of what it learns."""
     answers, done = [], dict[str, Any]()
-    step, rate = steps_taken(directory), None
+    rate, checkpoint = None, 0
     if "learning_rate" in changes:
         rate = _current_rate(directory)
-        if step:
+        if steps_taken(directory):
             run_change.send(directory, "checkpoint", reason=reason)
-            step = latest_checkpoint(directory)
+            checkpoint = latest_checkpoint(directory)
     for name, argument in arguments.items():
         try:
             answers.append(run_change.send(directory, name, argument, reason))
@@ -168,7 +170,25 @@ def _by_command(
             raise
         done[name] = argument
     text = f"run {directory.name}: {'; '.join(answers)}"
-    return AppliedCure(directory, directory, Method.COMMAND, changes, before, step, text, was_live=True, rate=rate)
+    return AppliedCure(
+        directory,
+        directory,
+        Method.COMMAND,
+        changes,
+        before,
+        _answered_at(directory, "learning_rate" if "learning_rate" in arguments else list(arguments)[-1]),
+        text,
+        was_live=True,
+        rate=rate,
+        checkpoint=checkpoint,
+    )
+
+
+def _answered_at(directory: Path, command: str) -> int:
+    """Steps that a run had taken when it last obeyed a command."""
+    with closing(RunReader(directory, steps=False)) as reader:
+        answers = [event for _, event in reader.events(0, CommandAnswered) if isinstance(event, CommandAnswered)]
+    return next((each.step for each in reversed(answers) if each.command == command), steps_taken(directory))
 
 
 def _undo(directory: Path, before: Mapping[str, Any]) -> None:
@@ -191,7 +211,16 @@ def _continued(
     done = "stopped with a checkpoint and continued" if was_live else "continued"
     text = f"run {info.id} was {done} from step {step:,} with {options_text(changes)}"
     return AppliedCure(
-        directory, directory, Method.CONTINUED, changes, before, step, text, was_live=was_live, process=process
+        directory,
+        directory,
+        Method.CONTINUED,
+        changes,
+        before,
+        step,
+        text,
+        was_live=was_live,
+        checkpoint=step,
+        process=process,
     )
 
 

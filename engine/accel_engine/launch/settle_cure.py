@@ -177,8 +177,8 @@ def _take_back(cure: AppliedCure, outcome: Outcome | None, why: str, launch: Lau
 
 
 def _returns(cure: AppliedCure) -> bool:
-    """Whether a run returns to its step before the cure, as it has learned badly since."""
-    return cure.judged_by is Quantity.LEARNING and bool(cure.step)
+    """Whether a run returns to its checkpoint before the cure, as it has learned badly since."""
+    return cure.judged_by is Quantity.LEARNING and bool(cure.checkpoint)
 
 
 def _back_to_source(cure: AppliedCure, reason: str, launch: Launch) -> tuple[str, Any]:
@@ -198,8 +198,8 @@ def _continue_as_before(cure: AppliedCure, reason: str, launch: Launch) -> tuple
     """Continue a run with its former plan, from before the cure if it has learned badly since."""
     directory, returns = cure.directory, _returns(cure)
     with run_change.stopped(directory, launch, now=returns):
-        step = run_change.return_to(directory, cure.step) if returns else latest_checkpoint(directory)
+        step = run_change.return_to(directory, cure.checkpoint) if returns else latest_checkpoint(directory)
         process = run_change.continue_changed(directory, cure.before, cure.changes, reason, launch)
-    if cure.rate is not None and step != cure.step:  # a later checkpoint has the rate of the cure
+    if cure.rate is not None and step != cure.checkpoint:  # a later checkpoint has the rate of the cure
         request(directory, "learning_rate", cure.rate, reason=reason)
     return f"run {directory.name} continues from step {step:,} with {options_text(cure.before)}", process

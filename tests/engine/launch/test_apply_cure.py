@@ -4,10 +4,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.events import Outcome, PlanChanged, RunEnded
+from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
+from accel_engine.launch import run_change
 from accel_engine.launch.apply_cure import Method, apply
 from accel_engine.launch.cure_kinds import Quantity
 from accel_engine.launch.live_changes import command_arguments
@@ -27,13 +29,18 @@ def ended(plan: Plan, outcome: Outcome, *steps: int) -> Path:
     with closing(RunWriter(directory)) as writer:
         writer.begin()
         writer.end(RunEnded(time=1.0, outcome=outcome, steps=max(steps, default=0), epochs=0, seconds=1.0))
+    save(directory, *steps)
+    return directory
+
+
+def save(directory: Path, *steps: int) -> None:
+    """Write files of checkpoints."""
     folder = directory / "checkpoints"
     folder.mkdir()
     for step in steps:
         (folder / f"step-{step}.index").write_bytes(b"i")
         (folder / f"step-{step}.data-00000-of-00001").write_bytes(b"d")
         write_checksums(folder, step)
-    return directory
 
 
 def changed_in(directory: Path) -> list[Any]:
@@ -103,6 +110,30 @@ def test_a_live_run_without_a_step_has_no_checkpoint_to_continue_from() -> None:
         writer.begin()
         with pytest.raises(RunError, match="has taken no step yet"):
             apply(directory, {"clip_norm": 1.0}, launch=pytest.fail)
+
+
+def test_a_cure_by_command_begins_with_the_answer_not_with_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = create(Plan(model="mlp"))
+    with closing(RunWriter(directory)) as writer:
+
+        def train(first: int, last: int) -> None:
+            writer.write_chunk(first, 0.0, 1.0, {"loss": np.ones(last - first, np.float32)})
+
+        def send(_: Path, name: str, *__: object, **___: object) -> str:
+            if name == "checkpoint":
+                save(directory, 20)
+                train(20, 500)
+            step = 20 if name == "checkpoint" else 500
+            writer.write_event(CommandAnswered(time=1.0, command=name, who="", obeyed=True, answer="done", step=step))
+            if name == "learning_rate":
+                train(500, 510)
+            return "done"
+
+        monkeypatch.setattr(run_change, "send", send)
+        writer.begin()
+        train(0, 20)
+        applied = apply(directory, {"learning_rate": 0.01}, launch=pytest.fail)
+    assert (applied.method, applied.checkpoint, applied.step) == (Method.COMMAND, 20, 500)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def trained(before: tuple[float, float], after: tuple[float, float], outcome: Ou
 def cure_of(directory: Path, method: Method = Method.CONTINUED, **changes: object) -> AppliedCure:
     before = {name: getattr(Plan(model="mlp"), name) for name in changes}
     judge = judged_by(changes, on_cpu=True)
-    return AppliedCure(directory, directory, method, changes, before, STEP, "", was_live=True, judged_by=judge)
+    return AppliedCure(
+        directory, directory, method, changes, before, STEP, "", was_live=True, judged_by=judge, checkpoint=STEP
+    )
 
 
 @pytest.fixture

@@ -94,8 +94,8 @@ def test_a_live_run_is_paused_for_a_trial_and_a_cure_that_harms_it_is_taken_back
     wait_until(lambda: steps(directory) > 500, "steps")
 
     settled = apply_and_settle(directory, {"learning_rate": 100.0}, finding="rate-low")
-    engines.append(settled.process)
     assert settled.taken_back
+    engines.append(settled.process)
     assert "taken back" in settled.text
     (changed,) = (event for event in read(directory)[0] if isinstance(event, PlanChanged))
     assert (changed.before, changed.changes) == ({"learning_rate": 100.0}, {"learning_rate": 0.01})

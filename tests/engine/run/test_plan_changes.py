@@ -44,6 +44,7 @@ OTHERS: dict[str, Any] = {
     "learning_rate": 0.5,
     "rate_scaling": "linear",
     "seed": 1,
+    "split_seed": 1,
     "validation": "off",
     "gradient_norm": "on",
     "tensorboard": "on",

@@ -54,6 +54,7 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
 def test_machines_share_a_search_by_a_journal_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]
 ) -> None:
+    (tmp_path / "shared").mkdir()
     storage = str(tmp_path / "shared" / "journal.log")
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "first"))
     first = Search(define(trials=10, storage=storage, pruner="off"), tmp_path / "first")
