@@ -1,17 +1,15 @@
 """The queue's database, ``queue.db`` in the program's directory."""
 
 import json
-import os
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import RunError
 from accel_engine.run.run_paths import home, make_private
 from accel_engine.run_queue.request import QueueRequest, StoredEntry
 from accel_engine.stored_values import parse, parse_object
+from accel_engine.versioned_database import META, VersionedDatabase, explained
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -19,8 +17,8 @@ DATABASE = "queue.db"
 SCHEMA_VERSION = 1
 """Incremented whenever an older program would misread a newer file."""
 
-LOCK_TIMEOUT_SECONDS = 10.0
-"""How long to wait for other processes that change the queue, each for some milliseconds."""
+CURE = ": delete it and add the runs again, each with accel-tui queue release RUN"
+"""What to do with a damaged queue."""
 
 AT_ONCE = "at_once"
 """The row of ``meta`` with the most runs at once that a user has set."""
@@ -29,7 +27,7 @@ DEFAULT_AT_ONCE = "default_at_once"
 """The row of ``meta`` with the most runs at once of the user's settings."""
 
 TABLES = (
-    "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
+    META,
     """
 CREATE TABLE IF NOT EXISTS entry (
     run TEXT PRIMARY KEY,
@@ -58,7 +56,7 @@ def database_path() -> Path:
     return home() / DATABASE
 
 
-class QueueDatabase:
+class QueueDatabase(VersionedDatabase):
     """The open queue; its methods may be called from one thread at a time.
 
     Raises:
@@ -68,29 +66,16 @@ class QueueDatabase:
     def __init__(self) -> None:
         path = database_path()
         make_private(path.parent)
-        with _explained(path):
+        title = f"the queue {path}"
+        with explained(title):
             path.touch(mode=0o600)
-            self._database = sqlite3.connect(
-                path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._initialize()
-                found = int(self.meta("schema"))
-            except BaseException:
-                self._database.close()
-                raise
-        if found > SCHEMA_VERSION:
-            self.close()
-            raise RunError(f"the queue {path} was created by a newer accel-tui: upgrade it")
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        # A run that was queued is there after a power failure.
+        super().__init__(path, title, SCHEMA_VERSION, synchronous="FULL", cure=CURE)
 
     @property
     def data_version(self) -> int:
         """A number that changes when another process has changed the queue."""
-        with _explained(database_path()):
+        with self._explained():
             return int(self._database.execute("PRAGMA data_version").fetchone()[0])
 
     @property
@@ -99,39 +84,26 @@ class QueueDatabase:
         found = self.meta(AT_ONCE) or self.meta(DEFAULT_AT_ONCE)
         return None if found is None else int(found)
 
-    @contextmanager
-    def transaction(self) -> Iterator["QueueDatabase"]:
-        """Let no other process change the queue during a block, which is undone if it raises."""
-        with _explained(database_path()):
-            self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield self
-        except BaseException:
-            self._database.rollback()
-            raise
-        with _explained(database_path()):
-            self._database.commit()
-
     def entries(self) -> list[StoredEntry]:
         """All entries, in the order in which they start."""
-        with _explained(database_path()):
+        with self._explained():
             rows = self._database.execute("SELECT * FROM entry").fetchall()
             return sorted(map(_entry, rows), key=lambda entry: entry.order)
 
     def started(self) -> list[Path]:
         """The directories of runs that were started, as far as is noted."""
-        with _explained(database_path()):
+        with self._explained():
             rows = self._database.execute("SELECT directory FROM entry WHERE state = 'started' ORDER BY run").fetchall()
             return [Path(directory) for (directory,) in rows]
 
     def last_place(self) -> int:
         """The largest number that orders entries; 0 without entries."""
-        with _explained(database_path()):
+        with self._explained():
             return int(self._database.execute("SELECT COALESCE(MAX(place), 0) FROM entry").fetchone()[0])
 
     def find(self, run: str) -> StoredEntry | None:
         """The entry of a run; ``None`` if there is none."""
-        with _explained(database_path()):
+        with self._explained():
             row = self._database.execute("SELECT * FROM entry WHERE run = ?", (run,)).fetchone()
             return _entry(row) if row else None
 
@@ -155,33 +127,21 @@ class QueueDatabase:
             entry.folder,
             entry.added,
         )
-        with _explained(database_path()):
+        with self._explained():
             self._database.execute(f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * len(values))})", values)
 
     def remove(self, *runs: str) -> None:
         """Remove the entries of runs."""
-        with _explained(database_path()):
+        with self._explained():
             self._database.executemany("DELETE FROM entry WHERE run = ?", [(run,) for run in runs])
 
     def set_reasons(self, reasons: Mapping[str, str]) -> None:
         """Note why entries wait."""
-        with _explained(database_path()):
+        with self._explained():
             rows = [(reason, run) for run, reason in reasons.items()]
             self._database.executemany("UPDATE entry SET reason = ? WHERE run = ?", rows)
 
-    def meta(self, key: str) -> Any:
-        """A value that is stored by name; ``None`` if there is none."""
-        with _explained(database_path()):
-            row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-            return row[0] if row else None
-
-    def set_meta(self, key: str, value: int | None) -> None:
-        """Store a value by name."""
-        with _explained(database_path()):
-            self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
     def _initialize(self) -> None:
-        self._database.execute("PRAGMA synchronous = FULL")  # a run that was queued is there after a power failure
         if self._database.execute("PRAGMA user_version").fetchone()[0]:
             return
         self._database.execute("PRAGMA journal_mode = WAL")  # or another one, where the file system refuses it
@@ -227,21 +187,3 @@ def _entry(row: Any) -> StoredEntry:
         {name: str(value) for name, value in parse_object(variables).items()},
         *rest,
     )
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite, and damaged values, as errors for users."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise RunError(f"the queue {path} cannot be used: {error}") from error
-        raise RunError(
-            f"the queue {path} is damaged ({error}): delete it and add the runs again, each with "
-            "accel-tui queue release RUN"
-        ) from error
-    except OSError as error:
-        raise RunError(f"the queue {path} cannot be used: {os.strerror(error.errno or 0)}") from error
-    except (TypeError, ValueError) as error:
-        raise RunError(f"the queue {path} is damaged: {error}") from error

@@ -1,14 +1,13 @@
 """A study on disk: ``study.db``, which the process that runs the study writes and everybody else reads."""
 
 import json
-import os
 import sqlite3
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
@@ -21,12 +20,13 @@ from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Report, Trial
 from accel_engine.stored_values import make, parse, parse_object
+from accel_engine.versioned_database import META, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
 """Incremented whenever an older program would misread a newer file."""
 
-TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+TABLES = f"""
+{META};
 CREATE TABLE trial (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE INDEX trial_changed ON trial (changed);
 CREATE TABLE report (
@@ -76,7 +76,7 @@ def exists_already(name: str) -> UsageError:
 
 
 def _create(directory: Path, definition: StudyDefinition) -> None:
-    with _explained(directory, "cannot be written"), replacing(directory / DATABASE) as unfinished:
+    with explained(_title(directory)), replacing(directory / DATABASE) as unfinished:
         unfinished.touch(mode=0o600)
         with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
@@ -86,7 +86,7 @@ def _create(directory: Path, definition: StudyDefinition) -> None:
             database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
-class StudyDatabase:
+class StudyDatabase(VersionedDatabase):
     """An open study; its methods may be called from one thread at a time.
 
     Args:
@@ -100,118 +100,100 @@ class StudyDatabase:
         self.directory = directory
         if not (directory / DATABASE).is_file():
             raise RunError(f"no search in {directory}")
-        with _explained(directory, "cannot be opened"):
-            self._database = sqlite3.connect(
-                directory / DATABASE, timeout=10.0, isolation_level=None, check_same_thread=False
-            )
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            found = int(self._meta("schema") or 0)
-        if found > SCHEMA_VERSION:
-            self.close()
-            raise RunError(f"the search {directory.name} was created by a newer accel-tui: upgrade it to open this one")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        super().__init__(directory / DATABASE, _title(directory), SCHEMA_VERSION, synchronous="NORMAL")
 
     @property
     def definition(self) -> StudyDefinition:
         """What is searched; a command may change ranges and the number of trials."""
-        with _explained(self.directory, "cannot be read"):
-            return StudyDefinition.from_json(str(self._meta("definition")))
+        with self._explained():
+            return StudyDefinition.from_json(str(self.meta("definition")))
 
     @property
     def created(self) -> float:
         """When it was created, in seconds since the Unix epoch."""
-        with _explained(self.directory, "cannot be read"):
-            return float(self._meta("created"))
+        with self._explained():
+            return float(self.meta("created"))
 
     @property
     def ended(self) -> Mapping[str, Any] | None:
         """The object of its last line of JSON, ``search_ended``; ``None`` while it is not at its end."""
-        with _explained(self.directory, "cannot be read"):
-            text = self._meta("ended")
+        with self._explained():
+            text = self.meta("ended")
             return parse_object(text) if text else None
 
     @property
     def confirmation(self) -> Confirmation | None:
         """The best plan, trained again; ``None`` before."""
-        with _explained(self.directory, "cannot be read"):
-            text = self._meta("confirmation")
+        with self._explained():
+            text = self.meta("confirmation")
             return make(Confirmation, parse_object(text)) if text else None
 
     @property
     def member(self) -> str:
         """What tells this study's trials from those of others on the same storage."""
-        with _explained(self.directory, "cannot be read"):
-            return str(self._meta("member") or "")
+        with self._explained():
+            return str(self.meta("member") or "")
 
     @property
     def spent(self) -> float:
         """Seconds for which the search has run, by all its processes so far."""
-        with _explained(self.directory, "cannot be read"):
-            return float(self._meta("spent") or 0.0)
+        with self._explained():
+            return float(self.meta("spent") or 0.0)
 
     def set_spent(self, seconds: float) -> None:
         """Note for how long the search has run."""
-        self._set_meta("spent", seconds)
+        self.set_meta("spent", seconds)
 
     def set_definition(self, definition: StudyDefinition) -> None:
         """Replace the definition."""
-        self._set_meta("definition", definition.to_json())
+        self.set_meta("definition", definition.to_json())
 
     def set_ended(self, ended: Mapping[str, Any] | None) -> None:
         """Note how it ended; ``None`` if it goes on."""
-        self._set_meta("ended", None if ended is None else json.dumps(ended))
+        self.set_meta("ended", None if ended is None else json.dumps(ended))
 
     def set_confirmation(self, confirmation: Confirmation) -> None:
         """Note what confirms the best plan."""
-        self._set_meta("confirmation", json.dumps(asdict(confirmation)))
+        self.set_meta("confirmation", json.dumps(asdict(confirmation)))
 
     def changes(self) -> int:
         """A number that grows with each change of a trial."""
-        with _explained(self.directory, "cannot be read"):
-            return int(self._meta("changes") or 0)
+        with self._explained():
+            return int(self.meta("changes") or 0)
 
     def put_trial(self, trial: Trial) -> None:
         """Add or replace a trial."""
         body = json.dumps(asdict(trial))
-        with self._transaction() as database:
-            database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
-            changed = self._meta("changes")
-            database.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?)", (trial.number, changed, body))
+        with self.transaction(), self._explained():
+            self._database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
+            changed = self.meta("changes")
+            self._database.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?)", (trial.number, changed, body))
 
     def trials(self, since: int = 0) -> list[Trial]:
         """The trials that have changed since :meth:`changes` had a value, by number."""
-        with _explained(self.directory, "cannot be read"):
+        with self._explained():
             rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
             return [_trial(body) for (body,) in rows]
 
     def add_report(self, report: Report) -> None:
         """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
-        with self._transaction() as database:
-            database.execute(
+        with self._explained():
+            self._database.execute(
                 "INSERT OR REPLACE INTO report (trial, epoch, step, time, value) VALUES (?, ?, ?, ?, ?)",
                 (report.trial, report.epoch, report.step, report.time, report.value),
             )
 
     def reports(self, after: int = 0) -> tuple[int, list[Report]]:
         """Reports after one, in the order in which they came; with the number to ask with for later ones."""
-        with _explained(self.directory, "cannot be read"):
+        with self._explained():
             query = "SELECT id, trial, epoch, step, time, value FROM report WHERE id > ? ORDER BY id"
             rows = self._database.execute(query, (after,)).fetchall()
         return (rows[-1][0] if rows else after), [Report(*row[1:]) for row in rows]
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""
-        with self._transaction() as database:
-            row = database.execute(
+        with self._explained():
+            row = self._database.execute(
                 "INSERT INTO command (time, who, name, trial, argument) VALUES (?, ?, ?, ?, ?)",
                 (clock.now(), current_user(), name, trial, json.dumps(argument)),
             )
@@ -219,7 +201,7 @@ class StudyDatabase:
 
     def unanswered(self) -> list[StudyCommand]:
         """The commands without an answer, oldest first."""
-        with _explained(self.directory, "cannot be read"):
+        with self._explained():
             query = "SELECT id, time, who, name, trial, argument FROM command WHERE answered IS NULL ORDER BY id"
             rows = self._database.execute(query).fetchall()
             return [
@@ -229,48 +211,23 @@ class StudyDatabase:
 
     def answer(self, command: int, answer: str, *, obeyed: bool) -> None:
         """Answer a command."""
-        with self._transaction() as database:
-            database.execute(
+        with self._explained():
+            self._database.execute(
                 "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
                 (clock.now(), int(obeyed), answer, command),
             )
 
     def answer_to(self, command: int) -> tuple[bool, str] | None:
         """Whether a command was obeyed, and the answer; ``None`` before there is one."""
-        with _explained(self.directory, "cannot be read"):
+        with self._explained():
             query = "SELECT obeyed, answer FROM command WHERE id = ? AND answered IS NOT NULL"
             row = self._database.execute(query, (command,)).fetchone()
         return (bool(row[0]), str(row[1])) if row else None
-
-    def _meta(self, key: str) -> Any:
-        row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
-
-    def _set_meta(self, key: str, value: object) -> None:
-        with self._transaction() as database:
-            database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with _explained(self.directory, "cannot be written"):
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._database
-            except BaseException:
-                self._database.rollback()
-                raise
-            self._database.commit()
 
 
 def _trial(body: str) -> Trial:
     return make(Trial, parse_object(body))
 
 
-@contextmanager
-def _explained(directory: Path, problem: str) -> Iterator[None]:
-    """Raise errors of SQLite, and damaged values, as errors for users."""
-    try:
-        yield
-    except (sqlite3.Error, OSError, ValueError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise RunError(f"the search {directory.name} {problem}: {reason}") from error
+def _title(directory: Path) -> str:
+    return f"the search {directory.name}"

@@ -1,0 +1,103 @@
+"""A SQLite file of the program that has the version of its format; its errors are in words for users."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from accel_engine.errors import RunError
+
+META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID"
+"""The table of values by name. One of them is ``schema``, the version of the format."""
+
+LOCK_TIMEOUT_SECONDS = 10.0
+"""How long to wait for other processes that write the file, each for some milliseconds."""
+
+
+class VersionedDatabase:
+    """An open file; its methods may be called from one thread at a time.
+
+    Args:
+        path: The file.
+        title: What it is, in messages.
+        version: The newest version of the format that this program can read.
+        synchronous: SQLite's setting: with ``FULL``, what was written is there after a power failure.
+        cure: What to do if it is damaged, in messages.
+
+    Raises:
+        RunError: It cannot be opened, or a newer program created it. All methods raise it, too.
+    """
+
+    def __init__(self, path: Path, title: str, version: int, *, synchronous: str, cure: str = "") -> None:
+        self._title, self._cure = title, cure
+        with self._explained():
+            self._database = sqlite3.connect(
+                path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._database.execute(f"PRAGMA synchronous = {synchronous}")
+                self._initialize()
+                if int(self.meta("schema")) > version:
+                    raise RunError(f"{title} was created by a newer accel-tui: upgrade it")
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Let no other process change the file during a block, which is undone if it raises."""
+        with self._explained():
+            self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self
+        except BaseException:
+            self._database.rollback()
+            raise
+        with self._explained():
+            self._database.commit()
+
+    def meta(self, key: str) -> Any:
+        """A value that is stored by name; ``None`` if there is none."""
+        with self._explained():
+            row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return row[0] if row else None
+
+    def set_meta(self, key: str, value: object) -> None:
+        """Store a value by name."""
+        with self._explained():
+            self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _initialize(self) -> None:
+        """Called when the file is open, to create its tables."""
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self._title, self._cure)
+
+
+@contextmanager
+def explained(title: str, cure: str = "") -> Iterator[None]:
+    """Raise errors of SQLite and of the system, and of damaged values, as errors for users.
+
+    Raises:
+        RunError: Says what cannot be used, or what is damaged and what to do.
+    """
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+        raise RunError(f"{title} cannot be used: {error}") from error
+    except OSError as error:
+        raise RunError(f"{title} cannot be used: {os.strerror(error.errno or 0)}") from error
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise RunError(f"{title} is damaged ({error}){cure}") from error
