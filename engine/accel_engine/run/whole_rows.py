@@ -9,6 +9,8 @@ see :meth:`accel_engine.run.database.Database.decoded`.
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
+from accel_engine.errors import RunError
+
 MAX_STEP = 1 << 32
 """More steps than a run can take."""
 
@@ -32,6 +34,17 @@ LATER_COLUMNS = {
 """The columns of the tables that runs of older programs do not have."""
 
 _TERMS = 40  # SQLite limits the depth of an expression to 1000, and a run may have as many series
+
+
+def check_times(*times: float) -> None:
+    """Check times before they are written.
+
+    Raises:
+        RunError: A run cannot have one of them.
+    """
+    for time in times:
+        if not 0 <= time <= MAX_TIME:
+            raise RunError(f"a run has times from 0 to {MAX_TIME:,} seconds since the Unix epoch, not {time:,}")
 
 
 def _number(column: str, limit: int | str, least: int = 0) -> str:

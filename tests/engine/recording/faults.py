@@ -16,6 +16,8 @@ from accel_engine.devices import Sampler
 from accel_engine.recording import recorder
 from accel_engine.recording.own_run import OwnRunWriter
 from accel_engine.run import RunWriter
+from accel_engine.run.owned_run import OwnedRun
+from accel_engine.run.step_writer import StepWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MODULES = {
@@ -39,7 +41,7 @@ Functions = dict[str, tuple[object, str]]
 def functions_of(modules: set[str]) -> Functions:
     """Every function and method of some modules, and what they call of a run's writer."""
     found = {label: (owner, name) for module in sorted(modules) for label, owner, name in _functions(MODULES[module])}
-    for kind in (RunWriter, OwnRunWriter, Sampler, CommandMailbox):
+    for kind in (OwnedRun, StepWriter, RunWriter, OwnRunWriter, Sampler, CommandMailbox):
         for method, function in vars(kind).items():
             if inspect.isfunction(function):
                 found[f"{kind.__name__}.{method}"] = kind, method

@@ -22,8 +22,7 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_command_handler, recorder, recorder_thread
 from accel_engine.recording import fit_session as fitting
-from accel_engine.run import RunWriter, Status, request
-from accel_engine.run import writer as writing
+from accel_engine.run import RunWriter, Status, owned_run, request
 from accel_engine.run.creation import create_recorded
 
 from .conftest import Read, examples, tiny
@@ -256,7 +255,7 @@ def _locked(directory: Path) -> sqlite3.Connection:
 def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
-    monkeypatch.setattr(writing, "LOCK_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(owned_run, "LOCK_TIMEOUT_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
@@ -419,5 +418,6 @@ def test_the_modules_of_the_recorder_are_all_tried() -> None:
         "RecorderThread.put",
         "BatchSeries.take",
         "LearningRates.take",
-        "RunWriter.begin",
+        "OwnedRun.begin",
+        "RunWriter.write_chunk",
     } <= FUNCTIONS.keys()

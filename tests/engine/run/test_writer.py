@@ -425,7 +425,7 @@ def test_what_no_reader_would_take_is_not_written(
 def test_the_longest_chunk_is_written_and_a_longer_one_is_not(
     writer: RunWriter, reader: RunReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accel_engine.run.writer.MAX_CHUNK", 4)
+    monkeypatch.setattr("accel_engine.run.step_writer.MAX_CHUNK", 4)
     writer.write_chunk(0, 1.0, 2.0, {"loss": np.ones(4)})
     with pytest.raises(RunError, match="a chunk has 1 to 4 steps"):
         writer.write_chunk(4, 1.0, 2.0, {"loss": np.ones(5)})
