@@ -1,16 +1,14 @@
 """Supervises one run in the engine process's main thread, which never waits for TensorFlow."""
 
 import os
-import signal
 import socket
 import sys
 import threading
 import time
 import traceback
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent import futures
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +21,11 @@ from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.launch.engine_process import versions
-from accel_engine.plan import Plan, isolation
+from accel_engine.plan import Plan
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.process.cluster_processes import LOST_HINT, ClusterProcesses
+from accel_engine.process.command_forwarder import CommandForwarder
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.run import RunReader, RunWriter, log_file
 from accel_engine.run.commands import Command
@@ -33,11 +33,8 @@ from accel_engine.run.ending import end
 from accel_engine.run.run_paths import latest_checkpoint, reference, runs_directory
 from accel_engine.run.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.wake import wake
-from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
+from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
-from accel_engine.training.distributed.readiness import ReadinessListener
 
 if TYPE_CHECKING:
     from accel_engine.tensorboard.live import LiveLog
@@ -47,11 +44,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 """How often the main thread polls for commands."""
-
-STOP_NOW_SECONDS = 3.0
-"""How long training may still run (while tracing a graph, for example) after a ``stop_now`` command."""
-
-LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
 
 
 def train_command(directory: Path) -> list[str]:
@@ -84,12 +76,10 @@ class EngineSupervisor:
         self._isolated = isolated
         self._tensorflow = tensorflow
         self._writer = RunWriter(directory, waits=True)
-        self._mailbox = CommandMailbox()
-        self._signals: deque[int] = deque()
-        self._stop: Command | None = None
+        self._commands = CommandForwarder(self._writer)
+        self._cluster = ClusterProcesses(self._writer.write_event, self._warn)
         self._sampler = Sampler(self._write_samples, engine=os.getpid())
         self._tensorboard: LiveLog | None = None
-        self._exit_at: float | None = None
         self._began = time.monotonic()
         self._first_step = latest_checkpoint(directory)
         self._values: dict[str, object] = {}
@@ -97,61 +87,58 @@ class EngineSupervisor:
         self._ended: RunEnded | None = None
         self._next: NewProcess | None = None
         self._restart = Restart.take()
-        self._preempted = False
-        self._cluster: ClusterSpec | None = None
-        self._workers: LocalWorkers | None = None
-        self._peer_monitor: PeerMonitor | None = None
         self._deadline = Deadline()
 
     def run(self) -> Outcome:
         """Train the run and return its outcome."""
         clock.read_wall_clock()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-            signal.signal(number, lambda received, _: self._signals.append(received))
+        self._commands.handle_signals()
         self._sampler.find_devices()  # while the disk is written
         self._start_run()
         training = threading.Thread(target=self._train, name="train", daemon=True)
         training.start()
         last_heartbeat = 0.0
         while training.is_alive():
-            self._forward_commands()
+            self._commands.forward()
             if time.monotonic() - last_heartbeat >= HEARTBEAT_SECONDS:
                 self._write_heartbeat()
                 last_heartbeat = time.monotonic()
-            if self._exit_at is not None and time.monotonic() > self._exit_at:
+            if self._commands.is_stop_overdue:
                 self._write_end(self._make_end(Outcome.STOPPED, "stopped immediately, without waiting for TensorFlow"))
                 self._exit(0)
             if late := self._deadline.missed:
                 self._write_end(replace(self._make_end(Outcome.FAILED, late), temporary=True))
                 self._exit(1)
-            if self._peer_monitor and self._peer_monitor.problem:
-                self._exit_for_lost_peers(self._peer_monitor)
+            if problem := self._cluster.problem:
+                self._exit_for_lost_peers(problem)
             training.join(POLL_SECONDS)
-        if self._next and self._stop and self._writer.is_withdrawn(self._stop):  # nobody has obeyed it
-            self._stop = None
-        if self._next and not (self._writer.directory_loss or self._stop):
-            self._continue_in_new_process(self._next)
+        if self._next:
+            self._commands.drop_withdrawn_stop()
+            if not (self._writer.directory_loss or self._commands.stop):
+                self._continue_in_new_process(self._next)
         ended = self._ended or self._end_without_result()
-        outcome = self._write_end(self._explain_lost_directory(self._explain_lost_peers(ended)))
+        if self._trainer and self._trainer.lost_connection:
+            ended = self._cluster.explain_loss(ended)
+        outcome = self._write_end(self._explain_lost_directory(ended))
         # TensorFlow's server never stops, and retries lost workers for long.
-        if self._cluster and self._cluster.coordinated:
+        if self._cluster.spec and self._cluster.spec.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
-        if self._workers:
-            self._workers.end()
+        self._cluster.end_local()
         return outcome
 
     def _end_without_result(self) -> RunEnded:
         """The end of a run that would continue in another process but for a stop, or that has no end for no reason."""
         if not self._next:
             return self._make_end(Outcome.FAILED, "training ended without a result")
-        return self._make_end(Outcome.STOPPED, self._stop.origin if self._stop else self._writer.directory_loss)
+        stop = self._commands.stop
+        return self._make_end(Outcome.STOPPED, stop.origin if stop else self._writer.directory_loss)
 
-    def _exit_for_lost_peers(self, monitor: PeerMonitor) -> NoReturn:
+    def _exit_for_lost_peers(self, problem: str) -> NoReturn:
         """Exit because other processes are lost; for a process that serves a coordinator, this is the normal end."""
-        if monitor.all_joined and self._cluster and self._cluster.serves:
-            self._write_end(self._make_end(Outcome.FINISHED, f"training has ended, or {monitor.problem}"))
+        if self._cluster.has_served:
+            self._write_end(self._make_end(Outcome.FINISHED, f"training has ended, or {problem}"))
             self._exit(0)
-        self._write_end(replace(self._make_end(Outcome.FAILED, monitor.problem, LOST_HINT), temporary=True))
+        self._write_end(replace(self._make_end(Outcome.FAILED, problem, LOST_HINT), temporary=True))
         self._exit(1)
 
     def _continue_in_new_process(self, left: "NewProcess") -> NoReturn:
@@ -163,7 +150,7 @@ class EngineSupervisor:
             self._tensorboard = None
         restart = Restart(repair.trouble, left.failed_step, repair.reason, repair.action, dict(repair.changes))
         try:
-            self._wait_in_thread(partial(self._writer.leave_to_new_process, left.plan), self._forward_commands)
+            self._wait_in_thread(partial(self._writer.leave_to_new_process, left.plan), self._commands.forward)
         except StopRequested as stop:  # while the disk was full
             self._write_end(self._make_end(Outcome.STOPPED, str(stop)))
             self._exit(0)
@@ -173,7 +160,7 @@ class EngineSupervisor:
         try:
             os.execve(command[0], command, {**os.environ, **restart.environment})  # noqa: S606
         except OSError as error:  # such as too little memory
-            self._writer = RunWriter(self._directory)
+            self._writer = self._commands.writer = RunWriter(self._directory)
             self._writer.begin()
             reason = f"{repair.reason}; the engine cannot be started again: {error.strerror}"
             self._write_end(self._make_end(Outcome.FAILED, reason))
@@ -181,8 +168,7 @@ class EngineSupervisor:
 
     def _exit(self, status: int) -> NoReturn:
         """Exit although the training thread may be in native code, which nothing else can interrupt."""
-        if self._workers:
-            self._workers.end(0.0)
+        self._cluster.end_local(0.0)
         wake_queue(self._directory, isolated=self._isolated)
         sys.stdout.flush()
         os._exit(status)
@@ -202,7 +188,7 @@ class EngineSupervisor:
             worker=self._worker(),
         )
         try:
-            self._wait_in_thread(lambda: self._writer.begin(started), self._forward_signals)
+            self._wait_in_thread(lambda: self._writer.begin(started), self._commands.forward_signals)
         except StopRequested as stop:
             raise RunError(str(stop)) from stop
         if self._restart:
@@ -254,8 +240,8 @@ class EngineSupervisor:
         """
         former, self._directory = self._directory, self._writer.directory
         log_file.follow_run(former, self._directory)
-        self._wait_in_thread(partial(self._warn, self._writer.directory_loss), self._forward_commands)
-        self._mailbox.post(Command(0, clock.now(), "accel-tui", "stop"))
+        self._wait_in_thread(partial(self._warn, self._writer.directory_loss), self._commands.forward)
+        self._commands.mailbox.post(Command(0, clock.now(), "accel-tui", "stop"))
 
     def _explain_lost_directory(self, ended: RunEnded) -> RunEnded:
         """Say why training was stopped, if the run was deleted, moved or replaced."""
@@ -270,7 +256,7 @@ class EngineSupervisor:
             resolved = resolve(Plan.from_mapping(self._values), chosen=())  # they were checked when it was created
             if not self._tensorflow.imported:
                 self._writer.write_event(PhaseChanged(time=clock.now(), phase=Phase.IMPORTING, detail="TensorFlow"))
-            resolved = self._start_cluster(resolved.check())
+            resolved = self._cluster.start(self._directory, resolved.check(), isolated=self._isolated)
             self._tensorflow.wait()
             self._trainer = self._create_trainer(resolved)
             ended = self._trainer.train()
@@ -289,24 +275,17 @@ class EngineSupervisor:
     def _create_trainer(self, resolved: ResolvedPlan) -> "Trainer | ClusterServer":
         """Create the trainer, or the server of a process that serves a coordinator."""
         inventory = self._sampler.inventory
-        if self._cluster and self._cluster.serves:
+        if self._cluster.spec and self._cluster.spec.serves:
             from accel_engine.training.distributed.cluster_server import ClusterServer
 
-            return ClusterServer(resolved, self._writer, self._mailbox, inventory, self._began)
+            return ClusterServer(resolved, self._writer, self._commands.mailbox, inventory, self._began)
         from accel_engine.training.trainer import Trainer
 
-        if self._peer_monitor and self._cluster:
-            # TensorFlow waits too briefly for servers, and ignores signals while it waits for workers.
-            with (
-                nullcontext()
-                if self._cluster.coordinated
-                else ReadinessListener(self._cluster.workers[self._cluster.index])
-            ):
-                self._peer_monitor.wait_for_all()
+        self._cluster.wait_for_all()
         return Trainer(
             resolved,
             self._writer,
-            self._mailbox,
+            self._commands.mailbox,
             inventory,
             self._first_step,
             self._began,
@@ -315,79 +294,18 @@ class EngineSupervisor:
             is_remat_tried=self._restart is not None and self._restart.changes.get("remat") == "on",
         )
 
-    def _start_cluster(self, resolved: ResolvedPlan) -> ResolvedPlan:
-        """Start the plan's local workers and monitor the cluster's processes; returns the plan with its cluster."""
-        if not resolved.strategy.processes:
-            return resolved
-        cluster = resolved.cluster
-        if cluster is None:
-            if not self._isolated and (reachable := isolation.warning(resolved)):
-                self._warn(reachable)
-            self._workers = LocalWorkers(self._directory, resolved.plan, coordinated=resolved.strategy.coordinated)
-            cluster = self._workers.cluster
-        if self._workers or cluster.source != "TF_CONFIG":
-            os.environ |= environment(cluster)  # where TensorFlow reads it
-        self._cluster = cluster
-        if cluster.peers:
-            self._peer_monitor = PeerMonitor(cluster, self._report_missing, self._warn)
-        return replace(resolved, cluster=cluster)
-
-    def _report_missing(self, names: str) -> None:
-        phase, detail = Phase.BUILDING, f"waiting for {names}" if names else ""
-        if not names and self._cluster and self._cluster.serves:
-            phase = Phase.TRAINING
-            detail = f"{'running steps' if self._cluster.role == 'worker' else 'storing weights'} for the coordinator"
-        self._writer.write_event(PhaseChanged(time=clock.now(), phase=phase, detail=detail))
-
     def _warn(self, message: str) -> None:
         with suppress(StopRequested):  # nobody waits for the disk any more
             self._writer.write_event(Warned(time=clock.now(), message=message))
 
-    def _explain_lost_peers(self, ended: RunEnded) -> RunEnded:
-        """Name the lost process if training failed because of it; TensorFlow's error does not."""
-        monitor, lost = self._peer_monitor, self._trainer is not None and self._trainer.lost_connection
-        if monitor and lost and (problem := monitor.wait_for_problem()):
-            return replace(ended, reason=problem, hint=LOST_HINT, temporary=True)
-        return ended
-
-    def _forward_commands(self) -> None:
-        """Pass new commands and signals to the trainer."""
-        with suppress(RunError):  # read again at the next poll, unless the run has just been closed
-            new = self._mailbox.post_new(self._writer.commands())
-            self._take(new)
-            if any(command.stops for command in new):  # a user's stop is for good
-                self._preempted = False
-        self._forward_signals()
-
-    def _forward_signals(self) -> None:
-        while self._signals:
-            number = self._signals.popleft()
-            if number != signal.SIGUSR1:  # Ctrl-C is a user's stop, after SIGTERM, too
-                self._preempted = number == signal.SIGTERM and (self._preempted or self._stop is None)
-            command = command_from_signal(number, clock.now(), again=self._stop is not None)
-            self._mailbox.post(command)
-            self._take([command])
-        if self._stop and self._writer.disk.problem:  # which may be later than the stop
-            self._writer.disk.give_up(partial(StopRequested, self._stop))
-
-    def _take(self, commands: Sequence[Command]) -> None:
-        """Note which commands stop the run, also while it waits for the disk."""
-        for command in commands:
-            if command.stops:
-                self._stop = command
-            if command.name == "stop_now":
-                self._exit_at = self._exit_at or time.monotonic() + STOP_NOW_SECONDS
-                self._writer.disk.give_up(partial(StopRequested, command))
-
     def _write_end(self, ended: RunEnded) -> Outcome:
         """Stop the other writers, then write the event that ends the run."""
-        if self._preempted and ended.outcome is Outcome.STOPPED:
+        if self._commands.is_preempted and ended.outcome is Outcome.STOPPED:
             ended = replace(ended, temporary=True)
         self._sampler.stop()
-        if self._peer_monitor:
-            self._peer_monitor.stop()
+        self._cluster.stop_monitoring()
         try:
-            self._wait_in_thread(partial(self._write_last, ended), self._forward_commands)
+            self._wait_in_thread(partial(self._write_last, ended), self._commands.forward)
         except StopRequested as stop:
             print(f"{stop}; the end of the run could not be written", file=sys.stderr)  # noqa: T201 (the run's log)
         return ended.outcome

@@ -47,7 +47,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     def training() -> None:
         run.request(supervisor._directory, "stop")
-        wait_for(lambda: supervisor._stop)
+        wait_for(lambda: supervisor._commands.stop)
         supervisor._next = NEXT
 
     ended = trains(supervisor, monkeypatch, training)
@@ -79,10 +79,10 @@ def test_the_stop_of_a_user_after_sigterm_is_for_good(
 ) -> None:
     def training() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        wait_for(lambda: supervisor._preempted)
+        wait_for(lambda: supervisor._commands.is_preempted)
         if by_user:
             run.request(supervisor._directory, "stop")
-            wait_for(lambda: not supervisor._preempted)
+            wait_for(lambda: not supervisor._commands.is_preempted)
         supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
 
     assert trains(supervisor, monkeypatch, training).temporary is not by_user

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import ScreenResume, ScreenSuspend
@@ -23,16 +23,17 @@ from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import host_of, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan import form, search_fields
+from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
+from accel_tui.screens.new_run_hint import hint_for
+from accel_tui.screens.new_run_keys import BINDINGS
 from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
@@ -42,21 +43,6 @@ from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from accel_tui.widgets.runs.runs_table import RunsTable
-
-START_HINT = "enter starts the run, ↑ ↓ select a field, / finds one, esc returns to Start"
-"""Hint while no field has the focus."""
-
-GROUP_HINT = "enter shows or hides the fields of this group, / finds a field by typing"
-"""Hint while a group has the focus."""
-
-FINDER_HINT = "type a part of a name; ↑ ↓ select a field, enter goes to it, esc closes"
-"""Hint while a field is being found."""
-
-RUNS_HINT = "↑ ↓ select a run, enter opens it, esc returns to Start"
-"""Hint while the recent runs have the focus."""
-
-CHOICES_HINT = "↑ ↓ select a choice, enter accepts it, esc closes the list"
-"""Hint while a list of choices is open."""
 
 STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
@@ -75,69 +61,7 @@ class NewRunScreen(DirtyRegionScreen):
     AUTO_FOCUS = "#start"
     COMMANDS: ClassVar = {PlanCommands}
     BINDING_GROUP_TITLE = "New run"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s,ctrl+s", "start", "Start", id="new-run.start", tooltip="Start training"),
-        Binding("Q", "queue", "Queue", id="new-run.queue", tooltip="Queue the run until devices are free"),
-        Binding(
-            "S,f4",
-            "search",
-            "Search",
-            id="new-run.search",
-            tooltip="Search for the best values of ranges",
-        ),
-        Binding("r,ctrl+r", "app.show_runs", "Runs", id="new-run.runs", tooltip="List all runs"),
-        Binding(
-            "R,f8",
-            "race",
-            "Race",
-            id="new-run.race",
-            tooltip="Race the configurations of this plan",
-        ),
-        Binding("c,f5", "copy", "Copy", id="new-run.copy", tooltip="Copy the equivalent command line"),
-        Binding(
-            "d,f6",
-            "defaults",
-            "Defaults",
-            id="new-run.defaults",
-            show=False,
-            tooltip="Reset all fields to their defaults, after a question",
-        ),
-        Binding(
-            "F",
-            "measure",
-            "Finders",
-            id="new-run.measure",
-            tooltip="Find a batch size or a learning rate for this plan by measuring",
-        ),
-        # With priority, as keys that are typed at once after these would else be for what has the focus before.
-        Binding(
-            "slash",
-            "find('/')",
-            "Find",
-            id="new-run.find",
-            tooltip="Find a field by its name or its help",
-            priority=True,
-        ),
-        Binding(
-            "f3",
-            "find('f3')",
-            "Find",
-            id="new-run.find-from-field",
-            tooltip="Find a field, also while in one",
-            priority=True,
-        ),
-        Binding("down", "app.focus_next", id="new-run.down", tooltip="Next field"),
-        Binding("up", "app.focus_previous", id="new-run.up", tooltip="Previous field"),
-        Binding("pagedown", "scroll(1)", id="new-run.page-down", tooltip="Scroll down"),
-        Binding("pageup", "scroll(-1)", id="new-run.page-up", tooltip="Scroll up"),
-        Binding(
-            "escape",
-            "leave",
-            "To Start",
-            id="new-run.leave",
-            tooltip="Leave the field and go to Start, where letters are keys",
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     inventory: reactive[Inventory | None] = reactive(None, repaint=False)
     """The machine's devices."""
@@ -353,20 +277,7 @@ class NewRunScreen(DirtyRegionScreen):
         self._show_hint()
 
     def _show_hint(self) -> None:
-        focused = self.focused
-        within = focused.ancestors if focused else ()
-        field = next((field for field in within if isinstance(field, Field)), None)
-        if field is not None:
-            name = field.field
-            lines = (CHOICES_HINT,) if field.picker.is_open else (SPECS[name].doc, form.reason(name))
-        elif isinstance(focused, GroupHeader):
-            lines = (GROUP_HINT, "" if focused.is_open else focused.summary.text)
-        elif finder := next((finder for finder in within if isinstance(finder, FieldFinder)), None):
-            name = finder.selected
-            lines = (SPECS[name].doc, form.reason(name)) if name else (FINDER_HINT,)
-        else:
-            lines = (START_HINT if focused is None or isinstance(focused, Button) else RUNS_HINT,)
-        self._hint.update("\n".join(lines), layout=False)  # it always has two lines
+        self._hint.update(hint_for(self.focused), layout=False)  # it always has two lines
 
     def on_runs_table_listed(self, event: "RunsTable.Listed") -> None:
         """Make room for the recent runs, if there are any."""

@@ -1,6 +1,6 @@
-"""What can be done with a run: its commands, and the questions before some of them."""
+"""Sends commands to a run's engine, and asks the questions before some of them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -8,8 +8,7 @@ from typing import TypeVar
 from textual.screen import ModalScreen, Screen
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.launch.start_run import CONTINUABLE
-from accel_engine.run import Status, request
+from accel_engine.run import request
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.learning_rate_screen import LearningRateScreen
@@ -24,9 +23,6 @@ INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
 
 _SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
 
-OFFERED_BY = ("live", "is_queued", "paused", "checkpoint", "can_control_training", "is_directory_lost")
-"""What of a state decides which actions are offered."""
-
 _Answer = TypeVar("_Answer", str, float)
 
 
@@ -35,60 +31,11 @@ def is_script(state: RunState) -> bool:
     return bool(state.info and state.info.script)
 
 
-def has_engine(state: RunState) -> bool:
-    """Whether an engine trains the run, as far as is known."""
-    return state.info is None or state.info.has_engine
-
-
-def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool | None:
-    """Whether a run's state allows an action, and the command of it is not pending; ``None`` to show its key dimmed."""
-    match action:
-        case "pause":
-            is_possible = state.live and not (state.paused or state.is_queued or "pause" in pending)
-            return _in_training(state) if is_possible else False
-        case "resume":
-            return state.paused and "resume" not in pending
-        case "learning_rate":
-            return _in_training(state) if state.live and not state.is_queued else False
-        case "find_rate":
-            return state.live and not state.is_queued and has_engine(state)
-        case "stop" | "detach":
-            return state.live
-        case "checkpoint":
-            return state.live and not state.is_queued and has_engine(state)
-        case "bench" | "diagnostics" | "advice":
-            return not (state.info and state.info.bench)
-        case "log" | "search_log":
-            return has_log(state)
-        case "continue":
-            ended_early = state.info is not None and state.info.status in CONTINUABLE
-            return ended_early and _has_checkpoint(state)
-        case "train_longer":
-            is_finished = state.info is not None and state.info.status is Status.FINISHED
-            return is_finished and _has_checkpoint(state)
-    return True
-
-
-def _has_checkpoint(state: RunState) -> bool:
-    """Whether an engine can continue the run."""
-    return state.checkpoint is not None and has_engine(state) and not state.is_directory_lost
-
-
-def has_log(state: RunState) -> bool:
-    """Whether the output of the process that trains is in the run's log."""
-    return state.is_launched or has_engine(state)
-
-
 def after_detach(state: RunState) -> str:
     """What a live run does when its screen is left."""
     if state.is_queued:
         return "stays in the queue"
     return "stays paused" if state.paused else "keeps running" if state.is_launched else "keeps training"
-
-
-def _in_training(state: RunState) -> bool | None:
-    """Whether training takes commands; ``None`` while a script does something else: another part may follow."""
-    return state.can_control_training or None
 
 
 def _stop_answers(state: RunState) -> tuple[Answer, ...]:

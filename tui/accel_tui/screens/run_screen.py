@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
 from textual.reactive import reactive
@@ -27,7 +27,8 @@ from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.advice_reader import AdviceReader
-from accel_tui.screens.run_control import OFFERED_BY, RunControl, after_detach, has_log, is_offered
+from accel_tui.screens.run_control import RunControl, after_detach
+from accel_tui.screens.run_keys import BINDINGS, OFFERED_BY, has_log, is_offered
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.screens.train_longer_screen import ask_to_train_longer
@@ -71,48 +72,7 @@ class RunScreen(DirtyRegionScreen):
 
     BINDING_GROUP_TITLE = "Run"
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p,space", "pause", "Pause", id="run.pause", tooltip="Pause or resume training"),
-        Binding("p,space", "resume", "Resume", id="run.pause", tooltip="Pause or resume training"),
-        Binding(
-            "s",
-            "stop",
-            "Stop",
-            id="run.stop",
-            tooltip="Stop training, with or without a final checkpoint. In a script, stop the current fit",
-        ),
-        Binding(
-            "r",
-            "learning_rate",
-            "Learning rate",
-            id="run.learning-rate",
-            tooltip="Change the learning rate. In a script, that of the current fit",
-        ),
-        Binding(
-            "F",
-            "find_rate",
-            "Find rate",
-            id="run.find-rate",
-            show=False,  # the keys that a run needs more often leave no room
-            tooltip="Find a learning rate from the last checkpoint, while the run is paused",
-        ),
-        Binding("c", "checkpoint", "Checkpoint", id="run.checkpoint", tooltip="Save a checkpoint now"),
-        Binding("R", "continue", "Continue", id="run.continue", tooltip="Continue from the last checkpoint"),
-        Binding("R", "train_longer", "Train longer", id="run.continue", tooltip="Continue for more epochs"),
-        Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the log"),
-        Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
-        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
-        Binding(
-            "w", "diagnostics", "Diagnostics", id="run.diagnostics", tooltip="Show confusion matrix, samples, layers"
-        ),
-        Binding("A", "advice", "Advice", id="run.advice", tooltip="Show what is wrong with the run, and what to do"),
-        Binding("b", "bench", "Bench", id="run.bench", tooltip="Measure the inference of the run's model"),
-        Binding("E", "export", "Export", id="run.export", tooltip="Export the trained model to other formats"),
-        Binding("P", "predict", "Predict", id="run.predict", tooltip="Predict examples with the trained model"),
-        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
-        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
-        Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
     """The latest state of the run."""
