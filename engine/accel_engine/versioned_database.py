@@ -12,6 +12,9 @@ from accel_engine.errors import RunError
 META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID"
 """The table of values by name. One of them is ``schema``, the version of the format."""
 
+WRITING = "cannot be written"
+"""The problem of methods that write, in messages."""
+
 LOCK_TIMEOUT_SECONDS = 10.0
 """How long to wait for other processes that write the file, each for some milliseconds."""
 
@@ -24,7 +27,7 @@ class VersionedDatabase:
         title: What it is, in messages.
         version: The newest version of the format that this program can read.
         synchronous: SQLite's setting: with ``FULL``, what was written is there after a power failure.
-        cure: What to do if it is damaged, in messages.
+        cure: What to do if it is damaged, in messages; empty if nothing helps.
 
     Raises:
         RunError: It cannot be opened, or a newer program created it. All methods raise it, too.
@@ -32,7 +35,7 @@ class VersionedDatabase:
 
     def __init__(self, path: Path, title: str, version: int, *, synchronous: str, cure: str = "") -> None:
         self._title, self._cure = title, cure
-        with self._explained():
+        with self._explained("cannot be opened"):
             self._database = sqlite3.connect(
                 path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -58,14 +61,14 @@ class VersionedDatabase:
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Let no other process change the file during a block, which is undone if it raises."""
-        with self._explained():
+        with self._explained(WRITING):
             self._database.execute("BEGIN IMMEDIATE")
         try:
             yield self
         except BaseException:
             self._database.rollback()
             raise
-        with self._explained():
+        with self._explained(WRITING):
             self._database.commit()
 
     def meta(self, key: str) -> Any:
@@ -76,28 +79,32 @@ class VersionedDatabase:
 
     def set_meta(self, key: str, value: object) -> None:
         """Store a value by name."""
-        with self._explained():
+        with self._explained(WRITING):
             self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _initialize(self) -> None:
         """Called when the file is open, to create its tables."""
 
-    def _explained(self) -> AbstractContextManager[None]:
-        return explained(self._title, self._cure)
+    def _explained(self, problem: str = "cannot be read") -> AbstractContextManager[None]:
+        return explained(self._title, problem, self._cure)
 
 
 @contextmanager
-def explained(title: str, cure: str = "") -> Iterator[None]:
+def explained(title: str, problem: str, cure: str = "") -> Iterator[None]:
     """Raise errors of SQLite and of the system, and of damaged values, as errors for users.
 
+    Args:
+        title: What it is.
+        problem: What cannot be done with it.
+        cure: What to do if it is damaged; empty if nothing helps.
+
     Raises:
-        RunError: Says what cannot be used, or what is damaged and what to do.
+        RunError: Says what cannot be done, or that the file is damaged.
     """
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-        raise RunError(f"{title} cannot be used: {error}") from error
-    except OSError as error:
-        raise RunError(f"{title} cannot be used: {os.strerror(error.errno or 0)}") from error
-    except (sqlite3.Error, TypeError, ValueError) as error:
-        raise RunError(f"{title} is damaged ({error}){cure}") from error
+    except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+        if cure and not isinstance(error, (sqlite3.OperationalError, OSError)):
+            raise RunError(f"{title} is damaged ({error}): {cure}") from error
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise RunError(f"{title} {problem}: {reason}") from error

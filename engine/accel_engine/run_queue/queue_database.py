@@ -9,7 +9,7 @@ from typing import Any
 from accel_engine.run.run_paths import home, make_private
 from accel_engine.run_queue.request import QueueRequest, StoredEntry
 from accel_engine.stored_values import parse, parse_object
-from accel_engine.versioned_database import META, VersionedDatabase, explained
+from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -17,7 +17,7 @@ DATABASE = "queue.db"
 SCHEMA_VERSION = 1
 """Incremented whenever an older program would misread a newer file."""
 
-CURE = ": delete it and add the runs again, each with accel-tui queue release RUN"
+CURE = "delete it and add the runs again, each with accel-tui queue release RUN"
 """What to do with a damaged queue."""
 
 AT_ONCE = "at_once"
@@ -67,7 +67,7 @@ class QueueDatabase(VersionedDatabase):
         path = database_path()
         make_private(path.parent)
         title = f"the queue {path}"
-        with explained(title):
+        with explained(title, WRITING):
             path.touch(mode=0o600)
         # A run that was queued is there after a power failure.
         super().__init__(path, title, SCHEMA_VERSION, synchronous="FULL", cure=CURE)
@@ -127,17 +127,17 @@ class QueueDatabase(VersionedDatabase):
             entry.folder,
             entry.added,
         )
-        with self._explained():
+        with self._explained(WRITING):
             self._database.execute(f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * len(values))})", values)
 
     def remove(self, *runs: str) -> None:
         """Remove the entries of runs."""
-        with self._explained():
+        with self._explained(WRITING):
             self._database.executemany("DELETE FROM entry WHERE run = ?", [(run,) for run in runs])
 
     def set_reasons(self, reasons: Mapping[str, str]) -> None:
         """Note why entries wait."""
-        with self._explained():
+        with self._explained(WRITING):
             rows = [(reason, run) for run, reason in reasons.items()]
             self._database.executemany("UPDATE entry SET reason = ? WHERE run = ?", rows)
 

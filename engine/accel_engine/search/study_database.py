@@ -20,7 +20,7 @@ from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Report, Trial
 from accel_engine.stored_values import make, parse, parse_object
-from accel_engine.versioned_database import META, VersionedDatabase, explained
+from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
 """Incremented whenever an older program would misread a newer file."""
@@ -76,7 +76,7 @@ def exists_already(name: str) -> UsageError:
 
 
 def _create(directory: Path, definition: StudyDefinition) -> None:
-    with explained(_title(directory)), replacing(directory / DATABASE) as unfinished:
+    with explained(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
         unfinished.touch(mode=0o600)
         with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
@@ -164,7 +164,7 @@ class StudyDatabase(VersionedDatabase):
     def put_trial(self, trial: Trial) -> None:
         """Add or replace a trial."""
         body = json.dumps(asdict(trial))
-        with self.transaction(), self._explained():
+        with self.transaction(), self._explained(WRITING):
             self._database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
             changed = self.meta("changes")
             self._database.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?)", (trial.number, changed, body))
@@ -177,7 +177,7 @@ class StudyDatabase(VersionedDatabase):
 
     def add_report(self, report: Report) -> None:
         """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
-        with self._explained():
+        with self._explained(WRITING):
             self._database.execute(
                 "INSERT OR REPLACE INTO report (trial, epoch, step, time, value) VALUES (?, ?, ?, ?, ?)",
                 (report.trial, report.epoch, report.step, report.time, report.value),
@@ -192,7 +192,7 @@ class StudyDatabase(VersionedDatabase):
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""
-        with self._explained():
+        with self._explained(WRITING):
             row = self._database.execute(
                 "INSERT INTO command (time, who, name, trial, argument) VALUES (?, ?, ?, ?, ?)",
                 (clock.now(), current_user(), name, trial, json.dumps(argument)),
@@ -211,7 +211,7 @@ class StudyDatabase(VersionedDatabase):
 
     def answer(self, command: int, answer: str, *, obeyed: bool) -> None:
         """Answer a command."""
-        with self._explained():
+        with self._explained(WRITING):
             self._database.execute(
                 "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
                 (clock.now(), int(obeyed), answer, command),
