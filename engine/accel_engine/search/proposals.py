@@ -25,8 +25,8 @@ from accel_engine.search.stored_trial import (
     MEMBER,
     REASON,
     RUN,
-    SharedTrial,
-    shared_trial,
+    RemoteTrial,
+    remote_trial,
 )
 
 CONFIRMS = "accel_tui_confirms"
@@ -263,7 +263,7 @@ class Proposals:
             )
             return self._add(again, {CONTINUES: number})
 
-    def others(self) -> Iterator[SharedTrial]:
+    def others(self) -> Iterator[RemoteTrial]:
         """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
         if not self._is_shared:
             return
@@ -275,7 +275,7 @@ class Proposals:
                     latest[each.user_attrs.get(CONTINUES, each.number)] = each
         for number, each in latest.items():
             is_lost = self._members.is_lost(each.user_attrs[MEMBER])
-            yield shared_trial(number, each, values_of(self.definition.parameters, each), is_lost=is_lost)
+            yield remote_trial(number, each, values_of(self.definition.parameters, each), is_lost=is_lost)
 
     def _id(self, number: int) -> int:
         study = self._storage.get_study_id_from_name(self.definition.name)

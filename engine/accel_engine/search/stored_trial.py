@@ -15,7 +15,7 @@ FEASIBLE = "feasible"
 
 
 @dataclass(frozen=True, slots=True)
-class SharedTrial:
+class RemoteTrial:
     """A trial of another machine.
 
     Attributes:
@@ -47,7 +47,7 @@ class SharedTrial:
     ended: float | None
 
 
-def shared_trial(number: int, trial: FrozenTrial, values: Mapping[str, Any], *, is_lost: bool) -> SharedTrial:
+def remote_trial(number: int, trial: FrozenTrial, values: Mapping[str, Any], *, is_lost: bool) -> RemoteTrial:
     """A trial of another machine.
 
     Args:
@@ -56,7 +56,7 @@ def shared_trial(number: int, trial: FrozenTrial, values: Mapping[str, Any], *, 
         values: Values of fields by name.
         is_lost: Whether its machine no longer responds.
     """
-    return SharedTrial(
+    return RemoteTrial(
         number=number,
         proposal=trial.number,
         machine=str(trial.user_attrs.get(MACHINE, "")),

@@ -1,7 +1,7 @@
 """What a search has found, as text: its best trials, those without a result, and the command that trains the best."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from accel_engine.search.definition import StudyDefinition
@@ -23,11 +23,11 @@ MOST_NUMBERS = 8
 def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
     """What a search has found, as lines."""
     yield printable_line(f"the search {definition.name} {_outcome(ended)}: {ended['reason']}")
-    best, monitor = ended.get("best"), definition.objectives[0].name
+    best, monitor, marked = ended.get("best"), definition.objectives[0].name, _front(definition, trials)
     if best:
         yield ""
-        yield table(*best_table(definition, trials))
-    yield from _below(definition, trials)
+        yield table(*_best_table(definition, trials, marked))
+    yield from _below(definition, trials, marked)
     if not best:
         return
     if (confirmed := ended.get("confirmation")) is not None:
@@ -45,10 +45,11 @@ def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Seque
         yield f"Train it: {best['command']}"
 
 
-def best_table(definition: StudyDefinition, trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+def _best_table(
+    definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]
+) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of the best trials; with several objectives, the front comes first."""
     monitor = definition.objectives[0]
-    marked = _front(definition, trials)
     among = [each for each in trials if is_counted(each, monitor.name)]
     sign = -1 if monitor.maximize else 1
     among.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
@@ -74,9 +75,9 @@ def _front(definition: StudyDefinition, trials: Sequence[Trial]) -> set[int]:
     return {each.number for each in front(definition, trials)} if len(definition.objectives) > 1 else set()
 
 
-def _below(definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
+def _below(definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]) -> Iterator[str]:
     """What the table does not tell: what its column means, and the trials that it leaves out."""
-    monitor, marked = definition.objectives[0].name, _front(definition, trials)
+    monitor = definition.objectives[0].name
     if marked:
         yield "FRONT: no other trial is better in one objective and as good in all others."
     own = [each for each in trials if each.duplicate_of is None]
