@@ -3,9 +3,17 @@
 The rules are from NVIDIA's CUDA C++ Programming Guide, "CUDA Environment Variables".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from accel_engine.devices.device_types import Device
+
+CHOICE = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES")
+"""The environment variables that choose the GPUs of a process."""
+
+
+def gpu_choice(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that choose its GPUs, as far as they are set."""
+    return {name: environment[name] for name in CHOICE if name in environment}
 
 
 def visible_gpus(variable: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:

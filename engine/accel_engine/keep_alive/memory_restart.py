@@ -59,7 +59,9 @@ def adapted_restart(directory: Path, reason: str, action: str) -> tuple[Plan, Re
     with closing(RunReader(directory)) as reader:
         new = reader.new_steps()
     action = f"{action}, and {found.cure.action}"
-    return found.plan, Restart(OUT_OF_MEMORY, new.stop if new else 0, reason, action, dict(found.cure.changes))
+    failed_step = new.stop if new else 0
+    changes, variables = dict(found.cure.changes), dict(found.variables)
+    return found.plan, Restart(OUT_OF_MEMORY, failed_step, reason, action, changes, variables)
 
 
 def _is_live(directory: Path) -> bool:

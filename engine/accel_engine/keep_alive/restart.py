@@ -22,6 +22,7 @@ class Restart:
         reason: Why it was lost.
         action: What was done.
         changes: Fields of the plan that changed.
+        variables: Environment variables that the new engine gets, as the lost one had them.
     """
 
     trouble: str
@@ -29,6 +30,7 @@ class Restart:
     reason: str
     action: str
     changes: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def take(cls) -> Self | None:
@@ -41,7 +43,7 @@ class Restart:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables of the new engine."""
-        return {_VARIABLE: json.dumps(asdict(self))}
+        return {**self.variables, _VARIABLE: json.dumps(asdict(self))}
 
     def event(self, step: int) -> Recovered:
         """The event that records it, in a run that continues from a step."""

@@ -32,6 +32,7 @@ class MemoryFacts(StoredObject):
         caches_data: Whether the training examples are cached on the devices.
         tries_xla: Whether the autotuner may compile the steps with XLA.
         on_host: Whether CPUs train, whose memory is the host's.
+        variables: The environment variables that chose the engine's GPUs, such as those that the queue has assigned.
     """
 
     batch: int
@@ -41,6 +42,7 @@ class MemoryFacts(StoredObject):
     caches_data: bool = False
     tries_xla: bool = False
     on_host: bool = True
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def splits_exactly(self) -> bool:

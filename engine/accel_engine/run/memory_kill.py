@@ -1,6 +1,7 @@
 """Whether a run was lost because memory ran out, and how it can train on with less."""
 
 import signal
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,10 +23,12 @@ class Adaptation:
     Attributes:
         plan: The plan, with the changes of the cure.
         cure: What changes, and what it does.
+        variables: The environment variables that chose the GPUs of the lost engine.
     """
 
     plan: Plan
     cure: Cure
+    variables: Mapping[str, str]
 
 
 def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:
@@ -77,4 +80,4 @@ def adapted(directory: Path) -> Adaptation | None:
     if facts is None or not facts.on_host or plan.on_oom == "fail":
         return None
     cure = next_cure(plan, replace(facts, caches_data=False))  # no field of a plan says so
-    return None if cure is None else Adaptation(plan.replace(**cure.changes), cure)
+    return None if cure is None else Adaptation(plan.replace(**cure.changes), cure, facts.variables)

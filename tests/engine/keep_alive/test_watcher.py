@@ -1,6 +1,6 @@
 """What the process that watches a run does about trouble of its own, and about a user's stop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -118,6 +118,21 @@ def test_a_stop_while_workers_exit_is_obeyed(watched: Path, monkeypatch: pytest.
 
     assert status(watched) is Status.LOST
     assert read_answer(watched, *numbers) == (True, "stopped: the engine is not started again")
+
+
+def test_an_engine_that_a_follower_starts_sees_the_gpus_of_the_lost_one(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "1"}
+    with closing(RunWriter(directory)) as writer:
+        writer.write_memory_facts(MemoryFacts(batch=64, can_split=True, variables=gpus))
+    environments: list[Mapping[str, str]] = []
+    monkeypatch.setattr(memory_restart, "was_killed_for_memory", lambda _: True)
+    monkeypatch.setattr(engine_process, "start", lambda _, environment: environments.append(environment))
+    lose(directory)
+    assert restart_with_less_memory(directory)
+    (environment,) = environments
+    assert {name: environment[name] for name in gpus} == gpus
 
 
 def test_only_one_follower_starts_a_killed_run(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from accel_engine import run
 from accel_engine.events import RunEnded, RunStarted
 from accel_engine.run import RunReader, Status
+from accel_engine.run.memory_kill import adapted
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.wake import is_running
 from engine.run_queue.conftest import queued
@@ -44,11 +45,16 @@ def _ended(home: Path) -> Iterator[None]:
                 os.kill(info.pid, signal.SIGKILL)
 
 
-def test_an_engine_that_ends_brings_the_queue_going_again(home: Path, wait_until: Callable[..., None]) -> None:
+def test_an_engine_that_ends_brings_the_queue_going_again(
+    home: Path, wait_until: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = (queued(name, **TINY) for name in ("first", "second"))
     queue.enqueue(first)
-    queue.enqueue(second)
+    with monkeypatch.context() as terminal:
+        terminal.setenv("CUDA_VISIBLE_DEVICES", "-1")
+        queue.enqueue(second)
     wait_until(lambda: status(first) is not Status.QUEUED, "the first run")
+    wait_until(lambda: len(list(starters(home))) == 1, "the end of a process that there was no need for")
     (starter,) = starters(home)
 
     starter.kill()
@@ -61,5 +67,8 @@ def test_an_engine_that_ends_brings_the_queue_going_again(home: Path, wait_until
         (ended,) = (event for _, event in one.events(0, RunEnded))
         (started,) = (event for _, event in other.events(0, RunStarted))
     assert started.time >= ended.time
+    found = adapted(second)  # how it would be started again after a kill, whoever does so
+    assert found is not None
+    assert found.variables["CUDA_VISIBLE_DEVICES"] == "-1"
     assert queue.entries() == []
     wait_until(lambda: not is_running(), "the end of the process that has nothing left to start")

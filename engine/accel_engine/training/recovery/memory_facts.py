@@ -1,10 +1,12 @@
 """Finds out what can be done if an assembled training runs out of memory."""
 
+import os
 import re
 from typing import Any
 
 import keras
 
+from accel_engine.devices.cuda_visible_devices import gpu_choice
 from accel_engine.keras_support.divisibility import why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import walk
@@ -41,6 +43,7 @@ def memory_facts(assembly: Assembly) -> MemoryFacts:
         caches_data=caches,
         tries_xla=alternative is not None and alternative.xla,
         on_host=assembly.on_cpu,
+        variables=gpu_choice(os.environ),
     )
 
 
