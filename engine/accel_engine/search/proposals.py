@@ -12,10 +12,10 @@ from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
 from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
-from accel_engine.search.definition import Objective, StudyDefinition
+from accel_engine.search.definition import AUTO, Objective, StudyDefinition
 from accel_engine.search.members import Members
 from accel_engine.search.parameter_names import suggest, trial_with, values_of
-from accel_engine.search.samplers import pruner_name, pruner_of, sampler_of
+from accel_engine.search.samplers import STARTUP_TRIALS, pruner_name, pruner_of, sampler_of
 from accel_engine.search.storage import open_storage, reaching
 from accel_engine.search.stored_searches import DEFINITION, shared_text
 from accel_engine.search.stored_trial import (
@@ -197,8 +197,17 @@ class Proposals:
         with reaching(self._address):
             trial = self._frozen(proposal)
             if again and (rung := last_rung(trial)):
-                return self._would_prune(proposal, rung)
-            return self._study.pruner.prune(self._study, trial)
+                is_worse = self._would_prune(proposal, rung)
+            else:  # also while nothing is pruned, as it notes the values that others are compared with
+                is_worse = self._study.pruner.prune(self._study, trial)
+            return is_worse and not self._is_too_early
+
+    @property
+    def _is_too_early(self) -> bool:
+        """Whether too few trials have a result for the automatic choice of a pruner to end one."""
+        if self.definition.pruner != AUTO:
+            return False
+        return len(self._study.get_trials(deepcopy=False, states=(OptunaState.COMPLETE,))) < STARTUP_TRIALS
 
     def _would_prune(self, proposal: int, rung: str) -> bool:
         """The answer again: Optuna notes that a trial has completed a rung, and answers once for each.

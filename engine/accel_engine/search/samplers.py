@@ -16,6 +16,9 @@ MIN_REPORTS = 4
 MIN_TRIALS = 20
 """With fewer trials than this, Hyperband's brackets have too few to compare."""
 
+STARTUP_TRIALS = 4
+"""So many trials must have a result before the median, or the automatic choice of a pruner, ends another one early."""
+
 
 def sampler_name(definition: StudyDefinition) -> str:
     """The sampler of a search; ``auto`` is a grid if all of it fits into the trials, else TPE."""
@@ -29,7 +32,7 @@ def pruner_name(definition: StudyDefinition) -> str:
     """The pruner of a search: none with several objectives, of which Optuna prunes none.
 
     ``auto`` is Hyperband for TPE, ASHA where Hyperband's brackets would have too few trials or reports, and the median
-    for the other samplers.
+    for the other samplers. It prunes no trial before :data:`STARTUP_TRIALS` have a result.
     """
     if len(definition.objectives) > 1:
         return "off"
@@ -67,6 +70,6 @@ def pruner_of(definition: StudyDefinition) -> BasePruner:
         case "asha":
             return SuccessiveHalvingPruner(min_resource=1, reduction_factor=FACTOR)
         case "median":
-            return MedianPruner(n_startup_trials=4, n_warmup_steps=1)
+            return MedianPruner(n_startup_trials=STARTUP_TRIALS, n_warmup_steps=1)
         case _:
             return NopPruner()

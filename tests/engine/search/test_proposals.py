@@ -31,6 +31,29 @@ def test_a_failed_trial_is_worse_than_any_other_whatever_it_has_reported(tmp_pat
     ]
 
 
+@pytest.mark.parametrize(
+    ("pruner", "trials", "first_pruned"),
+    [("asha", 12, 1), ("auto", 12, 4), ("auto", 40, 4)],
+    ids=["asha", "auto with few trials", "auto with many"],
+)
+def test_the_automatic_choice_prunes_once_four_trials_have_a_result(
+    tmp_path: Path, pruner: str, trials: int, first_pruned: int
+) -> None:
+    definition = define(trials=trials, sampler="tpe", pruner=pruner)
+    proposals = Proposals(definition, str(tmp_path / "journal"), "here", is_shared=False)
+    pruned = []
+    for count in range(8):
+        proposal, value = proposals.propose().number, 0.9 - count / 10  # each worse than all before
+        proposals.report(proposal, value, 1)
+        pruned.append(proposals.should_prune(proposal))
+        assert proposals.should_prune(proposal, again=True) is pruned[-1]
+        proposals.finish(proposal, None if pruned[-1] else [value])
+    assert pruned.index(True) == first_pruned
+    best = proposals.propose().number
+    proposals.report(best, 0.95, 1)
+    assert not proposals.should_prune(best)
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_line_that_was_cut_breaks_no_journal(tmp_path: Path, is_shared: bool) -> None:
     definition, journal = define(trials=40, pruner="off"), tmp_path / "journal"
