@@ -139,8 +139,11 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
 async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(running: Path) -> None:
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, running)
-        for key, name in (("s", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
-            await pilot.press(key)
+        await pilot.press("s")
+        await shows(pilot, "Stop trial 35?", "What it has reached counts")
+        await pilot.press("escape")
+        for keys, name in (("ss", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
+            await pilot.press(*keys)
             command = await sent(pilot, running)
             assert (command.name, command.trial) == (name, 35)
         await pilot.press("down", "down", "l")

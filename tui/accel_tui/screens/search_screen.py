@@ -238,8 +238,9 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._table.toggle_class("-hidden")
 
     def action_stop_trial(self) -> None:
-        """Stop the trial under the cursor."""
-        self._send("stop_trial")
+        """Ask, then stop the trial under the cursor."""
+        if self._trial:
+            self._control.stop_trial(self._trial)
 
     def action_prune(self) -> None:
         """Prune the trial under the cursor."""
