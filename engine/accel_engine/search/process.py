@@ -10,6 +10,7 @@ from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
+from accel_engine.search.progress import trials_done
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
@@ -114,15 +115,19 @@ class _Poll:
         self._scheduler = scheduler
         self._refresh = refresh
         self._next = 0.0
+        self._done = trials_done(scheduler.trials)
 
     def before(self) -> None:
-        """Handle commands, and now and then note the time and take over what other machines have done."""
+        """Handle commands, note the end of a trial, and now and then the time and what other machines have done."""
         handle_commands(self._scheduler)
+        if trials_done(self._scheduler.trials) != self._done:
+            self.note_time()
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()
             self._refresh(self._scheduler.trials)
 
     def note_time(self) -> None:
-        """Note for how long the search has run."""
-        self._scheduler.database.set_spent(self._scheduler.spent)
+        """Note for how long the search has run, and had run at the last end of a trial."""
+        before, self._done = self._done, trials_done(self._scheduler.trials)
+        self._scheduler.database.set_spent(self._scheduler.spent, is_trial_end=self._done != before)

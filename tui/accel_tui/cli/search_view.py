@@ -41,12 +41,14 @@ class SearchNow:
         definition: What is searched.
         trials: Its trials by number.
         spent: Seconds for which it has run.
+        spent_at_end: The same when the last trial ended; 0 if unknown.
         confirmation: Of its best plan; ``None`` before.
     """
 
     definition: StudyDefinition
     trials: Sequence[Trial]
     spent: float = 0.0
+    spent_at_end: float = 0.0
     confirmation: Confirmation | None = None
 
     @property
@@ -163,7 +165,8 @@ def live_text(now: SearchNow) -> str:
         monitor = definition.objectives[0].name
         value = objective_text(monitor, best.objectives[monitor])
         parts.append(f"best {objective_name(monitor)} {value} (trial {best.number})")
-    if (left := seconds_left(definition, now.done, now.spent)) is not None and now.confirmation is None:
+    left = seconds_left(definition, now.trials, now.spent, now.spent_at_end)
+    if left is not None and now.confirmation is None:
         parts.append(f"{numbers.duration(left)} left")
     return printable_line("  ".join(parts))
 
