@@ -110,6 +110,11 @@ def test_sizes_double_up_to_the_data_and_the_answer_is_measured_again(monkeypatc
     assert found.effects is not None
     assert found.effects.learning_rate == pytest.approx(0.00245)
     assert all(each.validation_seconds == 0.5 for each in found.measured)
+    assert progress[0].detail == "measuring batch size 8: starting an engine process"
+    assert (progress[0].size, progress[0].seconds_left) == (8, None)
+    later = [each for each in progress if each.size]
+    assert all(each.seconds_left is not None for each in later if each.size > 8)
+    assert [each.size for each in later if each.confirms] == [192] * 3
 
 
 def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
