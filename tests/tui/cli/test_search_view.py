@@ -34,7 +34,16 @@ def test_each_event_is_a_line() -> None:
     assert lines(RUNS, DONE) == ["trial 3 finished  val accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
     assert lines(PRUNED, RUNS) == ["trial 3 continued from its checkpoint"]
     (pruned,) = lines(RUNS, PRUNED)
-    assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  not promising")
+    assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  learning_rate=")
+    assert pruned.endswith("batch_size=64  not promising")
+
+
+def test_a_long_reason_is_shortened_behind_the_values() -> None:
+    reason = f"the loss became NaN at step 12: {'layer, ' * 30}\nkept as batch.npz"
+    (line,) = lines(RUNS, replace(DONE, state=TrialState.FAILED, objectives={}, reason=reason))
+    assert line.startswith("trial 3 failed  learning_rate=0.01235 batch_size=64  the loss became NaN at step 12: layer")
+    assert line.endswith("…")
+    assert len(line) < 140
 
 
 def test_a_trial_starts_once_it_has_a_run_or_a_machine() -> None:

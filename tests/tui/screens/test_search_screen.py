@@ -19,7 +19,7 @@ from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import Report
+from accel_engine.search.trial import Report, TrialState
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -134,6 +134,18 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
         await shows(pilot, "trial 7 failed: the loss became NaN at step 12")
         await pilot.press("f")
         await until(pilot, lambda: not table(pilot).display, "the view alone")
+
+
+async def test_all_of_a_long_reason_is_below_the_table(study: Path) -> None:
+    reason = f"the loss became NaN at step 12: {', '.join(f'layer {number}' for number in range(20))}; the end"
+    with StudyDatabase(study) as database:
+        (trial,) = [each for each in database.trials() if each.number == 35]
+        database.put_trial(replace(trial, state=TrialState.FAILED, reason=reason))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_search(pilot, study)
+        await shows(pilot, "trial 35 failed: the loss became", "; the end")
+        await pilot.press("down")
+        await until(pilot, lambda: "; the end" not in text_of(pilot), "the reason of another trial")
 
 
 async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(running: Path) -> None:

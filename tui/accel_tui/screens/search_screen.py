@@ -10,7 +10,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.content import Content
 from textual.events import ScreenResume
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -29,12 +28,13 @@ from accel_tui.screens.search_keys import BINDINGS, is_offered
 from accel_tui.screens.trained_run import open_trained
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
-from accel_tui.study_state.trial_columns import columns_of, reason_of
+from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.search_header import SearchHeader
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
 from accel_tui.widgets.search.trial_loss import TrialLoss
+from accel_tui.widgets.search.trial_reason import TrialReason
 from accel_tui.widgets.search.trials_table import TrialsTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
@@ -86,6 +86,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         )
         yield Container(id="pictures")
         yield TrialsTable("no trial yet")
+        yield TrialReason()
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -146,9 +147,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._follow_trial()
 
     def _show_reason(self) -> None:
-        trial = self._trial
-        reason = reason_of(trial) if trial else ""
-        self._table.border_title = Content(f"trial {trial.number} {trial.state}: {reason}") if trial and reason else ""
+        self.query_one(TrialReason).show(self._trial, self._table)
 
     @property
     def _selected_number(self) -> int | None:
@@ -236,6 +235,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def action_maximize(self) -> None:
         """Toggle the view alone, and the table below it."""
         self._table.toggle_class("-hidden")
+        self._show_reason()
 
     def action_stop_trial(self) -> None:
         """Ask, then stop the trial under the cursor."""
