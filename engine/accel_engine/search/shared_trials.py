@@ -26,7 +26,7 @@ def take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) -
         if shared.state in _STATES and shared.values:
             known = book.get(shared.number)
             found = _trial(shared, proposals.definition)
-            if known is None or known.state.live or known.state is not found.state:
+            if known is None or known.state.live or (known.state, known.machine) != (found.state, found.machine):
                 book.put(found)
                 for number, value in shared.reports.items():
                     book.add_report(Report(shared.number, number, number, shared.started, value))
