@@ -86,6 +86,7 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     assert "the search s has finished: all 2 trials are done" in text
     assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
+    assert "  LEARNING RATE  BATCH SIZE" in text
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
 
 
