@@ -129,6 +129,7 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
         await pilot.press("tab")
         await until(pilot, lambda: pilot.app.screen.query_one(StudyView).view == "curves", "round to the first")
         assert "7 Front" not in text_of(pilot), "there is one objective"
+        assert not pilot.app.screen.check_action("tab", ("7",))
         while number(pilot) != 7:
             await pilot.press("down")
         await shows(pilot, "trial 7 failed: the loss became NaN at step 12")

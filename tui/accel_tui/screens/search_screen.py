@@ -32,7 +32,7 @@ from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.search_header import SearchHeader
-from accel_tui.widgets.search.study_view import VIEWS, StudyView
+from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
 from accel_tui.widgets.search.trial_loss import TrialLoss
 from accel_tui.widgets.search.trial_reason import TrialReason
 from accel_tui.widgets.search.trials_table import TrialsTable
@@ -110,9 +110,10 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the trial under the cursor, and with the search."""
-        del parameters
         if action in ("next_tab", "shift"):
             return self._has_pictures
+        if action == "tab":
+            return list(VIEWS)[int(str(parameters[0])) - 1] in views_of(self.state)
         return is_offered(action, self.state, self._trial)
 
     @property
@@ -137,14 +138,19 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         state = self.state
         if not self._table.sort_column:
             self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
-        tabs = self.query_one(Tabs)
-        (tabs.show if "front" in self._views else tabs.hide)(f"front{_TAB}")
+        self._show_tabs()
         self._table.show_items(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
         self.query_one(SearchHeader).show(state, self._problem)
         self._follow_trial()
+
+    def _show_tabs(self) -> None:
+        """Show the tabs of the views that the search can have."""
+        tabs, views = self.query_one(Tabs), views_of(self.state)
+        for name in VIEWS:
+            (tabs.show if name in views else tabs.hide)(f"{name}{_TAB}")
 
     def _show_reason(self) -> None:
         self.query_one(TrialReason).show(self._trial, self._table)
@@ -215,18 +221,12 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_tab(self, number: int) -> None:
         """Show a view by its number."""
-        if number <= len(self._views):
-            self.query_one(Tabs).active = f"{self._views[number - 1]}{_TAB}"
+        self.query_one(Tabs).active = f"{list(VIEWS)[number - 1]}{_TAB}"
 
     def action_next_tab(self, views: int) -> None:
         """Show the next view."""
-        names = self._views
-        self.action_tab((names.index(self._view.view) + views) % len(names) + 1)
-
-    @property
-    def _views(self) -> list[str]:
-        """The views that there are: a front needs several objectives."""
-        return [name for name in VIEWS if name != "front" or len(self.state.objectives) > 1]
+        names = views_of(self.state)
+        self.action_tab(list(VIEWS).index(names[(names.index(self._view.view) + views) % len(names)]) + 1)
 
     def action_shift(self, by: int) -> None:
         """Show the next parameter, or pair of parameters."""
