@@ -232,7 +232,11 @@ class _Search:
         )
 
     def _confirm(self) -> MeasuredSize | None:
-        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more."""
+        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more.
+
+        If figures differ so much from one time to the next that it changes again and again, it is one of those that
+        were measured longer.
+        """
         confirmed: dict[int, MeasuredSize] = {}
         for _ in range(CONFIRMATIONS):
             chosen = choose_sizes(self._measured, self._memory)
@@ -240,14 +244,15 @@ class _Search:
                 return None
             size = chosen.knee.batch_size
             if size in confirmed:
-                break
+                return confirmed[size]
             again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, confirms=True)
             if again.fits and not leaves_margin(again, self._memory):
                 again = replace(again, problem="it leaves too little memory", out_of_memory=True)
             if again.fits:
                 confirmed[size] = again
             self._add(again)
-        return next((each for each in self._measured[::-1] if each.batch_size in confirmed), None)
+        chosen = choose_sizes(tuple(confirmed.values()), self._memory)
+        return chosen.knee if chosen else None
 
 
 def _replicas(plan: Plan) -> int:

@@ -158,6 +158,21 @@ def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: p
     assert [each.batch_size for each in found.measured if each.problem] == [96]
 
 
+def test_of_answers_that_change_each_time_the_knee_of_those_that_were_confirmed_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+
+    def outcome(size: int) -> Any:
+        seen.append(size)
+        return {8: 100.0, 16: 200.0, 24: 290.0, 32: 300.0, 64: 310.0}[size] / seen.count(size), 1e6 * size
+
+    use(monkeypatch, outcome=staticmethod(outcome))
+    found = find_batch_size(PLAN, options=SizeOptions(largest=64))
+    assert seen[-3:] == [24, 32, 64]
+    assert found.batch_size == 24, "the smallest that is nearly as fast as the fastest of the three"
+
+
 def test_what_is_not_about_the_size_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = TrialFailedError("the model cannot be built", out_of_memory=False)
     use(monkeypatch, outcome=staticmethod(lambda _: broken))
