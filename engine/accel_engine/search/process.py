@@ -115,19 +115,21 @@ class _Poll:
         self._scheduler = scheduler
         self._refresh = refresh
         self._next = 0.0
-        self._done = trials_done(scheduler.trials)
+        self._done = self._done_elsewhere()
 
     def before(self) -> None:
-        """Handle commands, note the end of a trial, and now and then the time and what other machines have done."""
+        """Handle commands; now and then note the time and take over what other machines have done."""
         handle_commands(self._scheduler)
-        if trials_done(self._scheduler.trials) != self._done:
-            self.note_time()
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
             self.note_time()
             self._refresh(self._scheduler.trials)
 
     def note_time(self) -> None:
-        """Note for how long the search has run, and had run at the last end of a trial."""
-        before, self._done = self._done, trials_done(self._scheduler.trials)
+        """Note for how long the search has run, and had when another machine ended a trial."""
+        before, self._done = self._done, self._done_elsewhere()
         self._scheduler.database.set_spent(self._scheduler.spent, is_trial_end=self._done != before)
+
+    def _done_elsewhere(self) -> int:
+        """The number of trials that other machines have done."""
+        return trials_done(trial for trial in self._scheduler.trials if trial.machine)

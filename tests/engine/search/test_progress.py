@@ -25,4 +25,4 @@ def test_a_search_notes_for_how_long_it_had_run_when_a_trial_ended(tmp_path: Pat
     search = Search(define(trials=3, pruner="off"), tmp_path)
     search.run(lambda database: noted.append(database.spent_at_end))
     assert noted[0] == 0.0
-    assert sum(before != after for before, after in pairwise(noted)) == 2  # the third trial is the last
+    assert sum(before != after for before, after in pairwise(noted)) == 2, "the third trial is the last"
