@@ -10,6 +10,7 @@ from accel_engine.finders.found_size import FoundSize as FoundSize
 from accel_engine.finders.found_size import OnSize
 from accel_engine.finders.found_size import SizeOptions as SizeOptions
 from accel_engine.finders.found_size import SizeProgress as SizeProgress
+from accel_engine.finders.remaining_sizes import RemainingSizes
 from accel_engine.finders.throughput import (
     MeasuredSize,
     choose_sizes,
@@ -91,14 +92,18 @@ class _Search:
         self._ready: TrialReady | None = None
         self._memory: float | None = float(available_memory())
         self._expected_replicas = _replicas(plan)
+        self._remaining = RemainingSizes()
 
     def run(self) -> FoundSize:
         """Measure the sizes, and confirm the answer."""
         stopped = self._grow()
         chosen = choose_sizes(self._measured, self._memory)
         if chosen is not None:
-            for size in sizes_between(self._measured, chosen.knee.batch_size, self._multiple):
+            between = sizes_between(self._measured, chosen.knee.batch_size, self._multiple)
+            for index, size in enumerate(between):
+                self._remaining.expect(len(between) - index)
                 self._add(self._measure(size, self._options.seconds))
+            self._remaining.expect(0)
         confirmed = self._confirm()
         chosen = choose_sizes(self._measured, self._memory)
         if chosen is not None and confirmed is not None:
@@ -128,6 +133,7 @@ class _Search:
         """Measure rising sizes; returns why there is no larger one."""
         size = self._first_size()
         while not (problem := self._too_large(size)):
+            self._remaining.expect_doublings(size, self._largest)
             found = self._measure(size, self._options.seconds)
             self._add(found)
             if found.problem:
@@ -140,6 +146,12 @@ class _Search:
                 return f"a step of {size:,} takes {1 / found.steps_per_second:.1f} s"
             size *= 2
         return problem
+
+    @property
+    def _largest(self) -> int | None:
+        """The largest size that may be tried, as far as is known."""
+        known = [each for each in (self._options.largest, self._ready and self._ready.examples) if each]
+        return min(known, default=None)
 
     def _shrink(self, size: int) -> None:
         """Measure smaller sizes than the first one, which does not fit, up to one that does."""
@@ -175,21 +187,25 @@ class _Search:
         self._measured = [each for each in self._measured if each.batch_size != size.batch_size] + [size]
         self._on_progress(SizeProgress(f"batch size {size.batch_size:,} is measured", tuple(self._measured)))
 
-    def _measure(self, size: int, seconds: float, what: str = "measuring") -> MeasuredSize:
+    def _measure(self, size: int, seconds: float, *, confirms: bool = False) -> MeasuredSize:
         """Train with a size for some seconds, and validate, in a fresh process."""
+        what, measured = "confirming" if confirms else "measuring", tuple(self._measured)
+        self._remaining.begin()
 
         def show(detail: str) -> None:
-            self._on_progress(SizeProgress(f"{what} batch size {size:,}: {detail}", tuple(self._measured)))
+            left = self._remaining.seconds_left()
+            self._on_progress(SizeProgress(f"{what} batch size {size:,}: {detail}", measured, size, confirms, left))
 
         show("starting an engine process")
         start = TrialStart(self._plan.replace(batch_size=size))
         with PlanTrials((start,), self._should_stop) as trials:
-            trials.wait_ready(lambda detail: show("compiling" if "compiled" in detail else detail))
+            trials.wait_ready(lambda detail: show("warming up" if "compiled" in detail else detail))
             trial = trials.trials[0]
             if trial.problem is None:
                 self._take_note(trial.ready, size)
                 trials.take_turns(seconds, lambda done, of: show(f"{done:.0f} of {of:.0f} s"))
             validated = _validated(trial) if trial.problem is None else 0.0
+            self._remaining.end()
             return self._result(trial, size, validated)
 
     def _take_note(self, ready: TrialReady, size: int) -> None:
@@ -216,7 +232,11 @@ class _Search:
         )
 
     def _confirm(self) -> MeasuredSize | None:
-        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more."""
+        """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more.
+
+        If figures differ so much from one time to the next that it changes again and again, it is one of those that
+        were measured longer.
+        """
         confirmed: dict[int, MeasuredSize] = {}
         for _ in range(CONFIRMATIONS):
             chosen = choose_sizes(self._measured, self._memory)
@@ -224,14 +244,15 @@ class _Search:
                 return None
             size = chosen.knee.batch_size
             if size in confirmed:
-                break
-            again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, "confirming")
+                return confirmed[size]
+            again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, confirms=True)
             if again.fits and not leaves_margin(again, self._memory):
                 again = replace(again, problem="it leaves too little memory", out_of_memory=True)
             if again.fits:
                 confirmed[size] = again
             self._add(again)
-        return next((each for each in self._measured[::-1] if each.batch_size in confirmed), None)
+        chosen = choose_sizes(tuple(confirmed.values()), self._memory)
+        return chosen.knee if chosen else None
 
 
 def _replicas(plan: Plan) -> int:

@@ -40,10 +40,16 @@ class SizeProgress:
     Attributes:
         detail: What happens now, in words.
         measured: What has been measured.
+        size: The batch size that is measured now; 0 before the first.
+        confirms: Whether it is measured again, as it is the answer.
+        seconds_left: What the rest takes at most, as each size takes as long as those before; ``None`` if unknown.
     """
 
     detail: str
     measured: tuple[MeasuredSize, ...] = ()
+    size: int = 0
+    confirms: bool = False
+    seconds_left: float | None = None
 
 
 OnSize = Callable[[SizeProgress], object]

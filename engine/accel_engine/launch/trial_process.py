@@ -17,6 +17,7 @@ from typing import Any
 from accel_engine.errors import AccelError
 from accel_engine.launch.engine_process import spawn
 from accel_engine.plan import Plan
+from accel_engine.run.log_file import lines_of
 
 POLL_SECONDS = 0.05
 """How often a waiting trial looks whether it should stop."""
@@ -32,9 +33,6 @@ _HARMLESS = "not a failure"
 
 EXIT_SECONDS = 5.0
 """How long a process may take to exit by itself."""
-
-
-_AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 
 
 class TrialCancelledError(AccelError):
@@ -287,14 +285,9 @@ def exit_error(status: int, log: str) -> TrialFailedError:
     """
     if status == -signal.SIGKILL:
         return TrialFailedError("the engine was killed (SIGKILL), probably for lack of memory", out_of_memory=True)
-    if any(_MEMORY.search(line) and _HARMLESS not in line for line in _lines_of(log)[-LAST_LINES:]):
+    if any(_MEMORY.search(line) and _HARMLESS not in line for line in lines_of(log)[-LAST_LINES:]):
         return TrialFailedError("out of memory: the engine exited", out_of_memory=True)
     return TrialFailedError(f"the engine exited{exit_reason(status, log)}", out_of_memory=False)
-
-
-def _lines_of(log: str) -> list[str]:
-    """The lines of a log, without those that TensorFlow writes at every start."""
-    return [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
 
 
 def exit_reason(status: int, log: str) -> str:
@@ -304,7 +297,7 @@ def exit_reason(status: int, log: str) -> str:
         status: Its exit status; negative for a signal.
         log: Its log. Lines that TensorFlow writes at every start do not count.
     """
-    lines = _lines_of(log)
+    lines = lines_of(log)
     how = f" with status {status}" if status >= 0 else f" by signal {signal_name(-status)}"
     return how + (f": {lines[-1]}" if lines else "")
 

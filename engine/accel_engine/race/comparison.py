@@ -119,12 +119,13 @@ def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> 
 def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
     """The best configurations, of those that train as the reference does.
 
-    Where none is clearly better than the reference, that is the best one.
+    Where none is clearly better than the reference, that is the best one. Too few turns of a race that has not ended
+    tell nothing.
 
     Args:
         results: All configurations.
     """
-    usable = [each for each in results if _is_candidate(each)]
+    usable = [each for each in results if _is_candidate(each) and has_enough_turns(each)]
     reference = next((each for each in usable if each.configuration.is_reference), None)
     marks: dict[Best, ConfigurationResult] = {}
     if usable:
@@ -142,6 +143,11 @@ def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, Configuratio
         keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
         marks[Best.LEAST_ENERGY] = reference if keeps and reference else least
     return marks
+
+
+def has_enough_turns(result: ConfigurationResult) -> bool:
+    """Whether its turns tell an interval, or no more will follow."""
+    return len(result.rates) >= LEAST_ROUNDS or result.state is ConfigurationState.FINISHED
 
 
 def _is_candidate(result: ConfigurationResult) -> bool:

@@ -1,7 +1,8 @@
-"""Writes to the log of a run, also when the disk is full."""
+"""Writes to the log of a run, also when the disk is full, and reads what it tells."""
 
 import io
 import os
+import re
 import shutil
 import sys
 from collections import deque
@@ -12,6 +13,14 @@ from accel_engine.run.run_paths import LOG
 
 NOTED = "accel-tui: "
 """Begins the messages of this program itself."""
+
+_AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
+"""Begins the lines that TensorFlow writes at every start."""
+
+
+def lines_of(log: str) -> list[str]:
+    """The lines of a log, without empty ones and those that TensorFlow writes at every start."""
+    return [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
 
 
 class LogFile(io.RawIOBase):

@@ -10,6 +10,7 @@ from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
+from accel_engine.search.progress import trials_done
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
@@ -114,9 +115,10 @@ class _Poll:
         self._scheduler = scheduler
         self._refresh = refresh
         self._next = 0.0
+        self._done = self._done_elsewhere()
 
     def before(self) -> None:
-        """Handle commands, and now and then note the time and take over what other machines have done."""
+        """Handle commands; now and then note the time and take over what other machines have done."""
         handle_commands(self._scheduler)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SHARED_INTERVAL
@@ -124,5 +126,10 @@ class _Poll:
             self._refresh(self._scheduler.trials)
 
     def note_time(self) -> None:
-        """Note for how long the search has run."""
-        self._scheduler.database.set_spent(self._scheduler.spent)
+        """Note for how long the search has run, and had when another machine ended a trial."""
+        before, self._done = self._done, self._done_elsewhere()
+        self._scheduler.database.set_spent(self._scheduler.spent, is_trial_end=self._done != before)
+
+    def _done_elsewhere(self) -> int:
+        """The number of trials that other machines have done."""
+        return trials_done(trial for trial in self._scheduler.trials if trial.machine)

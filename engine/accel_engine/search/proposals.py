@@ -26,6 +26,7 @@ from accel_engine.search.stored_trial import (
     REASON,
     RUN,
     RemoteTrial,
+    machine_names,
     remote_trial,
 )
 
@@ -276,15 +277,17 @@ class Proposals:
         """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
         if not self._is_shared:
             return
-        latest: dict[int, FrozenTrial] = {}
+        latest, hosts = dict[int, FrozenTrial](), {self._member: socket.gethostname()}
         with reaching(self._address):
             self._members.update()
             for each in self._study.get_trials(deepcopy=False):
                 if each.user_attrs.get(MEMBER, self._member) != self._member:
                     latest[each.user_attrs.get(CONTINUES, each.number)] = each
+                    hosts[each.user_attrs[MEMBER]] = str(each.user_attrs.get(MACHINE, ""))
+        machines = machine_names(hosts)
         for number, each in latest.items():
-            is_lost = self._members.is_lost(each.user_attrs[MEMBER])
-            yield remote_trial(number, each, values_of(self.definition.parameters, each), is_lost=is_lost)
+            member, values = each.user_attrs[MEMBER], values_of(self.definition.parameters, each)
+            yield remote_trial(number, each, values, machines[member], is_lost=self._members.is_lost(member))
 
     def _id(self, number: int) -> int:
         study = self._storage.get_study_id_from_name(self.definition.name)

@@ -219,6 +219,7 @@ class Scheduler:
                 state, reason = TrialState.FAILED, str(error)
         ended = replace(trial, state=state, ended=clock.now(), reason=reason, pending=None, objectives=objectives)
         self.new_trials.tell(self.trials.put(ended))
+        self.database.set_spent(self.spent, is_trial_end=True)
         self.failure = self.failure or missing_metric(self.definition, ended, observation)
 
     def _objectives(self, trial: Trial, observation: Observation) -> dict[str, float]:

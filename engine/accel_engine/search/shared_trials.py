@@ -26,7 +26,7 @@ def take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) -
         if remote.state in _STATES and remote.values:
             known = book.get(remote.number)
             found = _trial(remote, proposals.definition)
-            if known is None or known.state.live or known.state is not found.state:
+            if known is None or known.state.live or (known.state, known.machine) != (found.state, found.machine):
                 book.put(found)
                 for number, value in remote.reports.items():
                     book.add_report(Report(remote.number, number, number, remote.started, value))

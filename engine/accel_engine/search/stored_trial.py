@@ -1,5 +1,6 @@
 """A trial of another machine, as Optuna's storage has it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,19 +48,32 @@ class RemoteTrial:
     ended: float | None
 
 
-def remote_trial(number: int, trial: FrozenTrial, values: Mapping[str, Any], *, is_lost: bool) -> RemoteTrial:
+def machine_names(hosts: Mapping[str, str]) -> dict[str, str]:
+    """The machines of members by member: host names, with the member's beginning where several have the same.
+
+    Args:
+        hosts: Host names by member.
+    """
+    shared = Counter(hosts.values())
+    return {member: host if shared[host] == 1 else f"{host} ({member[:4]})" for member, host in hosts.items()}
+
+
+def remote_trial(
+    number: int, trial: FrozenTrial, values: Mapping[str, Any], machine: str, *, is_lost: bool
+) -> RemoteTrial:
     """A trial of another machine.
 
     Args:
         number: Its number, also where ``trial`` continues it.
         trial: The trial on the storage.
+        machine: Name of the machine.
         values: Values of fields by name.
         is_lost: Whether its machine no longer responds.
     """
     return RemoteTrial(
         number=number,
         proposal=trial.number,
-        machine=str(trial.user_attrs.get(MACHINE, "")),
+        machine=machine,
         values=values,
         reports=trial.intermediate_values,
         state=trial.state,

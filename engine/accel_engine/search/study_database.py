@@ -140,9 +140,17 @@ class StudyDatabase(VersionedDatabase):
         with self._explained():
             return float(self.meta("spent") or 0.0)
 
-    def set_spent(self, seconds: float) -> None:
-        """Note for how long the search has run."""
+    @property
+    def spent_at_end(self) -> float:
+        """For how many seconds the search had run when the last trial ended; 0 if that is unknown."""
+        with self._explained():
+            return float(self.meta("spent_at_end") or 0.0)
+
+    def set_spent(self, seconds: float, *, is_trial_end: bool = False) -> None:
+        """Note for how long the search has run, and whether a trial has just ended."""
         self.set_meta("spent", seconds)
+        if is_trial_end:
+            self.set_meta("spent_at_end", seconds)
 
     def set_definition(self, definition: StudyDefinition) -> None:
         """Replace the definition."""

@@ -110,6 +110,11 @@ def test_sizes_double_up_to_the_data_and_the_answer_is_measured_again(monkeypatc
     assert found.effects is not None
     assert found.effects.learning_rate == pytest.approx(0.00245)
     assert all(each.validation_seconds == 0.5 for each in found.measured)
+    assert progress[0].detail == "measuring batch size 8: starting an engine process"
+    assert (progress[0].size, progress[0].seconds_left) == (8, None)
+    later = [each for each in progress if each.size]
+    assert all(each.seconds_left is not None for each in later if each.size > 8)
+    assert [each.size for each in later if each.confirms] == [192] * 3
 
 
 def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +156,21 @@ def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: p
     assert seen[-3:] == [96, 96, 128]
     assert found.batch_size == 128
     assert [each.batch_size for each in found.measured if each.problem] == [96]
+
+
+def test_of_answers_that_change_each_time_the_knee_of_those_that_were_confirmed_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+
+    def outcome(size: int) -> Any:
+        seen.append(size)
+        return {8: 100.0, 16: 200.0, 24: 290.0, 32: 300.0, 64: 310.0}[size] / seen.count(size), 1e6 * size
+
+    use(monkeypatch, outcome=staticmethod(outcome))
+    found = find_batch_size(PLAN, options=SizeOptions(largest=64))
+    assert seen[-3:] == [24, 32, 64]
+    assert found.batch_size == 24, "the smallest that is nearly as fast as the fastest of the three"
 
 
 def test_what_is_not_about_the_size_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

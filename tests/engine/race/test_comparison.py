@@ -158,3 +158,10 @@ def test_losses(losses, text) -> None:
 
 def test_losses_that_are_both_not_a_number_are_equal() -> None:
     assert check_losses((math.nan,), (math.nan,)) == LossCheck(0.0, 1, is_equal=True)
+
+
+def test_too_few_turns_mark_nothing_unless_the_race_of_it_is_over() -> None:
+    few = result(REFERENCE, 100, rounds=5), result(REMAT, 90, rounds=5, memory=1e7)
+    assert find_best(few) == {}
+    ended = [replace(each, state=ConfigurationState.FINISHED) for each in few]
+    assert find_best(ended) == {Best.FASTEST: ended[0], Best.LEAST_MEMORY: ended[1]}

@@ -8,6 +8,7 @@ import pytest
 from accel_engine.search import members
 from accel_engine.search.members import LOST_SECONDS, Members
 from accel_engine.search.proposals import Proposals
+from accel_engine.search.stored_trial import machine_names
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
 
@@ -26,6 +27,11 @@ def test_a_member_that_changes_nothing_for_some_time_is_lost_until_it_continues(
     there.update()
     here.update()
     assert not here.is_lost("there")
+
+
+def test_members_on_one_machine_are_told_apart() -> None:
+    hosts = {"3f2a00": "vm", "77aa00": "vm", "9b1c00": "gpu-box"}
+    assert machine_names(hosts) == {"3f2a00": "vm (3f2a)", "77aa00": "vm (77aa)", "9b1c00": "gpu-box"}
 
 
 def test_trials_of_a_machine_that_has_died_are_lost_and_others_take_their_place(

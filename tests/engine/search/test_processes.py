@@ -1,6 +1,7 @@
 """Processes of searches with stand-in runs: killed at any moment, and several homes on one journal."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -89,6 +90,8 @@ def test_machines_share_a_search_by_a_journal_file(
     assert {each.number for each in shared} <= others
     values = {each.number: each.values for each in there}
     assert all(each.values == values[each.number] and each.run == "" for each in shared)
+    assert len({each.machine for each in shared}) == 1
+    assert all(each.machine.startswith(f"{socket.gethostname()} (") for each in shared), "two homes of one machine"
     finished = [each for each in shared if each.state is TrialState.FINISHED]
     assert all(each.objectives for each in finished)
     assert ended is not None

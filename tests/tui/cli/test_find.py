@@ -67,8 +67,11 @@ class Asked:
         if self.interrupts:
             on_progress(SizeProgress("measuring", self.size.measured[:2]))
         self._ask(plan, options, should_stop)
-        for number in range(1, len(self.size.measured) + 1):
-            on_progress(SizeProgress("measuring", self.size.measured[:number]))
+        for number, size in enumerate(self.size.measured):
+            for detail in ("starting", "1 of 2 s"):
+                text = f"measuring {size.batch_size}: {detail}"
+                on_progress(SizeProgress(text, self.size.measured[:number], size.batch_size))
+            on_progress(SizeProgress("measured", self.size.measured[: number + 1]))
         return self.size
 
     def _ask(self, source: Any, options: Any, should_stop: Callable[[], bool]) -> None:
@@ -138,11 +141,14 @@ def test_the_batch_size_is_printed_with_what_it_means(run_command, asked):
     assert "larger ones are slower" in text
     assert "square root rule" in text
     assert "--batch-size 128" in result.lines[-1]
+    assert [line for line in result.err.splitlines() if "starting" in line] == [
+        f"accel-tui: measuring {size}: starting" for size in (16, 32, 64, 128, 256)
+    ]
 
 
 def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
     lines = [json.loads(line) for line in run_command("find batch-size --json").lines]
-    assert [line["event"] for line in lines] == ["batch_size_measured"] * 5 + ["batch_size_found"]
+    assert [line["event"] for line in lines] == ["batch_size_started", "batch_size_measured"] * 5 + ["batch_size_found"]
     assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
 
 

@@ -11,11 +11,13 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Configuration
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
 from accel_tui.cli import race
 from accel_tui.cli.race_view import LiveBars
+from accel_tui.formatting import race as race_text
+from accel_tui.formatting import race_bars
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
 
@@ -148,6 +150,20 @@ def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) ->
     assert result.status == 2
     assert why in " ".join(result.err.split())
     assert not trials.processes
+
+
+def test_two_marks_are_whole_at_80_columns() -> None:
+    plan = Plan()
+    usual = {"rates": (10.0,) * 8, "examples_per_second": 10.0, "between": (9.0, 11.0), "memory_of": "host"}
+    one = ConfigurationResult(Configuration("this plan", plan), ConfigurationState.FINISHED, memory=1e8, **usual)
+    title = "combined: XLA, mixed_bfloat16, 1 thread"
+    other = ConfigurationResult(Configuration(title, plan), ConfigurationState.FINISHED, memory=2e8, **usual)
+    lines = ["".join(text for text, _ in line) for line in race_bars.bars([one, other], 79)]
+    assert lines[0].rstrip().endswith("fastest, least memory")
+    assert all(len(line) == 79 for line in lines)
+    assert [line.count("━") for line in lines] == [7, 7]
+    assert race_text.marks_text(list(Best)) == "best in all three"
+    assert race_text.marks_text([Best.LEAST_MEMORY, Best.LEAST_ENERGY]) == "least memory, energy"
 
 
 def test_bars_are_drawn_over_those_before(monkeypatch) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
-from accel_engine.search.progress import seconds_left
 from accel_engine.search.results import search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
@@ -35,7 +34,16 @@ def test_each_event_is_a_line() -> None:
     assert lines(RUNS, DONE) == ["trial 3 finished  val accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
     assert lines(PRUNED, RUNS) == ["trial 3 continued from its checkpoint"]
     (pruned,) = lines(RUNS, PRUNED)
-    assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  not promising")
+    assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  learning_rate=")
+    assert pruned.endswith("batch_size=64  not promising")
+
+
+def test_a_long_reason_is_shortened_behind_the_values() -> None:
+    reason = f"the loss became NaN at step 12: {'layer, ' * 30}\nkept as batch.npz"
+    (line,) = lines(RUNS, replace(DONE, state=TrialState.FAILED, objectives={}, reason=reason))
+    assert line.startswith("trial 3 failed  learning_rate=0.01235 batch_size=64  the loss became NaN at step 12: layer")
+    assert line.endswith("…")
+    assert len(line) < 140
 
 
 def test_a_trial_starts_once_it_has_a_run_or_a_machine() -> None:
@@ -56,11 +64,11 @@ def test_objectives_have_their_units() -> None:
 
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = SearchNow(define(trials=10), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(now.definition, now.done, now.spent) == 240
     assert live_text(now) == "2 of 10 trials  best val accuracy 0.9877 (trial 3)  4:00 left"
     short = SearchNow(define(trials=10, within=100.0), [DONE, PRUNED], spent=60.0)
-    assert seconds_left(short.definition, short.done, short.spent) == 40
-    confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, Confirmation(3, ("a", "b"), (0.9,)))
+    assert "0:40 left" in live_text(short)
+    confirmation = Confirmation(3, ("a", "b"), (0.9,))
+    confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, confirmation=confirmation)
     assert live_text(confirming).startswith("confirming with seed 2 of 3")
     bar = SearchBar(lambda: 60)
     bar.show((), now)
@@ -78,6 +86,7 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     assert "the search s has finished: all 2 trials are done" in text
     assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
+    assert "  LEARNING RATE  BATCH SIZE" in text
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
 
 

@@ -1,11 +1,12 @@
 import json
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
+from accel_engine.run import RunReader, Status
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.log_file import note
 from accel_engine.run.lost_directory import SAVED_AS
@@ -76,6 +77,28 @@ def test_a_lost_run_gives_its_status(no_terminal, run_command, new_run, dead_pid
     assert result.status == 1
     assert "was lost after step 4" in result.out
     assert f"Train it again: {Plan(model='cnn', epochs=2).command()}" in result.err
+
+
+def test_a_lost_run_that_was_queued_says_why_and_how_to_queue_it_again(
+    no_terminal, run_command, new_run, dead_pid, monkeypatch
+):
+    engine = new_run(pid=dead_pid)
+    engine.begin()
+    engine.writer.close()
+    notice = "I0000 00:00:1795701232.546177    9816 port.cc:153] oneDNN custom operations are on."
+    (engine.directory / "log.txt").write_text(f"the last word\n\n{notice}\n")
+    seen = []
+
+    def info(reader, read=RunReader.info):
+        found = read(reader)
+        seen.append(found)
+        return replace(found, status=Status.QUEUED) if len(seen) == 1 else found
+
+    monkeypatch.setattr(RunReader, "info", info)
+    err = run_command("watch last --plain").err
+    assert "the last word" in err
+    assert "oneDNN" not in err
+    assert f"Train it again: {Plan(model='cnn', epochs=2).command()} --queue" in err
 
 
 def test_a_lost_run_that_was_saved_elsewhere_says_where(no_terminal, run_command, new_run, dead_pid):

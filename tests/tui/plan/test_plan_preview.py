@@ -98,6 +98,12 @@ def test_a_model_that_cannot_be_counted_warns() -> None:
     assert said({}, bad)["parameters"] == "—"
 
 
+def test_a_name_that_is_a_range_warns() -> None:
+    (warning,) = plan_preview.warnings(form.evaluate({"name": "1e-4..1e-1:log"}, CPU), COUNTED)
+    assert warning == "the name 1e-4..1e-1:log looks like a range: type it in the field that is to vary"
+    assert plan_preview.warnings(form.evaluate({"name": "v1..2 of mine"}, CPU), COUNTED) == ()
+
+
 def test_a_batch_larger_than_the_data_warns() -> None:
     filled = form.evaluate({"data": "synthetic:8x8x1:10:50", "batch_size": "64"}, CPU)
     assert plan_preview.warnings(filled, None) == ("batch size 64 is larger than the data: the global batch is 50",)

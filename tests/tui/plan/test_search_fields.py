@@ -93,3 +93,12 @@ def test_a_monitor_needs_a_name_and_a_direction(text: str, words: str) -> None:
         search_start.parse_monitor(text)
     assert search_start.parse_monitor("bleurgh maximize") == Objective("bleurgh", maximize=True)
     assert search_start.parse_monitor("val_loss") == Objective("validation_loss", maximize=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("", "cnn-digits"), ("Größe 1!", "gr-e-1"), ("1e-4..1:log", "cnn-digits")]
+)
+def test_the_name_that_is_suggested_is_one_that_a_search_can_have(home: Path, name: str, expected: str) -> None:
+    suggested = search_start.default_texts(resolve(Plan(model="cnn", name=name), ()))["name"]
+    assert suggested == expected
+    assert search_start.parse_name(suggested) == suggested

@@ -39,7 +39,8 @@ class Finders:
     def size(cls, _plan: Any, on_progress: Callable[[Any], object], *, options: Any, should_stop: Any) -> Any:
         del options
         found = cls.result or found_size()
-        on_progress(SizeProgress("measuring batch size 64: compiling", found.measured[:2]))
+        on_progress(SizeProgress("measuring batch size 16: starting", size=16))
+        on_progress(SizeProgress("measuring batch size 64: starting", found.measured[:2], 64, seconds_left=80.0))
         return cls._end(found, should_stop)
 
     @classmethod
@@ -176,7 +177,8 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
-        await shows(pilot, "measuring batch size 64: compiling", "examples/s", "memory GB")
+        await shows(pilot, "measuring batch size 64: starting, at most 1:20 more", "examples/s", "memory GB")
+        await shows(pilot, "Each size trains for 2 s in a process of its own")
         finders.may_end.set()
         await shows(pilot, "knee: batch size 128", "9.20k")
         await pilot.press("enter")

@@ -502,6 +502,14 @@ async def test_the_palette_fills_fields_in() -> None:
         await shows(pilot, "--model resnet20")
 
 
+async def test_where_keys_have_no_room_the_palette_is_offered_which_finds_them() -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "engine: ready", "^p Commands")
+        assert "R Race" not in text_of(pilot)
+        await pilot.press("ctrl+p", *"race")
+        await shows(pilot, "(R)")
+
+
 async def test_the_palette_finds_what_is_told_of_a_command_after_what_it_is_called() -> None:
     async with StubApp().run_test(size=(200, 60)) as pilot:
         await shows(pilot, "engine: ready", "^p Commands")

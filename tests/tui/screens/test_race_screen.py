@@ -105,8 +105,12 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
     machine.may_go_on.clear()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_race(pilot)
-        await shows(pilot, "configurations measured", "2.20x")
-        await pilot.press("escape")
+        await shows(pilot, "configurations measured", "2.20x", " left")
+        assert "fastest" in line_of(pilot, "XLA")
+        assert "fastest" not in line_of(pilot, "1 thread"), "its turns wait"
+        await pilot.press("home", "enter")
+        await shows(pilot, "Take this plan?", "measured so far. The race stops")
+        await pilot.press("escape", "escape")
         await shows(pilot, "Stopped. The fastest is XLA, 2.20 times as fast")
         assert not any(process.is_open for process in machine.trials.processes)
         machine.may_go_on.set()

@@ -19,7 +19,7 @@ from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import Report
+from accel_engine.search.trial import Report, TrialState
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -129,6 +129,7 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
         await pilot.press("tab")
         await until(pilot, lambda: pilot.app.screen.query_one(StudyView).view == "curves", "round to the first")
         assert "7 Front" not in text_of(pilot), "there is one objective"
+        assert not pilot.app.screen.check_action("tab", ("7",))
         while number(pilot) != 7:
             await pilot.press("down")
         await shows(pilot, "trial 7 failed: the loss became NaN at step 12")
@@ -136,11 +137,26 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
         await until(pilot, lambda: not table(pilot).display, "the view alone")
 
 
+async def test_all_of_a_long_reason_is_below_the_table(study: Path) -> None:
+    reason = f"the loss became NaN at step 12: {', '.join(f'layer {number}' for number in range(20))}; the end"
+    with StudyDatabase(study) as database:
+        (trial,) = [each for each in database.trials() if each.number == 35]
+        database.put_trial(replace(trial, state=TrialState.FAILED, reason=reason))
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_search(pilot, study)
+        await shows(pilot, "trial 35 failed: the loss became", "; the end")
+        await pilot.press("down")
+        await until(pilot, lambda: "; the end" not in text_of(pilot), "the reason of another trial")
+
+
 async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(running: Path) -> None:
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, running)
-        for key, name in (("s", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
-            await pilot.press(key)
+        await pilot.press("s")
+        await shows(pilot, "Stop trial 35?", "What it has reached counts")
+        await pilot.press("escape")
+        for keys, name in (("ss", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
+            await pilot.press(*keys)
             command = await sent(pilot, running)
             assert (command.name, command.trial) == (name, 35)
         await pilot.press("down", "down", "l")

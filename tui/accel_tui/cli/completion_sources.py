@@ -1,4 +1,4 @@
-"""Shell completion of models, data, runs and checks; imports as little as possible."""
+"""Shell completion of models, data, runs, searches and checks; imports as little as possible."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ def attach(parameter: click.Parameter) -> None:
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
             found = _items(pair for pair in source() if pair[0].startswith(typed))
-            if not found and source is _runs:
+            if not found and source in (_runs, _runs_and_searches):
                 found = _items(_named(typed))
             return [CompletionItem(typed, type="file")] if accepts_files and not found else found
 
@@ -95,6 +95,15 @@ def _runs() -> Candidates:
                 yield directory.name, ""
 
 
+def _runs_and_searches() -> Candidates:
+    """The ids of runs, and the names of searches that run."""
+    from accel_engine.run.lock import is_held
+    from accel_engine.search.study_paths import LOCK, studies
+
+    yield from _runs()
+    yield from ((study.name, "a search") for study in studies() if is_held(study, LOCK))
+
+
 def _named(typed: str) -> Candidates:
     """The names that start with ``typed``, or the ids where a shell would split the name into words."""
     from accel_engine.run.listing import summarize
@@ -127,6 +136,7 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "custom_objects": lambda: (),
     "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
+    "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""

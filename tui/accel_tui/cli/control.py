@@ -1,4 +1,4 @@
-"""``accel-tui stop``, ``pause``, ``resume``, ``checkpoint`` and ``set``: control a running run."""
+"""``accel-tui stop``, ``pause``, ``resume``, ``checkpoint`` and ``set``: control a running run, or stop a search."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +16,9 @@ from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, RunReader, Status, find, request
 from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
+from accel_tui.cli.stop_search import named_search, stop_search
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""
@@ -45,12 +47,14 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
 
 @_command(
     "stop",
-    "Stop a run after the current steps and write a checkpoint.\n\n"
+    "Stop a run after the current steps and write a checkpoint; or stop a search, by its name, and its trials with "
+    "checkpoints.\n\n"
     "A script that accel-tui run started keeps running: only its current fit ends. If no fit is running, the script "
     "is interrupted, as by Ctrl-C.",
     "accel-tui stop last",
 )
-@_run
+@click.argument("run_or_search", metavar="RUN|SEARCH")
+@click.option("--search", "is_search", is_flag=True, help="SEARCH is a search, if a run has the same name or id.")
 @click.option(
     "--now",
     is_flag=True,
@@ -58,9 +62,14 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
     "terminated, the third time killed.",
 )
 @_wait
-def stop(run: str, now: bool, wait: bool) -> int:
-    """Ask the engine to stop."""
-    return _send(find(run), "stop_now" if now else "stop", wait=wait)
+def stop(run_or_search: str, is_search: bool, now: bool, wait: bool) -> int:
+    """Ask the engine of a run, or the process of a search, to stop."""
+    search = find_study(run_or_search) if is_search else named_search(run_or_search)
+    if search is None:
+        return _send(find(run_or_search), "stop_now" if now else "stop", wait=wait)
+    if now:
+        raise UsageError(f"{search.name} is a search, whose trials always save checkpoints: leave out --now")
+    return stop_search(search, PATIENCE, wait=wait)
 
 
 @_command(
@@ -72,7 +81,7 @@ def stop(run: str, now: bool, wait: bool) -> int:
 @_wait
 def pause(run: str, wait: bool) -> int:
     """Ask the engine to pause."""
-    return _send(find(run), "pause", wait=wait)
+    return _send(_find(run), "pause", wait=wait)
 
 
 @_command(
@@ -84,7 +93,7 @@ def pause(run: str, wait: bool) -> int:
 @_wait
 def resume(run: str, wait: bool) -> int:
     """Ask the engine to resume; of an ended run, name the command that continues it."""
-    directory = find(run)
+    directory = _find(run)
     status = _info(directory).status
     if not status.live:
         advice = (
@@ -101,7 +110,7 @@ def resume(run: str, wait: bool) -> int:
 @_wait
 def checkpoint(run: str, wait: bool) -> int:
     """Ask the engine for a checkpoint."""
-    return _send(find(run), "checkpoint", wait=wait)
+    return _send(_find(run), "checkpoint", wait=wait)
 
 
 @_command(
@@ -124,9 +133,24 @@ def set_(run: str, wait: bool, extra: tuple[str, ...], **settings: Any) -> int:
         raise UsageError("nothing to set: give --learning-rate, --validation-every or --checkpoint-every")
     for name, value in changes.items():
         SPECS[name].check(name, value)
-    directory = find(run)
+    directory = _find(run)
     arguments = _arguments(directory, changes)
     return max(_send(directory, name, argument, wait=wait) for name, argument in arguments.items())
+
+
+def _find(reference: str) -> Path:
+    """The directory of a run, for a command that no search takes.
+
+    Raises:
+        UsageError: There is none, or it is a search.
+    """
+    if search := named_search(reference):
+        name = search.name
+        raise UsageError(
+            f"{name} is a search: stop it, with checkpoints of its trials, with accel-tui stop {name}, and continue it "
+            f"with accel-tui search --resume {name}"
+        )
+    return find(reference)
 
 
 def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:

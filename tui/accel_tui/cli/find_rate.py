@@ -64,12 +64,15 @@ def find_of_run(directory: Path, options: RampOptions, *, as_json: bool) -> int:
 
 
 def _find(find: Find, options: RampOptions, command: Callable[[FoundRate], str], *, as_json: bool) -> int:
-    status, printer = Status(sys.stderr), _JsonRamps()
+    status, printer, begun = Status(sys.stderr), _JsonRamps(), set[int]()
 
     def show(progress: RampProgress) -> None:
         if as_json:
             printer.print(progress)
         else:
+            if progress.seed not in begun:
+                begun.add(progress.seed)
+                status.begin(f"ramp {progress.seed} of {progress.seeds}" if progress.seed else progress.detail)
             status.show(ramp_progress(progress))
 
     found = measure(lambda should_stop: find(show, should_stop), status, (lambda: _UNFOUND) if as_json else None)

@@ -16,7 +16,7 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_row, size_rows
+from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
 from accel_tui.settings.user_settings import load
 
 PLOT_ROWS = 10
@@ -37,7 +37,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     Returns:
         The exit status.
     """
-    status, measured = Status(sys.stderr), dict[int, MeasuredSize]()
+    status, begun, measured = Status(sys.stderr), set[tuple[int, bool]](), dict[int, MeasuredSize]()
     scale = recorded_noise_scale(run) if run else None
 
     def show(progress: SizeProgress) -> None:
@@ -46,8 +46,11 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
                 status.clear()
                 _print(size, as_json=as_json)
             measured[size.batch_size] = size
+        if progress.size and (progress.size, progress.confirms) not in begun:
+            begun.add((progress.size, progress.confirms))
+            _begin(progress, status, as_json=as_json)
         if not as_json:
-            status.show(progress.detail)
+            status.show(size_progress(progress))
 
     def find(should_stop: Callable[[], bool]) -> FoundSize:
         return find_batch_size(plan, show, options=options, should_stop=should_stop, noise_scale=scale)
@@ -65,6 +68,15 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
         if found.batch_size is None:
             print_to_stderr(size_problem(found))
     return 0 if found.batch_size is not None else 1
+
+
+def _begin(progress: SizeProgress, status: Status, *, as_json: bool) -> None:
+    """Note that a size begins."""
+    if as_json:
+        write_json({"event": "batch_size_started", "batch_size": progress.size, "confirms": progress.confirms})
+        sys.stdout.flush()
+    else:
+        status.begin(progress.detail)
 
 
 def _unfound(measured: Iterable[MeasuredSize]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from accel_engine.errors import AccelError
 from accel_engine.launch.trial_process import TrialCancelledError
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.output import write_json
+from accel_tui.cli.output import print_to_stderr, write_json
 from accel_tui.cli.signals import interruptible
 
 PLOT_ROWS = 14
@@ -50,7 +50,7 @@ def measure(
 
 
 class Status:
-    """A line on standard error that is overwritten, on a terminal; nothing is shown elsewhere.
+    """A line on standard error that is overwritten, on a terminal; elsewhere, a line for what begins.
 
     Args:
         stream: Standard error.
@@ -68,6 +68,11 @@ class Status:
             self._stream.write(f"\r\x1b[K{text}")
             self._stream.flush()
             self._shown = text
+
+    def begin(self, text: str) -> None:
+        """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
+        if not self._is_terminal:
+            print_to_stderr(text)
 
     def clear(self) -> None:
         """Remove the text."""

@@ -9,7 +9,7 @@ from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.log_file import last_note
+from accel_engine.run.log_file import last_note, lines_of
 from accel_engine.run.lost_directory import SAVED_AS
 from accel_engine.run.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
@@ -73,7 +73,7 @@ def follow(
     Returns:
         The status for the shell: 0 when the run finished or was stopped, 1 when it failed or was lost.
     """
-    steps, ended, waiting, queue = 0, None, None, QueueReasons()
+    steps, ended, waiting, queue, was_queued = 0, None, None, QueueReasons(), False
     try:
         while True:
             info = reader.info()  # before the poll, so that the last events are not missed
@@ -91,6 +91,7 @@ def follow(
                 messages.append(info.waiting.waiting)
             waiting = info.waiting
             if info.status is Status.QUEUED:
+                was_queued = True
                 messages += queue.new(info.id)
             for message in messages:
                 view.clear()
@@ -104,7 +105,7 @@ def follow(
     if damaged:
         print_to_stderr(left_out(damaged, info.directory))
     if info.status is Status.LOST:
-        print_to_stderr(_lost_message(info, steps))
+        print_to_stderr(_lost_message(info, steps, was_queued=was_queued))
     elif info.status is Status.FAILED and ended:
         print_to_stderr(_failed_message(info, ended))
     elif info.status is Status.STOPPED and ended and ended.hint:
@@ -128,7 +129,7 @@ def _failed_message(info: RunInfo, ended: RunEnded) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _lost_message(info: RunInfo, steps: int) -> str:
+def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
     if info.is_directory_lost:
         again = info.script or (info.plan.command() if info.plan else "")
         lines = [f"run {info.id}: {how_lost(info)} after step {steps:,}, and {DIRECTORY_LOST}: {info.directory}"]
@@ -146,15 +147,16 @@ def _lost_message(info: RunInfo, steps: int) -> str:
     last_line: list[str] = []
     if not steps and log.is_file():
         # An engine that never trained says why in its log.
-        last_line = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+        last_line = lines_of(log.read_text(errors="replace"))[-1:]
     what = (
         f"run {info.id}: {how_lost(info)}"
         if info.is_end_damaged or info.memory_loss
         else f"the engine of run {info.id} exited unexpectedly"
     )
+    queue = " --queue" if was_queued else ""
     lines = [f"{what} after step {steps:,}", *last_line, f"Log: {log}"]
     if checkpoint := latest_checkpoint(info.directory):
-        lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}")
+        lines.append(f"Continue from the checkpoint of step {checkpoint:,}: accel-tui continue {info.id}{queue}")
     elif info.plan:
-        lines.append(f"Train it again: {info.plan.command()}")
+        lines.append(f"Train it again: {info.plan.command()}{queue}")
     return "\n".join(lines)

@@ -95,7 +95,7 @@ def priority(run: str, number: int) -> None:
     _each((run,), lambda found: run_queue.set_priority(found, number), f"priority {number}")
 
 
-@queue.command(epilog="\b\nExample:\n  accel-tui queue limit 2")
+@queue.command(epilog="\b\nExample:\n  accel-tui queue limit 2", context_settings={"ignore_unknown_options": True})
 @click.argument("number", required=False, metavar="[N|auto]")
 def limit(number: str | None) -> None:
     """Show or change how many runs train at once, those included that you start yourself.
@@ -106,7 +106,8 @@ def limit(number: str | None) -> None:
     if number is not None:
         run_queue.set_limit(parse_limit(number))
     found = run_queue.limit()
-    write(f"at most {found} at once" if found else "as many at once as there are accelerators, or one on the CPU")
+    auto = "auto: as many at once as there are accelerators, or one on the CPU"
+    write(f"at most {found} at once; auto is the default again" if found else auto)
 
 
 def _each(references: tuple[str, ...], change: Callable[[str], object], done: str) -> None:

@@ -39,7 +39,7 @@ COMMANDS = {
     "tag": ("accel_tui.cli.annotate:tag", "Tag a run."),
     "repair": ("accel_tui.cli.repair:repair", "Save what is whole of a damaged run to a new run."),
     "rm": ("accel_tui.cli.rm:rm", "Delete runs."),
-    "stop": ("accel_tui.cli.control:stop", "Stop a run and write a checkpoint."),
+    "stop": ("accel_tui.cli.control:stop", "Stop a run or a search, with checkpoints."),
     "pause": ("accel_tui.cli.control:pause", "Pause a run."),
     "resume": ("accel_tui.cli.control:resume", "Resume a paused run."),
     "checkpoint": ("accel_tui.cli.control:checkpoint", "Write a checkpoint of a run now."),

@@ -215,7 +215,7 @@ class _Follower:
         events += [report_event(each, definition.objectives[0].name) for each in reports]
         events.sort(key=lambda event: float(event["time"]))
         trials = [self._trials[number] for number in sorted(self._trials)]
-        now = SearchNow(definition, trials, database.spent, database.confirmation)
+        now = SearchNow(definition, trials, database.spent, database.spent_at_end, database.confirmation)
         self._view.show(events, now)
         return now
 

@@ -10,7 +10,7 @@ from accel_engine.search.results import front, is_counted
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
 from accel_tui.cli.table import table
-from accel_tui.formatting import numbers
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.study_state.texts import objective_name, objective_text
 
 BEST = 5
@@ -55,7 +55,7 @@ def _best_table(
     among.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
     header = ["TRIAL", "RUN", "STATE", *(["FRONT"] if marked else [])]
     header += [objective_name(each.name).upper() for each in definition.objectives]
-    header += [each.name.upper() for each in definition.parameters]
+    header += [field_labels.label(each.name).upper() for each in definition.parameters]
     rows = [
         [
             str(each.number),

@@ -11,11 +11,12 @@ from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.text import printable_line
+from accel_engine.text import printable, printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.search_summary import short_value, summary
 from accel_tui.formatting import numbers
+from accel_tui.formatting.text import shorten
 from accel_tui.study_state.texts import objective_name, objective_text
 
 WORDS = {
@@ -30,6 +31,9 @@ WORDS = {
 }
 """Events of trials in words."""
 
+REASON = 80
+"""The most columns of a reason in a line; JSON and the Search screen have all of it."""
+
 Event = Mapping[str, Any]
 
 
@@ -41,12 +45,14 @@ class SearchNow:
         definition: What is searched.
         trials: Its trials by number.
         spent: Seconds for which it has run.
+        spent_at_end: The same when the last trial ended; 0 if unknown.
         confirmation: Of its best plan; ``None`` before.
     """
 
     definition: StudyDefinition
     trials: Sequence[Trial]
     spent: float = 0.0
+    spent_at_end: float = 0.0
     confirmation: Confirmation | None = None
 
     @property
@@ -163,7 +169,8 @@ def live_text(now: SearchNow) -> str:
         monitor = definition.objectives[0].name
         value = objective_text(monitor, best.objectives[monitor])
         parts.append(f"best {objective_name(monitor)} {value} (trial {best.number})")
-    if (left := seconds_left(definition, now.done, now.spent)) is not None and now.confirmation is None:
+    left = seconds_left(definition, now.trials, now.spent, now.spent_at_end)
+    if left is not None and now.confirmation is None:
         parts.append(f"{numbers.duration(left)} left")
     return printable_line("  ".join(parts))
 
@@ -183,4 +190,5 @@ def event_line(event: Event) -> str:
     values = event["values"] if "values" in event and event["event"] != "trial_continued" else {}
     shown = " ".join(f"{name}={short_value(value)}" for name, value in values.items())
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
-    return printable_line("  ".join(filter(None, [*parts, reason, shown])))
+    short = shorten(printable(reason).partition("\n")[0], REASON)
+    return printable_line("  ".join(filter(None, [*parts, shown, short])))

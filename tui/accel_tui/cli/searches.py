@@ -14,7 +14,7 @@ from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_tui.cli.output import json_option, write, write_json
 from accel_tui.cli.table import table
-from accel_tui.formatting import numbers
+from accel_tui.formatting import field_labels, numbers
 from accel_tui.study_state.texts import objective_name, objective_text
 
 EPILOG = """\b
@@ -75,6 +75,6 @@ def _row(found: dict[str, Any]) -> tuple[str, ...]:
         return found["search"], found["state"], "", "", "", "", printable_line(found["problem"])
     best = "" if found["best"] is None else objective_text(found["monitor"], found["best"])
     ago, ended = numbers.ago(time.time() - found["created"]), f"{found['ended']} of {found['trials']}"
-    monitor, over = objective_name(found["monitor"]), ", ".join(found["over"])
+    monitor, over = objective_name(found["monitor"]), ", ".join(map(field_labels.label, found["over"]))
     row = (found["search"], found["state"], ago, ended, best, monitor, over)
     return tuple(map(printable_line, row))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accel_engine.finders.batch_effects import BatchEffects
-from accel_engine.finders.batch_size_finder import FoundSize
+from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampProgress
 from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
@@ -20,6 +20,22 @@ def ramp_progress(progress: RampProgress) -> str:
     if ramp.rates:
         parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
     return "  ".join(filter(None, (*parts, progress.detail)))
+
+
+def size_progress(progress: SizeProgress) -> str:
+    """What happens now, and how long the rest takes at most."""
+    if progress.seconds_left is None:
+        return progress.detail
+    return f"{progress.detail}, at most {numbers.duration(progress.seconds_left)} more"
+
+
+def size_plan(options: SizeOptions) -> Iterator[str]:
+    """How batch sizes are measured, in sentences without a stop."""
+    yield f"each size trains for {options.seconds:g} s in a process of its own, once it has compiled the steps"
+    yield (
+        "sizes double until one does not fit, two are slower, or a batch has all examples; the smallest that is nearly "
+        "as fast as the fastest is then measured again"
+    )
 
 
 def size_problem(found: FoundSize) -> str:

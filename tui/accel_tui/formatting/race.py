@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from accel_engine.race.comparison import find_best
+from accel_engine.race.comparison import find_best, has_enough_turns
 from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 from accel_tui.formatting import numbers
 
@@ -13,13 +13,20 @@ TABLE_TITLE = 22
 
 
 def marks_of(results: Sequence[ConfigurationResult]) -> dict[str, tuple[str, ...]]:
-    """The marks of configurations by their titles, once one was compared with another."""
-    if sum(each.is_measured for each in results) < 2:
+    """The marks of configurations by their titles, once one was compared with another in enough turns."""
+    if sum(each.is_measured and has_enough_turns(each) for each in results) < 2:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for mark, result in find_best(results).items():
         found[result.title] = (*found.get(result.title, ()), mark.value)
     return found
+
+
+def marks_text(marks: Sequence[str]) -> str:
+    """The marks of a configuration in at most 21 columns."""
+    if len(marks) == len(Best):
+        return "best in all three"
+    return ", ".join(marks).replace(f"{Best.LEAST_MEMORY}, {Best.LEAST_ENERGY}", "least memory, energy")
 
 
 def cut(text: str, width: int, *, right: bool = False) -> str:
@@ -147,7 +154,7 @@ def verdict(results: Sequence[ConfigurationResult]) -> str:
     """The fastest configuration in a sentence; empty if nothing was measured."""
     best = best_of(results)
     if best is None:
-        return ""
+        return "Too few turns were measured to tell the fastest." if any(each.is_measured for each in results) else ""
     if best.configuration.is_reference:
         return "No configuration is clearly faster than this plan."
     factor = f", {best.against_reference.value:.2f} times as fast as this plan" if best.against_reference else ""

@@ -19,6 +19,9 @@ TITLE_WIDTH = 26
 LEAST_BAR = 4
 """The fewest columns of a bar."""
 
+MARKS = 23
+"""Columns of two marks, with the gap before them."""
+
 WIDE = 104
 """Columns from which compile times, energy and losses have room."""
 
@@ -67,7 +70,9 @@ class Layout:
 
 def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
     """Lay lines of a width out."""
-    titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(width // 3, 8))
+    has_two = any(len(each) > 1 for each in race.marks_of(results).values())
+    share = width // 4 if has_two else width // 3
+    titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(share, 8))
     columns = [
         Column("examples/s", 11, lambda each: numbers.compact(each.examples_per_second or 0.0)),
         Column("speed", 8, race.ratio_text),
@@ -81,7 +86,8 @@ def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
         columns.append(Column("losses", 18, lambda each: each.losses.text if each.losses else ""))
     figures = sum(each.width for each in columns)
     room = width - titles - 2 - figures
-    marks = next((size for size in (28, 15) if room - size >= max(LEAST_BAR, size // 2)), 0)
+    fits_two = has_two and room - MARKS > LEAST_BAR
+    marks = MARKS if fits_two else 15 if room - 15 >= max(LEAST_BAR, 7) else 0
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
     return Layout(titles, max(room - marks, LEAST_BAR), tuple(columns), marks, longest)
 
@@ -115,7 +121,7 @@ def _line(result: ConfigurationResult, layout: Layout, width: int, marks: tuple[
         (f"{cut(each.text(result), each.width - 1, right=True):>{each.width}}", faint) for each in layout.columns
     ]
     figures[0] = (figures[0][0], style)
-    note = ", ".join(marks) or _note(result)
+    note = race.marks_text(marks) or _note(result)
     end = [(cut(f"  {note}", layout.marks), "best" if marks else "faint")] if layout.marks else []
     return [title, *_bar(result, layout, style), *figures, *end]
 

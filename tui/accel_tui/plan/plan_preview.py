@@ -7,11 +7,13 @@ from accel_engine.plan import estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan import data_look, form
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.data_survey import DATA_FIELDS
+from accel_tui.plan.search_fields import looks_like_range
 
 
 def rows(filled: ResolvedPlan, description: Description | None, pending: str) -> tuple[PreviewRow, ...]:
@@ -67,6 +69,8 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     """Return warnings about a plan before it is started."""
     found = []
     plan, counts = filled.plan, filled.step_counts
+    if looks_like_range(plan.name):
+        found.append(f"the name {printable_line(plan.name)} looks like a range: type it in the field that is to vary")
     if description and description.problem:
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:

@@ -16,6 +16,8 @@ from accel_tui.formatting import field_labels, numbers
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*,0\d{2}")
 """A number with commas between thousands, of which a list of numbers has no part: ``60,000``."""
 
+_NUMBERS = re.compile(r"[-+.\de]+\.\.[-+.\de]+(:.*)?", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class SplitTexts:
@@ -41,6 +43,11 @@ def is_range(name: str, text: str) -> bool:
     if spec.type in (int, float):
         return RANGE in text or ("," in text and not _THOUSANDS.fullmatch(text.replace(" ", "")))
     return spec.type is str and "," in text and (bool(spec.choices) or name == "model")
+
+
+def looks_like_range(name: str) -> bool:
+    """Whether the name of a run is the range of another field, typed in the wrong place."""
+    return bool(_NUMBERS.fullmatch(name.strip()))
 
 
 def split(texts: Mapping[str, str]) -> SplitTexts:

@@ -2,11 +2,22 @@
 
 from collections.abc import Callable, Sequence
 
+from textual.content import Content
+
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
 from accel_tui.formatting import numbers
-from accel_tui.formatting.finders import SIZE_HEADER, effect_notes, size_notes, size_problem, size_row, size_rows
+from accel_tui.formatting.finders import (
+    SIZE_HEADER,
+    effect_notes,
+    size_notes,
+    size_plan,
+    size_problem,
+    size_progress,
+    size_row,
+    size_rows,
+)
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
@@ -49,7 +60,7 @@ class FindSizeScreen(FinderScreen):
     def take_progress(self, progress: SizeProgress) -> str:
         """Take the sizes so far."""
         self._measured = tuple(sorted(progress.measured, key=lambda each: each.batch_size))
-        return progress.detail
+        return size_progress(progress)
 
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""
@@ -100,8 +111,9 @@ class FindSizeScreen(FinderScreen):
         self._take_size(size, rate)
 
     def draw(self) -> None:
-        """Show the sizes, and what the one at the cursor means."""
+        """Show the sizes, and what the one at the cursor means; before there are any, how they are measured."""
         if not self._measured:
+            self.show_found(Content(), self._notes(None))
             return
         cursor = None if self.at is None else self.values[self.at]
         found, measured = self._found, self._measured
@@ -114,7 +126,7 @@ class FindSizeScreen(FinderScreen):
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found
         if found is None:
-            return []
+            return list(size_plan(SizeOptions()))
         if cursor is None or found.batch_size == cursor:
             return list(size_notes(found))
         effects = found.effects_of(round(cursor))

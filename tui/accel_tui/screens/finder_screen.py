@@ -50,6 +50,7 @@ class FinderScreen(Screen[None]):
         self._stop = threading.Event()
         self._is_running = False
         self._shown_at = 0.0
+        self._detail = ""
         self._problem = ""
         self.at: int | None = None
         """Index of the value at the cursor, in :attr:`values`; ``None`` before there is one."""
@@ -187,8 +188,8 @@ class FinderScreen(Screen[None]):
 
         def progress(reached: Any) -> None:
             now = time.monotonic()
-            if now - self._shown_at >= SHOW_SECONDS:
-                self._shown_at = now
+            if now - self._shown_at >= SHOW_SECONDS or reached.detail != self._detail:
+                self._shown_at, self._detail = now, reached.detail
                 post(self._show_progress, reached)
 
         with reported(partial(post, self._fail)):

@@ -102,7 +102,7 @@ class NewRunScreen(DirtyRegionScreen):
             with Horizontal(id="go"):
                 yield Button("▶ Start", id="start", compact=True)
                 yield Static(id="status", markup=False)
-        yield KeyBar()
+        yield KeyBar(kept="command_palette")
 
     def on_mount(self) -> None:
         """Fill the form in from the initial plan."""

@@ -17,11 +17,13 @@ from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race
+from accel_engine.race.remaining_time import RemainingTime
 from accel_engine.text import printable
 from accel_tui.formatting import numbers, race
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.host import host_of, settings_of
 from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.race.configuration_details import details
 from accel_tui.widgets.race.race_list import RaceList
@@ -29,6 +31,8 @@ from accel_tui.widgets.top_bar import TopBar
 
 REDRAW_SECONDS = 0.25
 """Seconds between two pictures of the bars."""
+
+TAKE = Answer("take", "Stop and take it", "t")
 
 _DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, ConfigurationState.FAILED)
 
@@ -63,6 +67,7 @@ class RaceScreen(Screen[None]):
         super().__init__()
         self._plan = plan
         self._results: dict[str, ConfigurationResult] = {}
+        self._remaining = RemainingTime()
         self._should_stop = threading.Event()
         self._is_running = False
         self._is_dirty = False
@@ -103,6 +108,7 @@ class RaceScreen(Screen[None]):
     def action_start(self) -> None:
         """Race all configurations."""
         self._results, self._should_stop, self._is_running = {}, threading.Event(), True
+        self._remaining = RemainingTime()
         self._about.update(Content.styled("checking the plan", "$text-accent"))
         self.refresh_bindings()
         self._race(self._should_stop)
@@ -116,11 +122,26 @@ class RaceScreen(Screen[None]):
             self.app.pop_screen()
 
     def action_take(self) -> None:
-        """Fill the form in with the selected configuration."""
-        if result := self._configurations.selected:
-            changes = result.configuration.options or "nothing: it is the plan as it was"
-            self.app.notify(f"changed: {changes}", title=f"New run: {result.title}", markup=False)
-            host_of(self).show_plan(result.configuration.plan)
+        """Fill the form in with the selected configuration; asks first while the race runs."""
+        result = self._configurations.selected
+        if result is None:
+            return
+        if not self._is_running:
+            self._take(result)
+            return
+
+        def take(answer: str | None) -> None:
+            if answer == TAKE.id:
+                self._take(result)
+
+        detail = f"{self._progress} so far. The race stops, and this screen closes."
+        self.app.push_screen(QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE)), take)
+
+    def _take(self, result: ConfigurationResult) -> None:
+        options = result.configuration.options
+        text = f"changed: {options}" if options else "the plan as it was"
+        self.app.notify(text, title=f"New run: {result.title}", markup=False)
+        host_of(self).show_plan(result.configuration.plan)
 
     def action_copy(self) -> None:
         """Copy the command that trains the selected configuration."""
@@ -168,6 +189,7 @@ class RaceScreen(Screen[None]):
 
     def _take_result(self, result: ConfigurationResult) -> None:
         self._results[result.title] = result
+        self._remaining.note(result)
         self._is_dirty = True
 
     @property
@@ -175,18 +197,28 @@ class RaceScreen(Screen[None]):
         return sorted(self._results.values(), key=lambda each: each.state is ConfigurationState.REFUSED)
 
     def _draw(self) -> None:
-        if not self._is_dirty:
-            return
-        self._is_dirty = False
-        self._configurations.show(self._sorted)
-        self._show_heading()
-        if self._is_running and not self._should_stop.is_set():
-            racing = [each for each in self._sorted if each.state is not ConfigurationState.REFUSED]
-            done = sum(each.state in _DONE for each in racing)
-            now = next((each for each in racing if each.state is ConfigurationState.COMPILING), None)
-            doing = f"compiling {now.title}" if now else "taking turns"
-            text = f"{done} of {numbers.counted(len(racing), 'configuration')} measured, {doing}"
-            self._about.update(Content.styled(printable(text), "$text-accent"))
+        if self._is_dirty:
+            self._is_dirty = False
+            self._configurations.show(self._sorted)
+            self._show_heading()
+        if self._results and self._is_running and not self._should_stop.is_set():
+            self._show_progress()
+
+    def _show_progress(self) -> None:
+        now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
+        doing = f"compiling {now.title}" if now else "taking turns"
+        left = self._remaining.seconds_left()
+        more = f", about {numbers.duration(left)} left" if left else ""
+        about = Content.styled(printable(f"{self._progress}, {doing}{more}"), "$text-accent")
+        if self._about.content != about:
+            self._about.update(about)
+
+    @property
+    def _progress(self) -> str:
+        """How many configurations are measured."""
+        racing = [each for each in self._sorted if each.state is not ConfigurationState.REFUSED]
+        done = sum(each.state in _DONE for each in racing)
+        return f"{done} of {numbers.counted(len(racing), 'configuration')} measured"
 
     def _finish(self, problem: str = "") -> None:
         """Show the fastest configuration, or why there is none."""

@@ -12,6 +12,7 @@ from accel_engine.text import printable_line
 from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
 from accel_tui.screens.prolong_screen import ProlongScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.run_control import STOP as STOP_TRIAL
 from accel_tui.study_state.study_follower import StudyRequest
 
 QUIT = Answer("quit", "Quit", "q")
@@ -31,6 +32,17 @@ class SearchControl:
         self._screen = screen
         self._directory = directory
         self._send = send
+
+    def stop_trial(self, trial: Trial) -> None:
+        """Ask, then stop a trial, as the screen of its run does."""
+        number = trial.number
+
+        def stop(answer: str | None) -> None:
+            if answer == STOP_TRIAL.id:
+                self._send(StudyRequest("stop_trial", number))
+
+        detail = "What it has reached counts. l trains it for more epochs later."
+        self._screen.app.push_screen(QuestionScreen(f"Stop trial {number}?", detail, (STOP_TRIAL, CANCEL)), stop)
 
     def prolong(self, trial: Trial) -> None:
         """Ask for how many more epochs to train a trial."""

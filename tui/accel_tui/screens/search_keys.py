@@ -7,7 +7,9 @@ from accel_tui.study_state.state import StudyState
 from accel_tui.widgets.search.study_view import VIEWS
 
 BINDINGS: tuple[BindingType, ...] = (
-    Binding("s", "stop_trial", "Stop", id="search.stop", tooltip="Stop the trial with a checkpoint; it counts"),
+    Binding(
+        "s", "stop_trial", "Stop", id="search.stop", tooltip="Stop the trial with a checkpoint; it counts; asks first"
+    ),
     Binding("x", "prune", "Prune", id="search.prune", tooltip="Prune the trial now"),
     Binding("l", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
     Binding("y", "clone", "Clone", id="search.clone", tooltip="Train the trial's plan again with another seed"),

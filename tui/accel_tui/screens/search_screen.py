@@ -10,7 +10,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.content import Content
 from textual.events import ScreenResume
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -29,12 +28,13 @@ from accel_tui.screens.search_keys import BINDINGS, is_offered
 from accel_tui.screens.trained_run import open_trained
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
-from accel_tui.study_state.trial_columns import columns_of, reason_of
+from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.search_header import SearchHeader
-from accel_tui.widgets.search.study_view import VIEWS, StudyView
+from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
 from accel_tui.widgets.search.trial_loss import TrialLoss
+from accel_tui.widgets.search.trial_reason import TrialReason
 from accel_tui.widgets.search.trials_table import TrialsTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
@@ -86,6 +86,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         )
         yield Container(id="pictures")
         yield TrialsTable("no trial yet")
+        yield TrialReason()
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -109,9 +110,10 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the trial under the cursor, and with the search."""
-        del parameters
         if action in ("next_tab", "shift"):
             return self._has_pictures
+        if action == "tab":
+            return list(VIEWS)[int(str(parameters[0])) - 1] in views_of(self.state)
         return is_offered(action, self.state, self._trial)
 
     @property
@@ -136,8 +138,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         state = self.state
         if not self._table.sort_column:
             self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
-        tabs = self.query_one(Tabs)
-        (tabs.show if "front" in self._views else tabs.hide)(f"front{_TAB}")
+        self._show_tabs()
         self._table.show_items(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
@@ -145,10 +146,14 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self.query_one(SearchHeader).show(state, self._problem)
         self._follow_trial()
 
+    def _show_tabs(self) -> None:
+        """Show the tabs of the views that the search can have."""
+        tabs, views = self.query_one(Tabs), views_of(self.state)
+        for name in VIEWS:
+            (tabs.show if name in views else tabs.hide)(f"{name}{_TAB}")
+
     def _show_reason(self) -> None:
-        trial = self._trial
-        reason = reason_of(trial) if trial else ""
-        self._table.border_title = Content(f"trial {trial.number} {trial.state}: {reason}") if trial and reason else ""
+        self.query_one(TrialReason).show(self._trial, self._table)
 
     @property
     def _selected_number(self) -> int | None:
@@ -216,18 +221,12 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_tab(self, number: int) -> None:
         """Show a view by its number."""
-        if number <= len(self._views):
-            self.query_one(Tabs).active = f"{self._views[number - 1]}{_TAB}"
+        self.query_one(Tabs).active = f"{list(VIEWS)[number - 1]}{_TAB}"
 
     def action_next_tab(self, views: int) -> None:
         """Show the next view."""
-        names = self._views
-        self.action_tab((names.index(self._view.view) + views) % len(names) + 1)
-
-    @property
-    def _views(self) -> list[str]:
-        """The views that there are: a front needs several objectives."""
-        return [name for name in VIEWS if name != "front" or len(self.state.objectives) > 1]
+        names = views_of(self.state)
+        self.action_tab(list(VIEWS).index(names[(names.index(self._view.view) + views) % len(names)]) + 1)
 
     def action_shift(self, by: int) -> None:
         """Show the next parameter, or pair of parameters."""
@@ -236,10 +235,12 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def action_maximize(self) -> None:
         """Toggle the view alone, and the table below it."""
         self._table.toggle_class("-hidden")
+        self._show_reason()
 
     def action_stop_trial(self) -> None:
-        """Stop the trial under the cursor."""
-        self._send("stop_trial")
+        """Ask, then stop the trial under the cursor."""
+        if self._trial:
+            self._control.stop_trial(self._trial)
 
     def action_prune(self) -> None:
         """Prune the trial under the cursor."""

@@ -24,6 +24,7 @@ class StudyUpdate:
         ended: How it ended.
         confirmation: The best plan, trained again.
         spent: Seconds for which it has run.
+        spent_at_end: The same when the last trial ended; 0 if unknown.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: Its number of changes before the trials were read.
@@ -37,6 +38,7 @@ class StudyUpdate:
     ended: Mapping[str, Any] | None
     confirmation: Confirmation | None
     spent: float
+    spent_at_end: float
     is_running: bool
     last_words: str
     changes: int
@@ -65,6 +67,7 @@ def apply_update(state: StudyState, update: StudyUpdate) -> StudyState:
         ended=update.ended,
         confirmation=update.confirmation,
         spent=update.spent,
+        spent_at_end=update.spent_at_end,
         is_running=update.is_running,
         last_words=update.last_words,
         changes=update.changes,

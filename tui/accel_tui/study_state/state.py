@@ -55,6 +55,7 @@ class StudyState:
         ended: How it ended; ``None`` while it is not at its end.
         confirmation: The best plan, trained again; ``None`` before.
         spent: Seconds for which it has run.
+        spent_at_end: The same when the last trial ended; 0 if unknown.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
         changes: The study's number of changes that this state includes.
@@ -69,6 +70,7 @@ class StudyState:
     ended: Mapping[str, Any] | None = None
     confirmation: Confirmation | None = None
     spent: float = 0.0
+    spent_at_end: float = 0.0
     is_running: bool = False
     last_words: str = ""
     changes: int = 0

@@ -174,6 +174,7 @@ def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
         ended=ended,
         confirmation=database.confirmation,
         spent=database.spent,
+        spent_at_end=database.spent_at_end,
         is_running=is_running,
         last_words="" if is_running or ended else _last_words(database.directory / LOG),
         changes=changes,

@@ -82,7 +82,7 @@ def progress_text(state: StudyState) -> str:
     if state.spent:
         limit = f" of {numbers.duration(state.definition.within)}" if state.definition.within else ""
         parts.append(f"{numbers.duration(state.spent)}{limit}")
-    left = seconds_left(state.definition, done, state.spent)
+    left = seconds_left(state.definition, state.trials.values(), state.spent, state.spent_at_end)
     if state.is_running and left:
         parts.append(f"about {numbers.duration(left)} left")
     counts = [f"{state.counts[word]:,} {word}" for word in SYMBOLS if word in state.counts]

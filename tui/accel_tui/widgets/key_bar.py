@@ -72,6 +72,9 @@ class KeyBar(Widget):
     """The active keys; a click runs the action.
 
     A single widget: the keys change with the focus, and a widget each would take longer than the rest of the response.
+
+    Args:
+        kept: An action whose key is not dropped: that of the command palette, which finds the dropped ones.
     """
 
     ALLOW_SELECT = False
@@ -88,6 +91,10 @@ class KeyBar(Widget):
     keys: reactive[tuple[ActiveKey, ...]] = reactive(())
     """The active keys."""
 
+    def __init__(self, kept: str = "") -> None:
+        super().__init__()
+        self._kept = kept
+
     def on_mount(self) -> None:
         """Update the keys with the active bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
@@ -101,7 +108,7 @@ class KeyBar(Widget):
         """The keys that fit."""
         keys = self.keys
         for dropped in DROP_ORDER:
-            if sum(key.label.cell_length for key in keys) > self.size.width:
+            if dropped != self._kept and sum(key.label.cell_length for key in keys) > self.size.width:
                 keys = tuple(key for key in keys if key.action != dropped)
         return keys
 

@@ -17,7 +17,7 @@ from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.importance_drawing import draw_importance
 from accel_tui.widgets.search.parameter_axis import ChoiceAxis, axis_of_parameter, positions
 from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, STUDY_STYLES, levels_of
-from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
+from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view, views_of
 from example_study import DEFINITION, PARAMETERS, write_study
 
 SIZES = [(78, 9), (110, 20), (190, 30), (20, 3)]
@@ -77,6 +77,18 @@ def test_contours_show_the_best_region_and_the_trials(state: StudyState) -> None
     assert "★" in text_of(frame)
     assert "batch size over learning rate" in frame.text(0)
     assert "optimizer over learning rate" in draw("contour", state, shift=1).text(0)
+
+
+def test_views_that_a_search_cannot_have_are_absent_and_empty_ones_say_what_they_lack(state: StudyState) -> None:
+    one = replace(state, definition=replace(DEFINITION, parameters=PARAMETERS[:1]))
+    assert views_of(one) == ("curves", "best", "parallel", "importance", "slices")
+    two = (*DEFINITION.objectives, Objective("time", maximize=False))
+    both = replace(state, definition=replace(DEFINITION, objectives=two))
+    assert views_of(both) == tuple(VIEWS)
+    few = replace(both, trials={}, curves={})
+    assert "a contour needs 4 trials with a value; there are 0" in text_of(draw("contour", few))
+    assert "no trial has a value of val accuracy yet" in text_of(draw("slices", few))
+    assert "no trial has values of two objectives yet" in text_of(draw("front", few))
 
 
 def test_a_front_is_marked(state: StudyState) -> None:

@@ -50,10 +50,10 @@ class FinderPlot(Widget):
     def render_line(self, y: int) -> Strip:
         """A line of the plot."""
         if self._make is None or not self.size:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, self.rich_style)
         frame = self._draw(self._make)[1]
         if y >= frame.characters.shape[0]:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self.size.width, self.rich_style)
         style = self.get_component_rich_style
         return Strip([Segment(text, style(f"finder--{name}")) for text, name in frame.runs(y)])
 

@@ -38,13 +38,13 @@ VIEWS: Mapping[str, str] = {
 }
 """Labels of the views."""
 
+
 IMPORTANCE_SECONDS = 10.0
 """Seconds between two computations of the importance, each of which takes a second of a processor."""
 
 MOST_REGIONS = 40
 """Most regions that are painted by themselves; the whole picture is painted faster than more of them."""
 
-_NONE_YET = "no trial has finished yet"
 _BLANK = "label"  # any style: a space has only its background
 
 
@@ -86,15 +86,23 @@ class ViewInputs:
     rows: int
 
 
+def views_of(state: StudyState) -> tuple[str, ...]:
+    """The views that a search can have: a contour needs two parameters, a front several objectives."""
+    absent = {"contour"} if len(state.parameters) < 2 else set[str]()
+    absent |= {"front"} if len(state.objectives) < 2 else set()
+    return tuple(name for name in VIEWS if name not in absent)
+
+
 def draw_view(inputs: ViewInputs) -> Frame:
     """Draw a view; a pure function that may take longer than a frame of the event loop."""
     state, selected, columns, rows = inputs.state, inputs.selected, inputs.columns, inputs.rows
     count = max(len(state.parameters), 1)
+    empty = f"no trial has a value of {objective_name(state.monitor.name)} yet"
     match inputs.view:
         case "curves":
             return draw_curves(state, selected, columns, rows)
         case "best":
-            return draw_grid(best_plots(state, selected), columns, rows, _NONE_YET)
+            return draw_grid(best_plots(state, selected), columns, rows, empty)
         case "parallel":
             return draw_parallel(state, selected, inputs.shift % count, columns, rows)
         case "importance":
@@ -102,14 +110,16 @@ def draw_view(inputs: ViewInputs) -> Frame:
             found = inputs.importance
             return draw_importance(found.shares or {}, found.problem, title, columns, rows)
         case "slices":
-            return draw_grid(slice_plots(state, inputs.shift % count, selected), columns, rows, _NONE_YET)
+            return draw_grid(slice_plots(state, inputs.shift % count, selected), columns, rows, empty)
         case "contour":
             names = state.parameters
             pairs = [(first, second) for index, first in enumerate(names) for second in names[index + 1 :]]
             across, up = pairs[inputs.shift % len(pairs)] if pairs else (None, None)
             return draw_contour(state, across, up, selected, columns, rows)
         case _:
-            text = "a front needs several objectives" if len(state.objectives) < 2 else _NONE_YET
+            text = "a front needs several objectives"
+            if len(state.objectives) > 1:
+                text = "no trial has values of two objectives yet"
             return draw_grid(front_plots(state, selected), columns, rows, text)
 
 

@@ -1,0 +1,23 @@
+"""How long the rest of a search for a batch size takes at most."""
+
+from accel_engine.finders.remaining_sizes import RemainingSizes
+
+
+def test_sizes_to_come_take_as_long_as_those_before() -> None:
+    now = 0.0
+    remaining = RemainingSizes(lambda: now)
+    remaining.expect_doublings(8, 100)
+    remaining.begin()
+    assert remaining.seconds_left() is None, "no size has been measured"
+    now = 10.0
+    remaining.end()
+    remaining.expect_doublings(16, 100)
+    remaining.begin()
+    assert remaining.seconds_left() == 60.0, "16, 32, 64, two around the knee, and the knee again"
+    now = 14.0
+    assert remaining.seconds_left() == 56.0
+    remaining.expect(0)
+    now = 50.0
+    assert remaining.seconds_left() == 0.0
+    remaining.expect_doublings(32, None)
+    assert remaining.seconds_left() is None, "a stream has no number of examples"
