@@ -69,6 +69,22 @@ def find_cluster(entry: StrategyEntry, environment: Mapping[str, str]) -> Cluste
     return ClusterSpec.find(environment) if entry.processes else None
 
 
+def check_measurable(entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
+    """Check that a plan can be measured on this machine alone: its processes, if it has several, are local workers.
+
+    Raises:
+        PlanError: The environment describes a cluster.
+    """
+    if cluster is not None:
+        raise PlanError(
+            "strategy",
+            entry.name,
+            f"trains in the cluster that {cluster.source} describes, whose processes are not measured from one of "
+            "them: measure on one machine, without these variables and with ",
+            FieldValue("local_workers", "2"),
+        )
+
+
 def check_isolation(plan: Plan, entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
     """Check whether a plan's local workers can be isolated, if they must be; this may start a process.
 

@@ -36,7 +36,7 @@ from accel_engine.run_queue.wake import wake
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 from accel_engine.training.core.deadline import Deadline
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
+from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment, start_worker_run
 from accel_engine.training.distributed.readiness import ReadinessListener
 
 if TYPE_CHECKING:
@@ -323,7 +323,10 @@ class EngineSupervisor:
         if cluster is None:
             if not self._isolated and (reachable := isolation.warning(resolved)):
                 self._warn(reachable)
-            self._workers = LocalWorkers(self._directory, resolved.plan, coordinated=resolved.strategy.coordinated)
+            start_worker = partial(start_worker_run, self._directory, resolved.plan)
+            self._workers = LocalWorkers(
+                resolved.plan.local_workers, start_worker, coordinated=resolved.strategy.coordinated
+            )
             cluster = self._workers.cluster
         if self._workers or cluster.source != "TF_CONFIG":
             os.environ |= environment(cluster)  # where TensorFlow reads it
