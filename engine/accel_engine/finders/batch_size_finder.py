@@ -1,4 +1,4 @@
-"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in a process of its own."""
+"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in processes of its own."""
 
 import os
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Tria
 from accel_engine.launch.trial_room import check_room_on, devices_of
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.placement import check_measurable, find_cluster
+from accel_engine.plan.placement import check_measurable, find_cluster, process_count
 from accel_engine.plan.resolved_plan import resolve
 
 SMALLEST = 8
@@ -72,7 +72,7 @@ def find_batch_size(
         AccelError: None can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on(devices_of(plan), 1, grows=True)
+    check_room_on(devices_of(plan), process_count(plan), grows=True)
     return _Search(plan, on_progress, options or SizeOptions(), should_stop, noise_scale).run()
 
 

@@ -148,7 +148,8 @@ def check_plan(plan: Plan, total_steps: int = 0) -> None:
         PlanError: It cannot, and why.
     """
     if strategies.find(plan.strategy).processes:
-        raise PlanError("strategy", plan.strategy, "trains in several processes: use a strategy of one to find a rate")
+        reason = "trains in several processes: find the rate with a strategy of one, at the same global batch size"
+        raise PlanError("strategy", plan.strategy, reason)
     if 0 < total_steps < LEAST_STEPS:
         reason = f"too few: the plan takes {total_steps} steps in all, and a ramp needs at least {LEAST_STEPS}"
         raise PlanError("epochs", plan.epochs, reason)

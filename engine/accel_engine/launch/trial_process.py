@@ -285,7 +285,6 @@ class TrialProcess:
             self._process.stdout.close()
         self._log.close()
 
-
     def _kill_group(self) -> None:
         """Kill the process with those that it has started, which may wait in native code for each other."""
         with contextlib.suppress(ProcessLookupError, PermissionError):  # all have exited

@@ -23,7 +23,7 @@ def warning(resolved: ResolvedPlan) -> str:
     if not _opens_ports(resolved) or not (reason := _why_reachable(resolved)):
         return ""
     return (
-        "while this run trains, whoever can connect to this machine, or is logged in, can run code as you through the "
+        "while it trains, whoever can connect to this machine, or is logged in, can run code as you through the "
         f"ports of TensorFlow's workers: {reason}"
     )
 

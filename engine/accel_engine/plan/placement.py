@@ -156,6 +156,21 @@ def place(
     return Placement(chosen, 1 if entry.coordinated else workers, device_memory=memory)
 
 
+def process_count(plan: Plan) -> int:
+    """Number of engine processes of this machine that train a plan: one, or its local workers and who serves them."""
+    entry = find(plan.strategy)
+    return plan.local_workers + 2 * entry.coordinated if entry.processes and plan.local_workers else 1
+
+
+def devices_of_workers(plan: Plan, devices: Sequence[Device]) -> tuple[str, ...]:
+    """The devices of all local workers of a plan together.
+
+    Raises:
+        PlanError: A device does not exist, or the strategy does not fit the plan or the devices.
+    """
+    return _choose_devices(find(plan.strategy), plan, devices)
+
+
 def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> Words:
     """Return why a strategy does not fit a plan and a machine; empty if it does."""
     tpu = plan.tpu if find(strategy).kind == "tpu" else ""

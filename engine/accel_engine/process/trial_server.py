@@ -99,12 +99,14 @@ def _take_steps(start: Mapping[str, Any], lines: Iterable[str], send: Send, grou
     """Take steps of a plan when it is asked for, with the workers that this process leads."""
     from accel_engine.training.plan_stepper import PlanStepper
 
+    def progress(done: int, of: int) -> None:
+        send({"done": done, "of": of})
+
     def memory() -> float | None:
         own = trial.peak_memory
         return own if group is None else group.memory(own, on_cpu=trial.assembly.on_cpu)
 
     run, plan = Path(start["run"]) if start.get("run") else None, Plan.from_mapping(start["plan"])
-    progress = lambda done, of: send({"done": done, "of": of})  # noqa: E731
     trial = PlanStepper(plan, Path(start["folder"]), start["step"], run, progress)
     try:
         if group is not None:

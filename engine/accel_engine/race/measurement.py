@@ -19,9 +19,6 @@ LOSS_STEPS = 10
 LOSS_SECONDS = 2.0
 """How long the steps for them take, about; at least two are taken."""
 
-OTHER_BATCHES = "other batches"
-"""Why losses of another batch size cannot be compared."""
-
 
 class Process(Protocol):
     """A process that tries a plan, as :class:`accel_engine.launch.trial_process.TrialProcess`."""
@@ -123,7 +120,7 @@ class Measurement:
 
     def _check(self, reference: Sequence[float] | None) -> LossCheck:
         if self.configuration.changes_training:
-            return LossCheck(problem=OTHER_BATCHES)
+            return LossCheck(problem=self.configuration.other_training)
         if self.configuration.is_reference:
             return LossCheck(problem="the reference")
         return LossCheck(problem="no reference") if reference is None else check_losses(reference, self.first_losses)

@@ -106,7 +106,7 @@ def race(
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(seconds, vary), show, interrupted.is_set)
-        for warning in warnings(raced.devices):
+        for warning in filter(None, (*warnings(raced.devices), raced.reachable_ports)):
             print_to_stderr(warning)
         raced.run()
     if bars:

@@ -153,7 +153,8 @@ class RaceScreen(Screen[None]):
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
             )
-            self._post(should_stop, self._show_warnings, tuple(warnings(raced.devices)))
+            found = tuple(filter(None, (*warnings(raced.devices), raced.reachable_ports)))
+            self._post(should_stop, self._show_warnings, found)
             raced.run()
             self._post(should_stop, self._finish)
 
