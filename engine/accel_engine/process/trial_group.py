@@ -146,7 +146,7 @@ class _Member:
             for line in self._process.stdout:
                 reply = json.loads(line)
                 if "problem" in reply:
-                    self._report({**reply, "problem": f"{self._name}: {reply['problem']}"})
+                    self._report(reply)
                 elif "done" not in reply:
                     self._replies.put(reply.get("ready", reply).get("memory"))
         error = exit_error(self._process.wait(), _log())
