@@ -188,7 +188,7 @@ def wait_for_members(cluster: ClusterSpec) -> None:
     Raises:
         RunError: One does not, and which.
     """
-    if cluster.serves:
+    if cluster.serves or not cluster.peers:
         return
     monitor = PeerMonitor(cluster, lambda _: None)
     with nullcontext() if cluster.coordinated else ReadinessListener(cluster.workers[cluster.index]):

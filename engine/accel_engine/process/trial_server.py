@@ -22,6 +22,7 @@ from accel_engine.plan.placement import find_cluster
 from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
 from accel_engine.process.trial_group import EXIT_SECONDS, TrialGroup, until_input_ends, wait_for_members
+from accel_engine.strategies.cluster_spec import ClusterSpec
 
 if TYPE_CHECKING:
     from accel_engine.training.plan_stepper import PlanStepper
@@ -57,7 +58,7 @@ def serve_trial(tensorflow: TensorFlowImport) -> int:
         if cluster is not None and cluster.serves:
             _serve_coordinator(start, lines, send)
         else:
-            _take_steps(start, lines, send, group)
+            _take_steps(start, lines, send, cluster, group)
     except BrokenPipeError:
         return 1  # nobody listens any more
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code may raise anything)
@@ -95,7 +96,9 @@ def _let_others_explain(error: BaseException, group: TrialGroup | None) -> None:
         time.sleep(EXIT_SECONDS)
 
 
-def _take_steps(start: Mapping[str, Any], lines: Iterable[str], send: Send, group: TrialGroup | None) -> None:
+def _take_steps(
+    start: Mapping[str, Any], lines: Iterable[str], send: Send, cluster: ClusterSpec | None, group: TrialGroup | None
+) -> None:
     """Take steps of a plan when it is asked for, with the workers that this process leads."""
     from accel_engine.training.plan_stepper import PlanStepper
 
@@ -107,7 +110,7 @@ def _take_steps(start: Mapping[str, Any], lines: Iterable[str], send: Send, grou
         return own if group is None else group.memory(own, on_cpu=trial.assembly.on_cpu)
 
     run, plan = Path(start["run"]) if start.get("run") else None, Plan.from_mapping(start["plan"])
-    trial = PlanStepper(plan, Path(start["folder"]), start["step"], run, progress)
+    trial = PlanStepper(plan, Path(start["folder"]), start["step"], run, progress, cluster)
     try:
         if group is not None:
             group.wait_ready()

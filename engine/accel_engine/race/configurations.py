@@ -8,7 +8,7 @@ from accel_engine import strategies
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, join_words
 from accel_engine.models import ModelEntry
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.choices import PRECISIONS
 from accel_engine.plan.placement import check_measurable
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -26,7 +26,9 @@ MICRO_BATCHES = (2, 4)
 BATCH_FACTORS = (0.5, 2.0, 4.0)
 """Batch sizes to try, as multiples of the plan's."""
 
-_ASYNCHRONOUS = "its workers update the weights at different times, which trains differently: race a plan that has it"
+_RACE_IT = "race a plan that has it"
+
+_ASYNCHRONOUS = f"its workers update the weights at different times, which trains differently: {_RACE_IT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ def _configuration(
         return configuration, error.allowed
     if not (is_synchronous or reference.strategy.coordinated):
         return configuration, _ASYNCHRONOUS
+    if not reference.strategy.processes and (reason := isolation.why_reachable(resolved)):
+        return configuration, f"others could run code through the ports of its workers: {reason}; {_RACE_IT}"
     if resolved.environment_error:
         return configuration, resolved.environment_error
     return configuration, next((join_words(reason) for reason in resolved.errors.values()), "")

@@ -11,16 +11,15 @@ from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
 from accel_engine.launch.trial_room import check_room_on, devices_of
 from accel_engine.launch.trial_statistics import turn_order
-from accel_engine.plan import isolation
 from accel_engine.plan.placement import process_count
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
 from accel_engine.race.configuration import Configuration, ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import combine, find_configurations
 from accel_engine.race.energy import MakeMeters, find_meters
 from accel_engine.race.measurement import Measurement, Trial
-from accel_engine.race.memory_budget import MemoryBudget, Usage
+from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.remembered import remember
 
 SECONDS = 5.0
@@ -127,13 +126,6 @@ class Race:
         placed = [devices_of(configuration.plan, self._devices) for configuration in configurations]
         return tuple(dict.fromkeys(name for each in placed for name in each))
 
-    @property
-    def reachable_ports(self) -> str:
-        """Who can reach the ports of workers on this machine, and why; empty if nobody can."""
-        configurations = (self._found.reference, *self._found.others)
-        found = (isolation.warning(resolve(configuration.plan)) for configuration in configurations)
-        return next(filter(None, found), "")
-
     def _refuse_larger_batches(self) -> None:
         """Refuse those that take more of an accelerator's memory than the plan, which a live run may need."""
         for configuration in self._found.others:
@@ -223,25 +215,18 @@ class Race:
         reference = self._reference
         if reference is None or not reference.is_live or self._shares_devices:
             return False
-        return self._budget.fits(
-            others + 1, self._expected_usage(reference, configuration), self._batch_factor(configuration)
-        )
+        usage = reference.usage_with(process_count(configuration.plan))
+        return self._budget.fits(others + 1, usage, self._batch_factor(configuration))
 
     def _is_too_large(self, configuration: Configuration) -> bool:
         """Refuse a configuration that the host has too little memory for, also as the only one beside the reference."""
         if self._reference is None or not self._reference.is_live:
             return False
-        usage = self._expected_usage(self._reference, configuration)
+        usage = self._reference.usage_with(process_count(configuration.plan))
         problem = self._budget.lacking(usage, self._batch_factor(configuration))
         if problem:
             self._update(ConfigurationResult(configuration, ConfigurationState.REFUSED, problem))
         return bool(problem)
-
-    @staticmethod
-    def _expected_usage(reference: Measurement, configuration: Configuration) -> Usage:
-        """The memory of the reference if it had as many processes as a configuration."""
-        usage, processes = reference.usage, process_count(configuration.plan)
-        return replace(usage, resident=usage.resident * processes / process_count(reference.configuration.plan))
 
     def _batch_factor(self, configuration: Configuration) -> float:
         return configuration.plan.batch_size / self._resolved.plan.batch_size

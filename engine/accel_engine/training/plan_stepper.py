@@ -21,6 +21,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run import diagnostics
+from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.autotuning.candidates import plan_mode
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core import device_visibility
@@ -57,7 +58,7 @@ class TakenSteps:
 class PlanStepper:
     """A plan whose steps are compiled, at its first step or at that of a checkpoint.
 
-    In a cluster, whose processes ``TF_CONFIG`` has, each worker has one, and all of them take the same steps.
+    Each worker of a cluster has one, and all of them take the same steps.
 
     Args:
         plan: The plan; its execution mode is what it says, with ``xla`` ``auto`` as ``off``.
@@ -65,6 +66,7 @@ class PlanStepper:
         step: The step of that checkpoint; 0 to start from the initial weights.
         run: Directory of the run that the checkpoint is of; only its diagnostics are read.
         progress: Reports the number of examples read.
+        cluster: The processes that train together, as this one sees them; ``None`` for a single process.
 
     Attributes:
         build_seconds: How long it took to read the data and build the model.
@@ -75,15 +77,20 @@ class PlanStepper:
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, step: int = 0, run: Path | None = None, progress: Progress = no_progress
+        self,
+        plan: Plan,
+        folder: Path,
+        step: int = 0,
+        run: Path | None = None,
+        progress: Progress = no_progress,
+        cluster: ClusterSpec | None = None,
     ) -> None:
         self._host_memory = HostMemory()
         self._host_memory.start()
         began = time.perf_counter()
         self._step = step
         trained = diagnostics.read(run) if run and step else None
-        self._assembly, self._device_memory = _assembled(plan, trained, progress)
-        cluster = self._assembly.cluster
+        self._assembly, self._device_memory = _assembled(plan, trained, progress, cluster)
         self._sync = WorkerSync(self._assembly.strategy, cluster) if cluster and not cluster.coordinated else None
         self._turn_end = 0.0
         self._start = training_batches(self._assembly)  # has the position of the start
@@ -300,9 +307,11 @@ def peak_memory(devices: Sequence[str], host_memory: HostMemory) -> float | None
         return None
 
 
-def _assembled(plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress) -> tuple[Assembly, int | None]:
+def _assembled(
+    plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress, cluster: ClusterSpec | None
+) -> tuple[Assembly, int | None]:
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
-    resolved = resolve(plan, chosen=()).check()
+    resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
     inventory = detect()
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)

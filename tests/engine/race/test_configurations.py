@@ -1,5 +1,6 @@
 import pytest
 
+from accel_engine import network_namespace
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
@@ -52,12 +53,21 @@ def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
     assert refused["tpu"].startswith("needs a TPU in this machine")
 
 
-def test_gpus_bring_devices_strategies_and_precisions_and_no_threads() -> None:
+def test_gpus_bring_devices_strategies_and_precisions_and_no_threads(monkeypatch) -> None:
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "")
     found = titles(configurations_of(devices=GPUS))
     strategies = {"mirrored on 2 GPUs", "central-storage on 2 GPUs", "multi-worker on 2 GPUs"}
     assert {"cpu:0", "mixed_float16"} | strategies <= set(found)
     assert "gpu:0" not in found  # the reference trains on it
     assert not any("thread" in title or "kernels" in title for title in found)
+
+
+def test_ports_are_opened_only_for_a_plan_that_asks_for_workers(monkeypatch) -> None:
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "only Linux has network namespaces")
+    refused = {each.configuration.title: each.reason for each in configurations_of(devices=GPUS).refused}
+    assert "only Linux has network namespaces" in refused["multi-worker on 2 GPUs"]
+    plan = Plan(strategy="parameter-server", local_workers=1)
+    assert "multi-worker on 2 GPUs" in titles(configurations_of(plan, GPUS))
 
 
 def test_workers_are_raced_against_one_process() -> None:

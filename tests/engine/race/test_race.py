@@ -140,10 +140,9 @@ def test_a_configuration_of_fewer_processes_takes_less_memory(monkeypatch) -> No
     monkeypatch.setattr("accel_engine.race.measurement.resident_bytes", lambda _: 2.6e9)
     plan = Plan(model="cnn", strategy="multi-worker", local_workers=2, isolate_workers="off")
     kinds, budget = (ConfigurationKind.DEVICES, ConfigurationKind.PRECISION), MemoryBudget(available=lambda: int(2e9))
-    results, _, raced = race({"": Behaviour()}, kinds=kinds, budget=budget, plan=plan)
+    results, *_ = race({"": Behaviour()}, kinds=kinds, budget=budget, plan=plan)
     assert results["cpu:0, one process"].is_measured
     assert results["mixed_bfloat16"].state is ConfigurationState.REFUSED
-    assert "through the ports" in raced.reachable_ports
 
 
 def test_what_the_host_has_no_memory_for_is_not_started() -> None:

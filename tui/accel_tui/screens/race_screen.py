@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.devices import detect
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
@@ -153,7 +153,7 @@ class RaceScreen(Screen[None]):
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
             )
-            found = tuple(filter(None, (*warnings(raced.devices), raced.reachable_ports)))
+            found = tuple(filter(None, (*warnings(raced.devices), isolation.warning(resolved))))
             self._post(should_stop, self._show_warnings, found)
             raced.run()
             self._post(should_stop, self._finish)
