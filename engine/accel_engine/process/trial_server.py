@@ -86,6 +86,8 @@ def _exit_after(send: Send) -> Send:
 
 def _let_others_explain(error: BaseException, group: TrialGroup | None) -> None:
     """Wait for what another process says, if its connection is lost: that tells why."""
+    if isinstance(error, AccelError):  # also if TensorFlow cannot be imported
+        return
     from accel_engine.training.trainer import CONNECTION_ERRORS
 
     if not isinstance(error, CONNECTION_ERRORS):
