@@ -1,11 +1,12 @@
-"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in a process of its own."""
+"""Finds a batch size: throughput and memory of rising sizes through the real loop, each in processes of its own."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
 from accel_engine import strategies
 from accel_engine.devices import detect
-from accel_engine.errors import PlanError, RunError
+from accel_engine.errors import RunError
 from accel_engine.finders.found_size import FoundSize as FoundSize
 from accel_engine.finders.found_size import OnSize
 from accel_engine.finders.found_size import SizeOptions as SizeOptions
@@ -24,6 +25,7 @@ from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Tria
 from accel_engine.launch.trial_room import check_room_on, devices_of
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import check_measurable, find_cluster, process_count
 from accel_engine.plan.resolved_plan import resolve
 
 SMALLEST = 8
@@ -44,10 +46,10 @@ def check_plan(plan: Plan) -> None:
 
     Raises:
         PlanError: They cannot, and why.
+        UsageError: The environment describes an invalid cluster.
     """
-    if strategies.find(plan.strategy).processes:
-        reason = "trains in several processes: use a strategy of one to find a batch size"
-        raise PlanError("strategy", plan.strategy, reason)
+    entry = strategies.find(plan.strategy)
+    check_measurable(entry, find_cluster(entry, os.environ))
 
 
 def find_batch_size(
@@ -71,7 +73,7 @@ def find_batch_size(
         AccelError: None can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on(devices_of(plan), 1, grows=True)
+    check_room_on(devices_of(plan), process_count(plan), grows=True)
     return _Search(plan, on_progress, options or SizeOptions(), should_stop, noise_scale).run()
 
 

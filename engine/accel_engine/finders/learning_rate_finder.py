@@ -1,6 +1,7 @@
 """Finds a learning rate: a ramp through the real loop for each of several seeds, in a process of its own."""
 
 import math
+import os
 import statistics
 from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
@@ -18,6 +19,7 @@ from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
 from accel_engine.launch.trial_room import check_room, check_room_on, devices_of
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import check_measurable, find_cluster, process_count
 from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reader import drop_discarded
@@ -146,9 +148,10 @@ def check_plan(plan: Plan, total_steps: int = 0) -> None:
 
     Raises:
         PlanError: It cannot, and why.
+        UsageError: The environment describes an invalid cluster.
     """
-    if strategies.find(plan.strategy).processes:
-        raise PlanError("strategy", plan.strategy, "trains in several processes: use a strategy of one to find a rate")
+    entry = strategies.find(plan.strategy)
+    check_measurable(entry, find_cluster(entry, os.environ))
     if 0 < total_steps < LEAST_STEPS:
         reason = f"too few: the plan takes {total_steps} steps in all, and a ramp needs at least {LEAST_STEPS}"
         raise PlanError("epochs", plan.epochs, reason)
@@ -173,7 +176,7 @@ def find_learning_rate(
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on(devices_of(plan), 1)
+    check_room_on(devices_of(plan), process_count(plan))
     return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
 
 
@@ -214,6 +217,11 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan]:
         raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
     if info.plan is None:
         raise RunError(f"the plan of run {info.id} cannot be read on this machine")
+    if strategies.find(info.plan.strategy).processes:
+        raise RunError(
+            f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
+            "from the initial weights, without --run"
+        )
     with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
         update = reader.poll()
     events = drop_discarded(update.events)
@@ -246,6 +254,8 @@ def _find(
         notes.append("one ramp only, as every seed gives the same order of the examples")
     if live and not start.step:
         notes.append("measured from the initial weights, as the run has no checkpoint yet")
+    if strategies.find(plan.strategy).coordinated and plan.local_workers > 1:
+        notes.append("ramps take one step after the other, not several at the same time as the workers do in training")
     if steps < options.steps:
         notes.append(f"ramps of {steps} steps, as the plan takes no more")
     has_schedule = plan.schedule not in ("auto", "constant") or plan.warmup > 0

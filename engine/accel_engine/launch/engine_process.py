@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from accel_engine import hangup
+from accel_engine import hangup, network_namespace
 from accel_engine.devices.installation import Installation as Installation
 from accel_engine.devices.installation import find_installation as find_installation
 from accel_engine.devices.installation import installed_versions
@@ -76,20 +76,32 @@ def spawn(
     stdout: int = subprocess.PIPE,
     stderr: Any = None,
     environment: Mapping[str, str] | None = None,
+    isolated: bool = False,
+    new_session: bool = True,
 ) -> "subprocess.Popen[str]":
-    """Start an engine process in a new session.
+    """Start an engine process.
+
+    Args:
+        arguments: Its options.
+        stdin: Its standard input, as :class:`subprocess.Popen` takes it.
+        stdout: Its standard output.
+        stderr: Its standard error.
+        environment: Additional environment variables.
+        isolated: Whether it has a network of its own, where nobody else can reach it.
+        new_session: Whether it has a session and a process group of its own, rather than those of this process.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
     """
     require_installation()
+    command = [sys.executable, "-m", "accel_engine.process", *arguments]
     with hangup.held():
         return subprocess.Popen(
-            [sys.executable, "-m", "accel_engine.process", *arguments],
+            network_namespace.command(*command) if isolated else command,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             env=os.environ | (environment or {}),
             text=True,
-            start_new_session=True,
+            start_new_session=new_session,
         )

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import queue
 import re
 import signal
@@ -14,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accel_engine import strategies
 from accel_engine.errors import AccelError
 from accel_engine.launch.engine_process import spawn
 from accel_engine.plan import Plan
+from accel_engine.plan.isolation import is_isolated
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.log_file import lines_of
 
 POLL_SECONDS = 0.05
@@ -133,7 +137,7 @@ class Turn:
 
 
 class TrialProcess:
-    """A process that tries one plan.
+    """A process that tries one plan; under a strategy of several processes, it starts and leads the others.
 
     Args:
         start: The plan.
@@ -151,8 +155,10 @@ class TrialProcess:
     def __init__(self, start: TrialStart, folder: Path, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
         self._log = tempfile.TemporaryFile("w+", prefix="accel-tui-trial-")  # noqa: SIM115 (closed at the end)
+        self._has_group = strategies.find(start.plan.strategy).processes
         try:
-            self._process = spawn("--try-plan", stderr=self._log)
+            isolated = self._has_group and is_isolated(resolve(start.plan))
+            self._process = spawn("--try-plan", stderr=self._log, isolated=isolated)
         except BaseException:
             self._log.close()
             raise
@@ -267,6 +273,8 @@ class TrialProcess:
         while self._process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(POLL_SECONDS)
+        if self._has_group:
+            self._kill_group()
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -274,6 +282,11 @@ class TrialProcess:
         if self._process.stdout:
             self._process.stdout.close()
         self._log.close()
+
+    def _kill_group(self) -> None:
+        """Kill the process with those that it has started, which may wait in native code for each other."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all have exited
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def exit_error(status: int, log: str) -> TrialFailedError:

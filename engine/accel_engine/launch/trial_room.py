@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from accel_engine.devices import detect
-from accel_engine.devices.device_types import Sample
+from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, Event
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import devices_of_workers
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader
 from accel_engine.run.devices_in_use import DevicesInUse, runs_on
@@ -22,9 +23,17 @@ CONTEXT = 600 << 20
 """Bytes that a process takes on a GPU besides what TensorFlow allocates, for CUDA and its libraries."""
 
 
-def devices_of(plan: Plan) -> tuple[str, ...]:
-    """Ids of the devices of this machine that a plan trains on; empty if they are unknown."""
-    placement = resolve(plan, detect().devices).placement
+def devices_of(plan: Plan, devices: Sequence[Device] | None = None) -> tuple[str, ...]:
+    """Ids of the devices of this machine that a plan trains on, in all processes; empty if they are unknown.
+
+    Args:
+        plan: The plan.
+        devices: The machine's devices; detected if ``None``.
+    """
+    devices = detect().devices if devices is None else devices
+    placement = resolve(plan, devices).placement
+    if placement is not None and plan.local_workers:
+        return devices_of_workers(plan, devices)
     return placement.devices if placement else ()
 
 

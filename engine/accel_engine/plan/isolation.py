@@ -15,15 +15,14 @@ _DOWNLOADED = "keras_dataset"
 
 def is_isolated(resolved: ResolvedPlan) -> bool:
     """Whether the engine of a plan starts its local workers in a network namespace."""
-    return _opens_ports(resolved) and not _why_reachable(resolved)
+    return _opens_ports(resolved) and not why_reachable(resolved)
 
 
 def warning(resolved: ResolvedPlan) -> str:
     """What can be done through the ports of a plan's local workers, and why they can be reached; empty if not."""
-    if not _opens_ports(resolved) or not (reason := _why_reachable(resolved)):
-        return ""
-    return (
-        "while this run trains, whoever can connect to this machine, or is logged in, can run code as you through the "
+    reason = why_reachable(resolved)
+    return reason and (
+        "while it trains, whoever can connect to this machine, or is logged in, can run code as you through the "
         f"ports of TensorFlow's workers: {reason}"
     )
 
@@ -33,7 +32,10 @@ def _opens_ports(resolved: ResolvedPlan) -> bool:
     return resolved.strategy.processes and resolved.plan.local_workers > 0 and resolved.cluster is None
 
 
-def _why_reachable(resolved: ResolvedPlan) -> str:
+def why_reachable(resolved: ResolvedPlan) -> str:
+    """Why others can reach the ports of a plan's local workers; empty if they cannot."""
+    if not _opens_ports(resolved):
+        return ""
     if resolved.plan.isolate_workers == "off":
         return "--isolate-workers is off"
     if resolved.plan.isolate_workers == "auto" and (needed_for := _needs_network(resolved)):

@@ -69,6 +69,22 @@ def find_cluster(entry: StrategyEntry, environment: Mapping[str, str]) -> Cluste
     return ClusterSpec.find(environment) if entry.processes else None
 
 
+def check_measurable(entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
+    """Check that a plan can be measured on this machine alone: its processes, if it has several, are local workers.
+
+    Raises:
+        PlanError: The environment describes a cluster.
+    """
+    if cluster is not None:
+        raise PlanError(
+            "strategy",
+            entry.name,
+            f"trains in the cluster that {cluster.source} describes, whose processes are not measured from one of "
+            "them: measure on one machine, without these variables and with ",
+            FieldValue("local_workers", "2"),
+        )
+
+
 def check_isolation(plan: Plan, entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
     """Check whether a plan's local workers can be isolated, if they must be; this may start a process.
 
@@ -138,6 +154,21 @@ def place(
         raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a mirrored step on CPUs")
     memory = _smallest_memory(devices, chosen, plan.memory_limit) if chosen[0].startswith("gpu") else None
     return Placement(chosen, 1 if entry.coordinated else workers, device_memory=memory)
+
+
+def process_count(plan: Plan) -> int:
+    """Number of engine processes of this machine that train a plan: one, or its local workers and who serves them."""
+    entry = find(plan.strategy)
+    return plan.local_workers + 2 * entry.coordinated if entry.processes and plan.local_workers else 1
+
+
+def devices_of_workers(plan: Plan, devices: Sequence[Device]) -> tuple[str, ...]:
+    """The devices of all local workers of a plan together.
+
+    Raises:
+        PlanError: A device does not exist, or the strategy does not fit the plan or the devices.
+    """
+    return _choose_devices(find(plan.strategy), plan, devices)
 
 
 def incompatibility(strategy: str, plan: Plan, devices: Sequence[Device]) -> Words:

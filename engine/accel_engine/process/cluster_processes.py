@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from accel_engine import clock
@@ -11,7 +12,7 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
+from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment, start_worker_run
 from accel_engine.training.distributed.readiness import ReadinessListener
 
 LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
@@ -49,7 +50,8 @@ class ClusterProcesses:
         if cluster is None:
             if not isolated and (reachable := isolation.warning(resolved)):
                 self._warn(reachable)
-            self._local = LocalWorkers(directory, resolved.plan, coordinated=resolved.strategy.coordinated)
+            plan, start = resolved.plan, partial(start_worker_run, directory, resolved.plan)
+            self._local = LocalWorkers(plan.local_workers, start, coordinated=resolved.strategy.coordinated)
             cluster = self._local.cluster
         if self._local or cluster.source != "TF_CONFIG":
             os.environ |= environment(cluster)  # where TensorFlow reads it

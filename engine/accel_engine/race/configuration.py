@@ -31,12 +31,14 @@ class Configuration:
         plan: The plan.
         changes: The fields that differ from the reference, with their values; empty for the reference.
         kinds: What it changes.
+        changes_updates: Whether its updates are synchronous and the reference's are not.
     """
 
     title: str
     plan: Plan
     changes: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[ConfigurationKind, ...] = ()
+    changes_updates: bool = False
 
     @property
     def is_reference(self) -> bool:
@@ -45,8 +47,15 @@ class Configuration:
 
     @property
     def changes_training(self) -> bool:
-        """Whether it takes other steps than the reference: its batches are of another size."""
-        return ConfigurationKind.BATCH_SIZE in self.kinds
+        """Whether it takes other steps than the reference."""
+        return bool(self.other_training)
+
+    @property
+    def other_training(self) -> str:
+        """What is different in its steps, so that losses cannot be compared; empty if nothing is."""
+        if ConfigurationKind.BATCH_SIZE in self.kinds:
+            return "other batches"
+        return "other updates" if self.changes_updates else ""
 
     @property
     def options(self) -> str:

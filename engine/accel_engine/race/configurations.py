@@ -8,8 +8,9 @@ from accel_engine import strategies
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, join_words
 from accel_engine.models import ModelEntry
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.choices import PRECISIONS
+from accel_engine.plan.placement import check_measurable
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.configuration import Configuration, ConfigurationKind, UnsupportedConfiguration
 
@@ -25,7 +26,9 @@ MICRO_BATCHES = (2, 4)
 BATCH_FACTORS = (0.5, 2.0, 4.0)
 """Batch sizes to try, as multiples of the plan's."""
 
-_SEVERAL_PROCESSES = "trains in several processes, which a race does not measure"
+_RACE_IT = "race a plan that has it"
+
+_ASYNCHRONOUS = f"its workers update the weights at different times, which trains differently: {_RACE_IT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,9 @@ def check_raceable(resolved: ResolvedPlan) -> None:
     """Raise for a plan that a race cannot measure.
 
     Raises:
-        PlanError: It trains in several processes.
+        PlanError: It trains in a cluster, of which this machine is a part.
     """
-    if resolved.strategy.processes:
-        raise PlanError("strategy", resolved.plan.strategy, _SEVERAL_PROCESSES)
+    check_measurable(resolved.strategy, resolved.cluster)
 
 
 def find_configurations(
@@ -144,10 +146,18 @@ def _configuration(
         plan = reference.plan.replace(**changes)
     except PlanError as error:
         return Configuration(title, reference.plan, changes, kinds), error.allowed
-    configuration = Configuration(title, plan, changes, kinds)
-    resolved = _resolved(reference, devices, configuration.plan)
-    if resolved.strategy.processes:
-        return configuration, f"strategy {configuration.plan.strategy} {_SEVERAL_PROCESSES}"
+    resolved = _resolved(reference, devices, plan)
+    is_synchronous = not resolved.strategy.coordinated
+    updates_differ = is_synchronous and reference.strategy.coordinated
+    configuration = Configuration(title, plan, changes, kinds, updates_differ)
+    try:
+        check_measurable(resolved.strategy, resolved.cluster)
+    except PlanError as error:
+        return configuration, error.allowed
+    if not (is_synchronous or reference.strategy.coordinated):
+        return configuration, _ASYNCHRONOUS
+    if not reference.strategy.processes and (reason := isolation.why_reachable(resolved)):
+        return configuration, f"others could run code through the ports of its workers: {reason}; {_RACE_IT}"
     if resolved.environment_error:
         return configuration, resolved.environment_error
     return configuration, next((join_words(reason) for reason in resolved.errors.values()), "")
@@ -163,7 +173,7 @@ def _changes(
     """A title, a kind and the changed fields of each configuration, whether the machine allows it or not."""
     plan = resolved.plan
     on_cpu = resolved.placement is not None and resolved.placement.kind == "cpu"
-    yield from _device_changes(devices, on_cpu=on_cpu)
+    yield from _device_changes(plan, devices, on_cpu=on_cpu)
     yield (
         ("no XLA", ConfigurationKind.XLA, {"xla": "off"})
         if plan.xla == "on"
@@ -190,22 +200,28 @@ def _changes(
 
 
 def _device_changes(
-    devices: Sequence[Device], *, on_cpu: bool
+    plan: Plan, devices: Sequence[Device], *, on_cpu: bool
 ) -> Iterator[tuple[str, ConfigurationKind, dict[str, Any]]]:
-    """One device of each name, then the strategies for several."""
+    """One device of each name, then the strategies for several; that of several workers has one for each GPU."""
     kind = ConfigurationKind.DEVICES
+    alone = {"local_workers": 0, "isolate_workers": "auto", "reduction": "auto"} if plan.local_workers else {}
     named = {(device.kind, device.name): device.id for device in reversed(devices) if device.kind != "tpu"}
     for name in sorted({"cpu:0", *named.values()}):
-        yield name, kind, {"strategy": "default", "devices": (name,), "virtual_cpus": 1}
+        title = f"{name}, one process" if alone else name
+        yield title, kind, {"strategy": "default", "devices": (name,), "virtual_cpus": 1, **alone}
     gpus = sum(device.kind == "gpu" for device in devices)
     for entry in strategies.CATALOGUE.values():
         if entry.name in ("default", "one-device"):
             continue
         if entry.name == "mirrored" and on_cpu and _cores(devices) > 1:
-            yield "mirrored on 2 virtual CPUs", kind, {"strategy": entry.name, "devices": (), "virtual_cpus": 2}
+            virtual = {"strategy": entry.name, "devices": (), "virtual_cpus": 2, **alone}
+            yield "mirrored on 2 virtual CPUs", kind, virtual
             continue
-        title = f"{entry.name} on {gpus} GPUs" if gpus > 1 and entry.minimum_devices > 1 else entry.name
-        yield title, kind, {"strategy": entry.name, "devices": ()}
+        has_workers = entry.processes and not entry.coordinated
+        on_all = gpus > 1 and (has_workers or entry.minimum_devices > 1)
+        workers = {"local_workers": gpus} if on_all and has_workers else {} if entry.processes else alone
+        title = f"{entry.name} on {gpus} GPUs" if on_all else entry.name
+        yield title, kind, {"strategy": entry.name, "devices": (), **workers}
 
 
 def _cpu_changes(

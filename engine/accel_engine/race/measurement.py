@@ -7,6 +7,7 @@ from typing import Protocol
 
 from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
 from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Turn
+from accel_engine.plan.placement import process_count
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.energy import Meters
@@ -18,9 +19,6 @@ LOSS_STEPS = 10
 
 LOSS_SECONDS = 2.0
 """How long the steps for them take, about; at least two are taken."""
-
-OTHER_BATCHES = "other batches"
-"""Why losses of another batch size cannot be compared."""
 
 
 class Process(Protocol):
@@ -92,10 +90,10 @@ class Measurement:
         self._joules, self._joule_examples = 0.0, 0
         self._is_warm = False
 
-    @property
-    def usage(self) -> Usage:
-        """The memory of its process."""
-        resident, memory = resident_bytes(self._trial.process.pid), self.result.memory
+    def usage_with(self, processes: int) -> Usage:
+        """Its memory, if it had a number of processes."""
+        share = processes / process_count(self.configuration.plan)
+        resident, memory = share * resident_bytes(self._trial.process.pid), self.result.memory
         return Usage(resident, memory or 0.0) if self.result.memory_of == "host" else Usage(resident, device=memory)
 
     def prepare(self, reference: Sequence[float] | None) -> None:
@@ -123,7 +121,7 @@ class Measurement:
 
     def _check(self, reference: Sequence[float] | None) -> LossCheck:
         if self.configuration.changes_training:
-            return LossCheck(problem=OTHER_BATCHES)
+            return LossCheck(problem=self.configuration.other_training)
         if self.configuration.is_reference:
             return LossCheck(problem="the reference")
         return LossCheck(problem="no reference") if reference is None else check_losses(reference, self.first_losses)

@@ -20,11 +20,11 @@ MAX_CONCURRENT = 6
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The memory of a process.
+    """The memory of a configuration.
 
     Attributes:
-        resident: Resident bytes.
-        grown: Bytes of them that it has taken since it was started, as far as they are known.
+        resident: Resident bytes of its processes.
+        grown: Bytes of them that they have taken since they were started, as far as they are known.
         device: Bytes on its accelerator; ``None`` if unknown, or on a CPU.
     """
 
@@ -80,8 +80,9 @@ class MemoryBudget:
 
 
 def resident_bytes(pid: int) -> float:
-    """The resident memory of a process; 0 if it has exited."""
+    """The resident memory of a process and of those that it has started; 0 if it has exited."""
     try:
-        return float(psutil.Process(pid).memory_info().rss)
+        process = psutil.Process(pid)
+        return float(sum(each.memory_info().rss for each in (process, *process.children(recursive=True))))
     except psutil.Error:
         return 0.0

@@ -9,9 +9,10 @@ from typing import Protocol
 from accel_engine.devices.device_types import Device
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
-from accel_engine.launch.trial_room import check_room_on
+from accel_engine.launch.trial_room import check_room_on, devices_of
 from accel_engine.launch.trial_statistics import turn_order
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.placement import process_count
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
 from accel_engine.race.configuration import Configuration, ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
@@ -122,8 +123,8 @@ class Race:
     def devices(self) -> tuple[str, ...]:
         """Ids of the devices that its configurations train on."""
         configurations = (self._found.reference, *self._found.others)
-        placements = [resolve(configuration.plan, self._devices).placement for configuration in configurations]
-        return tuple(dict.fromkeys(name for each in placements if each for name in each.devices))
+        placed = [devices_of(configuration.plan, self._devices) for configuration in configurations]
+        return tuple(dict.fromkeys(name for each in placed for name in each))
 
     def _refuse_larger_batches(self) -> None:
         """Refuse those that take more of an accelerator's memory than the plan, which a live run may need."""
@@ -145,7 +146,8 @@ class Race:
         Raises:
             RunError: It would take memory that a live run on its devices may need.
         """
-        runs = check_room_on(self.devices, 2)
+        others = max((process_count(each.plan) for each in self._found.others), default=1)
+        runs = check_room_on(self.devices, process_count(self._resolved.plan) + others)
         self._shares_devices = bool(runs)
         if any(not device.startswith("cpu") for run in runs for device in run.devices):
             self._refuse_larger_batches()
@@ -213,13 +215,15 @@ class Race:
         reference = self._reference
         if reference is None or not reference.is_live or self._shares_devices:
             return False
-        return self._budget.fits(others + 1, reference.usage, self._batch_factor(configuration))
+        usage = reference.usage_with(process_count(configuration.plan))
+        return self._budget.fits(others + 1, usage, self._batch_factor(configuration))
 
     def _is_too_large(self, configuration: Configuration) -> bool:
         """Refuse a configuration that the host has too little memory for, also as the only one beside the reference."""
         if self._reference is None or not self._reference.is_live:
             return False
-        problem = self._budget.lacking(self._reference.usage, self._batch_factor(configuration))
+        usage = self._reference.usage_with(process_count(configuration.plan))
+        problem = self._budget.lacking(usage, self._batch_factor(configuration))
         if problem:
             self._update(ConfigurationResult(configuration, ConfigurationState.REFUSED, problem))
         return bool(problem)
@@ -229,8 +233,7 @@ class Race:
 
     def _enter(self, trials: Trials, configuration: Configuration) -> Measurement | None:
         """Start a process, compile the steps, and check the first losses; ``None`` if no process can be started."""
-        placement = resolve(configuration.plan, self._devices).placement
-        meters = self._make_meters(self._devices, placement.devices if placement else ())
+        meters = self._make_meters(self._devices, devices_of(configuration.plan, self._devices))
         self._update(ConfigurationResult(configuration, ConfigurationState.COMPILING))
         try:
             trial = trials.add(TrialStart(configuration.plan))

@@ -21,6 +21,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run import diagnostics
+from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.autotuning.candidates import plan_mode
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core import device_visibility
@@ -30,6 +31,8 @@ from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import PREFETCH, Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed import tpu_builder
+from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
+from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.inference_bench.memory_meters import HostMemory
 from accel_engine.training.learning_rate_override import LearningRateOverride
@@ -55,30 +58,41 @@ class TakenSteps:
 class PlanStepper:
     """A plan whose steps are compiled, at its first step or at that of a checkpoint.
 
+    Each worker of a cluster has one, and all of them take the same steps.
+
     Args:
         plan: The plan; its execution mode is what it says, with ``xla`` ``auto`` as ``off``.
         folder: A directory of its own, with a copy of the checkpoint to start from, if there is one.
         step: The step of that checkpoint; 0 to start from the initial weights.
         run: Directory of the run that the checkpoint is of; only its diagnostics are read.
         progress: Reports the number of examples read.
+        cluster: The processes that train together, as this one sees them; ``None`` for a single process.
 
     Attributes:
         build_seconds: How long it took to read the data and build the model.
         compile_seconds: How long it took to trace and compile a step of a full batch, and to take the first one.
 
     Raises:
-        AccelError: The plan cannot be trained in one process, or the checkpoint does not fit it.
+        AccelError: The plan cannot be trained, or the checkpoint does not fit it.
     """
 
     def __init__(
-        self, plan: Plan, folder: Path, step: int = 0, run: Path | None = None, progress: Progress = no_progress
+        self,
+        plan: Plan,
+        folder: Path,
+        step: int = 0,
+        run: Path | None = None,
+        progress: Progress = no_progress,
+        cluster: ClusterSpec | None = None,
     ) -> None:
         self._host_memory = HostMemory()
         self._host_memory.start()
         began = time.perf_counter()
         self._step = step
         trained = diagnostics.read(run) if run and step else None
-        self._assembly, self._device_memory = _assembled(plan, trained, progress)
+        self._assembly, self._device_memory = _assembled(plan, trained, progress, cluster)
+        self._sync = WorkerSync(self._assembly.strategy, cluster) if cluster and not cluster.coordinated else None
+        self._turn_end = 0.0
         self._start = training_batches(self._assembly)  # has the position of the start
         self._batches = self._start
         self._checkpoints = Checkpoints(self._assembly, folder, self._start)
@@ -93,7 +107,7 @@ class PlanStepper:
         self._rates: LearningRateOverride | None = None
         self.restore()
         began = time.perf_counter()
-        self._planned_loop = self._loop = Loop(self._assembly, plan_mode(self._assembly))
+        self._planned_loop = self._loop = self._make_loop()
         segment = self._batches.first_segment()
         self._compile(segment)
         self.compile_seconds = time.perf_counter() - began
@@ -116,9 +130,16 @@ class PlanStepper:
         """Whether another seed gives another order of the examples."""
         return isinstance(self._assembly.dataset.train, Split) and self._assembly.plan.shuffle == "on"
 
+    def _make_loop(self) -> Loop:
+        assembly = self._assembly
+        if assembly.coordinated:
+            return CoordinatedLoop(assembly, lambda: time.perf_counter() >= self._turn_end)
+        return Loop(assembly, plan_mode(assembly), sync_count=self._sync.broadcast if self._sync else int)
+
     def _compile(self, segment: Segment) -> None:
         """Trace and compile steps of a batch size, and take one, as XLA compiles some only then."""
-        self._loop.compile(segment)
+        if self._assembly.single_process:
+            self._loop.compile(segment)
         next(self._loop.run(segment, 0, 1))
 
     def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
@@ -163,17 +184,23 @@ class PlanStepper:
             epoch, done = epoch + 1, 0
 
     def take_for(self, seconds: float) -> TakenSteps:
-        """Take steps for some seconds, at least one chunk.
+        """Take steps for some seconds, at least one chunk; of several workers, the chief decides when they end.
 
         Batches that were read ahead while no step was taken do not count, nor do the steps that use them.
         """
         if self._assembly.feed.kind != "resident":
             self.take(PREFETCH + 1)
         began = time.perf_counter()
+        self._turn_end = began + seconds
         chunks = [self._next_chunk()]
-        while time.perf_counter() - began < seconds:
+        while self._turn_continues():
             chunks.append(self._next_chunk())
         return _taken(chunks, time.perf_counter() - began)
+
+    def _turn_continues(self) -> bool:
+        """Whether the turn is not over, or workers of a coordinator still run steps of it."""
+        is_on = time.perf_counter() < self._turn_end or not self._loop.is_idle
+        return bool(self._sync.broadcast(is_on)) if self._sync else is_on
 
     def take(self, steps: int) -> TakenSteps:
         """Take a number of steps."""
@@ -215,7 +242,7 @@ class PlanStepper:
     def _begin_rates(self) -> None:
         self._rates = LearningRateOverride(self._assembly)
         if self._rates.replaces_schedule:  # which is part of the graph
-            self._loop = Loop(self._assembly, plan_mode(self._assembly))
+            self._loop = self._make_loop()
 
     def _end_rates(self) -> None:
         if self._rates is not None:
@@ -258,24 +285,33 @@ class PlanStepper:
     @property
     def peak_memory(self) -> float | None:
         """Bytes that one device had allocated at most, or by which this process grew on a CPU; ``None`` if unknown."""
-        devices = self._assembly.devices
-        if self._assembly.on_cpu:
-            return self._host_memory.stop()
-        try:
-            return max(float(tf.config.experimental.get_memory_info(name)["peak"]) for name in devices)
-        except (ValueError, RuntimeError, tf.errors.OpError):
-            return None
+        return peak_memory(self._assembly.devices, self._host_memory)
 
     def close(self) -> None:
         """Stop reading ahead."""
         self._batches.close()
 
 
-def _assembled(plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress) -> tuple[Assembly, int | None]:
+def peak_memory(devices: Sequence[str], host_memory: HostMemory) -> float | None:
+    """Bytes that one device had allocated at most, or by which this process grew on a CPU; ``None`` if unknown.
+
+    Args:
+        devices: TensorFlow's names of the devices that train.
+        host_memory: Measures this process.
+    """
+    if devices[0].startswith("CPU"):
+        return host_memory.stop()
+    try:
+        return max(float(tf.config.experimental.get_memory_info(name)["peak"]) for name in devices)
+    except (ValueError, RuntimeError, tf.errors.OpError):
+        return None
+
+
+def _assembled(
+    plan: Plan, trained: diagnostics.Diagnostics | None, progress: Progress, cluster: ClusterSpec | None
+) -> tuple[Assembly, int | None]:
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
-    resolved = resolve(plan, chosen=()).check()
-    if resolved.strategy.processes:
-        raise RunError(f"strategy {plan.strategy} trains in several processes: only plans of one process can be tried")
+    resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
     inventory = detect()
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)

@@ -14,6 +14,7 @@ from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress,
 from accel_engine.launch.paused_run import PauseNote
 from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady
 from accel_engine.plan import Plan
+from accel_engine.strategies.cluster_spec import ClusterSpec
 
 from .trials import Trials, stand_in
 
@@ -72,16 +73,32 @@ def test_from_a_checkpoint_without_orders_one_ramp_is_enough(monkeypatch: pytest
     assert any("one ramp only" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("plan", "steps", "words"),
-    [
-        (PLAN, 10, "the plan takes 10 steps"),
-        (PLAN.replace(strategy="multi-worker", local_workers=2), 0, "several processes"),
-    ],
-)
-def test_plans_for_which_a_rate_means_nothing_are_refused(plan: Plan, steps: int, words: str) -> None:
-    with pytest.raises(PlanError, match=words):
-        learning_rate_finder.check_plan(plan, steps)
+def test_plans_for_which_a_rate_means_nothing_are_refused() -> None:
+    with pytest.raises(PlanError, match="the plan takes 10 steps"):
+        learning_rate_finder.check_plan(PLAN, 10)
+
+
+@pytest.mark.parametrize("check", [learning_rate_finder.check_plan, batch_size_finder.check_plan])
+def test_local_workers_are_tried_and_a_cluster_is_not(monkeypatch: pytest.MonkeyPatch, check: Any) -> None:
+    check(PLAN.replace(strategy="multi-worker", local_workers=2))
+    monkeypatch.setenv("TF_CONFIG", ClusterSpec(("a:1", "b:1")).to_tf_config())
+    with pytest.raises(PlanError, match="TF_CONFIG describes"):
+        check(PLAN.replace(strategy="multi-worker"))
+
+
+def test_the_rate_of_asynchronous_workers_has_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch)
+    found = find_learning_rate(PLAN.replace(strategy="parameter-server", local_workers=2))
+    assert any("one step after the other" in note for note in found.notes)
+
+
+def test_a_run_of_several_processes_has_no_checkpoint_to_start_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    info = SimpleNamespace(id="m8w3", has_engine=True, plan=PLAN.replace(strategy="multi-worker", local_workers=2))
+    monkeypatch.setattr(learning_rate_finder, "read_run", lambda _: info)
+    with pytest.raises(RunError, match="run m8w3 trains in several processes"):
+        find_rate_of_run(tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"lowest": 1.0, "highest": 0.1}, {"lowest": 0.0}, {"steps": 19}])

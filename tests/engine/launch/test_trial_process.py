@@ -1,6 +1,15 @@
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
 import pytest
 
-from accel_engine.launch.trial_process import LAST_LINES, exit_error, exit_reason
+from accel_engine.launch import trial_process
+from accel_engine.launch.trial_process import LAST_LINES, TrialProcess, TrialStart, exit_error, exit_reason
+from accel_engine.plan import Plan
+from waiting import wait_until
 
 START = (
     "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
@@ -40,3 +49,31 @@ def test_only_the_last_lines_tell_that_memory_ran_out(status: int, log: str, out
     error = exit_error(status, log)
     assert error.out_of_memory is out_of_memory
     assert str(error).startswith(message)
+
+
+_LEADER = """
+import json, subprocess, sys
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(json.dumps({"seconds": 0.0}), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_processes_that_a_trial_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """They may be in native code, where they notice nothing."""
+
+    def spawn(option: str, *, stderr: Any, isolated: bool) -> "subprocess.Popen[str]":
+        assert isolated
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        command = [sys.executable, "-c", _LEADER]
+        return subprocess.Popen(command, stderr=stderr, text=True, start_new_session=True, **pipes)
+
+    monkeypatch.setattr(trial_process, "spawn", spawn)
+    monkeypatch.setattr(trial_process, "is_isolated", lambda _: True)
+    plan = Plan(strategy="multi-worker", local_workers=2)
+    process = TrialProcess(TrialStart(plan), tmp_path, lambda: False)
+    assert process.save() == 0.0
+    members = psutil.Process(process.pid).children()
+    assert len(members) == 1
+    process.close(0.0)
+    wait_until(lambda: not members[0].is_running() or members[0].status() == psutil.STATUS_ZOMBIE)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.devices.device_types import Reading, Sample
+from accel_engine.devices.device_types import Device, Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, TensorFlowDevice
 from accel_engine.launch import trial_room
-from accel_engine.launch.trial_room import check_room, check_room_on
+from accel_engine.launch.trial_room import check_room, check_room_on, devices_of
 from accel_engine.plan import Plan
+from accel_engine.plan.placement import process_count
 from accel_engine.run import RunWriter, create
 from accel_engine.run.devices_in_use import DevicesInUse
 
@@ -54,6 +55,16 @@ def test_a_trial_beside_live_runs_leaves_them_their_memory(monkeypatch: pytest.M
         writer.write_samples([sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=80)])
         assert check_room_on(("gpu:0",), 2) == [DevicesInUse(directory.name, ("gpu:0",))]
     assert check_room_on(("gpu:0",), 2) == []
+
+
+def test_the_devices_of_local_workers_are_those_of_all_of_them() -> None:
+    gpus = tuple(Device(f"gpu:{index}", "gpu", "A GPU") for index in range(4))
+    plan = Plan(strategy="multi-worker", local_workers=2)
+    assert devices_of(plan, (Device("cpu:0", "cpu", "A CPU"), *gpus)) == ("gpu:0", "gpu:1", "gpu:2", "gpu:3")
+    assert devices_of(plan.replace(strategy="mirrored"), gpus) == ()  # which takes no workers
+    assert process_count(plan) == 2
+    assert process_count(plan.replace(strategy="parameter-server")) == 4
+    assert process_count(Plan()) == 1
 
 
 def test_a_tpu_belongs_to_the_run() -> None:

@@ -1,11 +1,14 @@
 """A race of a tiny plan with real processes."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accel_engine.devices import detect
+from accel_engine.launch.plan_trials import PlanTrials
+from accel_engine.launch.trial_process import TrialStart
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.comparison import find_best
@@ -53,3 +56,41 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
     assert find_best(found.values())[Best.FASTEST] in found.values()
     assert recall(resolved, devices) is None  # after three turns
     assert list((tmp_path / "runs").iterdir()) == []  # nothing is left
+
+
+def test_workers_are_measured_beside_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers share each step, with the losses of one process."""
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
+    devices = tuple(replace(device, cores=1) for device in detect().of_kind("cpu"))  # without mirrored
+    resolved = check(Plan(model="mlp", data="digits", strategy="multi-worker", local_workers=2), devices)
+    options = RaceOptions(seconds=0.2, kinds=(ConfigurationKind.DEVICES,), combines=False)
+    found = {each.title: each for each in Race(resolved, devices, options).run()}
+    workers, alone = found["this plan"], found["cpu:0, one process"]
+    assert (workers.state, alone.is_measured) == (ConfigurationState.FINISHED, True), (workers.reason, alone.reason)
+    assert alone.losses is not None
+    assert alone.losses.difference is not None
+    assert alone.losses.difference <= 1e-5
+    assert alone.memory is not None
+    assert workers.memory is not None
+    assert workers.memory > alone.memory  # that of both processes
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.campaign
+def test_a_coordinator_is_asked_for_steps_a_validation_and_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
+    plan = Plan(model="mlp", data="digits", strategy="parameter-server", local_workers=1)
+    with PlanTrials([TrialStart(plan)]) as trials:
+        trial = trials.trials[0]
+        trial.wait_ready()
+        process = trial.process
+        first = process.take(2).losses
+        turn = process.take_for(0.2)
+        assert turn.steps == len(turn.losses) > 0
+        assert process.validate()[0]["loss"] > 0
+        process.save()
+        process.restore()
+        assert process.take(2).losses == pytest.approx(first, rel=1e-5)
+        assert (trial.memory or 0.0) > 0

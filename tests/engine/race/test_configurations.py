@@ -1,9 +1,12 @@
 import pytest
 
+from accel_engine import network_namespace
+from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configurations import combine, find_configurations
+from accel_engine.race.configurations import check_raceable, combine, find_configurations
+from accel_engine.strategies.cluster_spec import ClusterSpec
 
 from .stand_ins import CPU, GPUS
 
@@ -43,17 +46,52 @@ def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
     refused = {each.configuration.title: each.reason for each in configurations_of().refused}
     assert set(refused) == {"tpu", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
     assert "slower than float32 on a CPU" in refused["mixed_float16"]
-    assert "several processes" in refused["multi-worker"]
+    assert refused["multi-worker"] == "needs TF_CONFIG, a Slurm job, or --local-workers 2"
+    assert "different times" in refused["parameter-server"]
     without_xla = {each.configuration.title: each.reason for each in configurations_of(Plan(xla="off")).refused}
     assert without_xla["tpu"] == refused["tpu"]
     assert refused["tpu"].startswith("needs a TPU in this machine")
 
 
-def test_gpus_bring_devices_strategies_and_precisions_and_no_threads() -> None:
+def test_gpus_bring_devices_strategies_and_precisions_and_no_threads(monkeypatch) -> None:
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "")
     found = titles(configurations_of(devices=GPUS))
-    assert {"cpu:0", "mirrored on 2 GPUs", "central-storage on 2 GPUs", "mixed_float16"} <= set(found)
+    strategies = {"mirrored on 2 GPUs", "central-storage on 2 GPUs", "multi-worker on 2 GPUs"}
+    assert {"cpu:0", "mixed_float16"} | strategies <= set(found)
     assert "gpu:0" not in found  # the reference trains on it
     assert not any("thread" in title or "kernels" in title for title in found)
+
+
+def test_ports_are_opened_only_for_a_plan_that_asks_for_workers(monkeypatch) -> None:
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "only Linux has network namespaces")
+    refused = {each.configuration.title: each.reason for each in configurations_of(devices=GPUS).refused}
+    assert "only Linux has network namespaces" in refused["multi-worker on 2 GPUs"]
+    plan = Plan(strategy="parameter-server", local_workers=1)
+    assert "multi-worker on 2 GPUs" in titles(configurations_of(plan, GPUS))
+
+
+def test_workers_are_raced_against_one_process() -> None:
+    plan = Plan(strategy="multi-worker", local_workers=2, isolate_workers="on", reduction="ring")
+    found = {each.title: each for each in configurations_of(plan).others}
+    assert list(found)[:3] == ["cpu:0, one process", "mirrored on 2 virtual CPUs", "mixed_bfloat16"]
+    assert found["cpu:0, one process"].plan == Plan(model="cnn", devices=("cpu:0",))
+    assert not found["cpu:0, one process"].changes_training
+    assert "multi-worker on 2 GPUs" not in titles(configurations_of(plan.replace(reduction="auto"), GPUS))
+
+
+def test_asynchronous_updates_and_synchronous_ones_train_differently() -> None:
+    found = configurations_of(Plan(strategy="parameter-server", local_workers=2))
+    other = [each.title for each in found.others if each.other_training == "other updates"]
+    assert other == ["cpu:0, one process", "mirrored on 2 virtual CPUs", "multi-worker"]
+
+
+def test_a_cluster_is_not_raced_from_one_of_its_processes(monkeypatch) -> None:
+    cluster = ClusterSpec(("a:1", "b:1"))
+    monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
+    with pytest.raises(PlanError, match=r"TF_CONFIG describes.*--local-workers 2"):
+        check_raceable(check(Plan(strategy="multi-worker"), CPU))
+    refused = {each.configuration.title: each.reason for each in configurations_of().refused}
+    assert "TF_CONFIG describes" in refused["multi-worker"]
 
 
 def test_a_plan_that_comes_to_the_same_is_no_configuration() -> None:

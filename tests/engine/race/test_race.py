@@ -135,6 +135,16 @@ def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkey
     assert shown == found
 
 
+def test_a_configuration_of_fewer_processes_takes_less_memory(monkeypatch) -> None:
+    monkeypatch.setattr(memory_budget, "available_memory", lambda: 0)
+    monkeypatch.setattr("accel_engine.race.measurement.resident_bytes", lambda _: 2.6e9)
+    plan = Plan(model="cnn", strategy="multi-worker", local_workers=2, isolate_workers="off")
+    kinds, budget = (ConfigurationKind.DEVICES, ConfigurationKind.PRECISION), MemoryBudget(available=lambda: int(2e9))
+    results, *_ = race({"": Behaviour()}, kinds=kinds, budget=budget, plan=plan)
+    assert results["cpu:0, one process"].is_measured
+    assert results["mixed_bfloat16"].state is ConfigurationState.REFUSED
+
+
 def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     found, trials, _ = race({}, budget=MemoryBudget(available=lambda: 0))
     assert len(trials.processes) == 1  # the plan itself

@@ -9,6 +9,8 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
+from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.plan_stepper import PlanStepper
 
 from .conftest import Gym
@@ -120,9 +122,17 @@ def load():
 """
 
 
-def test_several_processes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="only plans of one process"):
-        PlanStepper(PLAN.replace(strategy="multi-worker", local_workers=2), tmp_path)
+def test_a_worker_takes_the_same_steps_and_ends_a_turn_with_the_chief(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broadcast(_: WorkerSync, count: int) -> int:
+        return 0 if isinstance(count, bool) else count  # the chief has no time left
+
+    alone = PlanStepper(PLAN, tmp_path / "alone")
+    worker = PlanStepper(PLAN, tmp_path / "worker", cluster=ClusterSpec(("a:1",)))
+    assert worker.take(7).losses == pytest.approx(alone.take(7).losses, rel=1e-5)
+    monkeypatch.setattr(WorkerSync, "broadcast", broadcast)
+    assert worker.take_for(600.0).seconds < 600.0
 
 
 def variables_of(trial: PlanStepper) -> dict[str, np.ndarray]:

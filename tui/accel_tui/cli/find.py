@@ -170,7 +170,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_engine.devices import detect
     from accel_engine.launch.engine_process import require_installation
     from accel_engine.launch.trial_room import devices_of
-    from accel_engine.plan import resolved_plan
+    from accel_engine.plan import isolation, resolved_plan
     from accel_tui.cli.chosen_plan import with_chosen_plan
     from accel_tui.formatting.devices_in_use import warnings
     from accel_tui.settings.user_settings import load
@@ -182,7 +182,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         return resolved.with_chosen_model().plan
 
     plan = with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
-    for warning in warnings(devices_of(plan)):
+    for warning in filter(None, (*warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
         print_to_stderr(warning)
     return plan
 

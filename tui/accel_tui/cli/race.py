@@ -12,7 +12,7 @@ import click
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.launch.engine_process import require_installation
-from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
+from accel_engine.plan import DEFAULTS, SPECS, Plan, isolation, resolved_plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import find_best
@@ -106,7 +106,7 @@ def race(
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(seconds, vary), show, interrupted.is_set)
-        for warning in warnings(raced.devices):
+        for warning in filter(None, (*warnings(raced.devices), isolation.warning(resolved))):
             print_to_stderr(warning)
         raced.run()
     if bars:

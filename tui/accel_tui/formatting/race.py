@@ -141,8 +141,11 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
         yield f"No energy: {problem}."
     if len({each.energy_of for each in results if each.joules is not None}) > 1:
         yield "Energy is that of the processor for configurations on a CPU, and of the GPUs alone for the others."
-    if any(each.is_measured and each.configuration.changes_training for each in results):
+    changed = {each.configuration.other_training for each in results if each.is_measured}
+    if "other batches" in changed:
         yield "Another batch size changes training: it is compared by examples a second, and is never the best."
+    if "other updates" in changed:
+        yield "Updates of parameter-server are asynchronous: the others train differently, and are never the best."
     for each in results:
         if each.state in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
             yield f"{each.title}: {state_text(each)}"

@@ -143,4 +143,4 @@ def _bar(result: ConfigurationResult, layout: Layout, style: str) -> list[Span]:
 def _note(result: ConfigurationResult) -> str:
     if result.state is ConfigurationState.ENDED_EARLY:
         return "ended early"
-    return "other batches" if result.configuration.changes_training else ""
+    return result.configuration.other_training

@@ -15,7 +15,8 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.launch.trial_room import devices_of
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
+from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
@@ -194,7 +195,7 @@ class FinderScreen(Screen[None]):
 
         with reported(partial(post, self._fail)):
             if self.plan:
-                for warning in warnings(devices_of(self.plan)):
+                for warning in filter(None, (*warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan)))):
                     app.notify(warning, severity="warning", markup=False)
             post(self._finish, self.find(progress, lambda: stop.is_set() or not app.is_running))
 

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.devices import detect
-from accel_engine.plan import Plan
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
@@ -174,7 +174,8 @@ class RaceScreen(Screen[None]):
                 on_result=take,
                 should_stop=lambda: should_stop.is_set() or not self.app.is_running,
             )
-            self._post(should_stop, self._show_warnings, tuple(warnings(raced.devices)))
+            found = tuple(filter(None, (*warnings(raced.devices), isolation.warning(resolved))))
+            self._post(should_stop, self._show_warnings, found)
             raced.run()
             self._post(should_stop, self._finish)
 

@@ -121,7 +121,7 @@ class Loop:
         self._has_rate = optimizer is not None
         # One replica's sums are those of all: its series are computed with the step.
         self._alone = assembly.replicas == 1
-        self._sums_over_workers = not (assembly.single_process or assembly.coordinated)
+        self._sums_over_workers = not (self._alone or assembly.single_process or assembly.coordinated)
         self._worker_count = len(assembly.cluster.workers) if assembly.cluster else 1
         run = self._run_alone if self._alone else self._step.run
         # TPUStrategy compiles the whole step anyway.

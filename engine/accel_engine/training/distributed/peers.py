@@ -47,16 +47,18 @@ EXIT_SECONDS = 10.0
 
 
 class LocalWorkers:
-    """Worker processes on this machine, each an engine with its own run inside the chief's run.
+    """Worker processes on this machine, which this one leads.
 
     Args:
-        directory: The chief's run.
-        plan: The plan that all of them train.
+        count: Number of workers.
+        start_process: Starts the engine process of another member of the cluster.
         coordinated: Whether this process coordinates the others.
     """
 
-    def __init__(self, directory: Path, plan: Plan, *, coordinated: bool) -> None:
-        self._ports = [reserve_port() for _ in range(plan.local_workers + 2 * coordinated)]
+    def __init__(
+        self, count: int, start_process: Callable[[ClusterSpec], "subprocess.Popen[str]"], *, coordinated: bool
+    ) -> None:
+        self._ports = [reserve_port() for _ in range(count + 2 * coordinated)]
         self.cluster = _local_cluster(tuple(_address(reserved) for reserved in self._ports), coordinated=coordinated)
         if sys.platform != "linux":  # elsewhere a bound socket would receive the listener's connections
             self._release_ports()
@@ -64,8 +66,7 @@ class LocalWorkers:
         try:
             for process in self.cluster.processes:
                 if process != self.cluster:
-                    run = create_worker(directory, process.run_directory_name, plan)
-                    self._processes.append(start(run, environment(process)))
+                    self._processes.append(start_process(process))
         except BaseException:
             self.end(0.0)
             raise
@@ -90,6 +91,17 @@ class LocalWorkers:
     def _release_ports(self) -> None:
         for reserved in self._ports:
             reserved.close()
+
+
+def start_worker_run(directory: Path, plan: Plan, process: ClusterSpec) -> "subprocess.Popen[str]":
+    """Start a worker of a run, an engine with its own run inside the chief's.
+
+    Args:
+        directory: The chief's run.
+        plan: The plan that all workers train.
+        process: The cluster, as the worker sees it.
+    """
+    return start(create_worker(directory, process.run_directory_name, plan), environment(process))
 
 
 def environment(cluster: ClusterSpec) -> dict[str, str]:

@@ -1,0 +1,121 @@
+"""The processes of a trial, for which short scripts stand in."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.process import trial_group
+from accel_engine.process.trial_group import TrialGroup
+from accel_engine.run.run_paths import CHECKPOINTS
+
+_MEMBER = """
+import json, os, sys
+own = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+for line in sys.stdin:
+    request = json.loads(line)
+    match request:
+        case {"plan": _}:
+            reply = {"ready": {"memory": 100.0 + own}}
+        case {"steps": 1}:
+            reply = {"taken": {}, "memory": 200.0 + own}
+        case {"steps": 2}:
+            reply = {"problem": "out of memory", "out_of_memory": True}
+        case {"steps": 3}:
+            os.kill(os.getpid(), 9)
+        case {"memory": _}:
+            reply = {"memory": 300.0 + own}
+    print(json.dumps(reply), flush=True)
+"""
+
+_ENDLESS = """
+import sys, time
+from accel_engine.process.trial_group import until_input_ends
+for line in until_input_ends(sys.stdin):
+    print(line, end="", flush=True)
+    time.sleep(600)
+"""
+
+
+class Started:
+    """A group of stand-ins, and what its members report."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, coordinated: bool = False) -> None:
+        self.processes: list[subprocess.Popen[str]] = []
+        self.problems: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        monkeypatch.setenv("TF_CONFIG", "")
+        monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "")
+        monkeypatch.setattr(trial_group, "spawn", self._spawn)
+        request = {"plan": {}, "folder": str(tmp_path)}
+        self.group = TrialGroup(request, self.problems.put, workers=2, coordinated=coordinated)
+
+    def _spawn(self, option: str, *, environment: dict[str, str], new_session: bool) -> subprocess.Popen[str]:
+        assert (option, new_session) == ("--try-plan", False)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started = subprocess.Popen([sys.executable, "-c", _MEMBER], env=os.environ | environment, text=True, **pipes)
+        self.processes.append(started)
+        return started
+
+    def close(self) -> None:
+        self.group.end()
+        assert all(process.poll() is not None for process in self.processes)
+        assert self.problems.empty()  # being killed at the end is none
+        for process in self.processes:
+            for pipe in (process.stdin, process.stdout):
+                assert pipe is not None
+                pipe.close()
+
+
+def test_workers_get_the_same_requests_and_tell_their_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Started(tmp_path, monkeypatch)
+    group = started.group
+    assert json.loads(os.environ["TF_CONFIG"])["task"] == {"type": "worker", "index": 0}
+    assert (tmp_path / "1" / CHECKPOINTS).is_dir()
+    group.wait_ready()
+    assert group.memory(10.0, on_cpu=True) == 10.0 + 101.0
+    group.ask({"steps": 1})
+    assert group.memory(10.0, on_cpu=False) == 201.0  # of one device at most
+    group.ask({"steps": 1})
+    assert group.memory(None, on_cpu=True) is None
+    started.close()
+
+
+def test_those_that_serve_a_coordinator_take_no_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Started(tmp_path, monkeypatch, coordinated=True)
+    group = started.group
+    assert len(started.processes) == 3
+    group.wait_ready()
+    group.ask({"steps": 3})
+    assert group.memory(10.0, on_cpu=True) == 10.0 + 300.0 + 301.0 + 300.0  # two workers and a parameter server
+    assert group.memory(None, on_cpu=False) == 301.0
+    started.close()
+
+
+@pytest.mark.parametrize(("steps", "reason"), [(2, "out of memory"), (3, "worker 1: the engine was killed (SIGKILL)")])
+def test_what_stops_a_worker_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, reason: str
+) -> None:
+    started = Started(tmp_path, monkeypatch)
+    started.group.ask({"steps": steps})
+    problem = started.problems.get(timeout=60)
+    assert problem["problem"].startswith(reason)
+    assert problem["out_of_memory"]
+    started.close()
+
+
+def test_a_process_ends_with_its_input_whatever_it_does() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _ENDLESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("a request\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "a request\n"
+        process.stdin.close()
+        assert process.wait(60) == 0
