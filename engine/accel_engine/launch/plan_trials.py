@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.launch.trial_process import TrialFailedError, TrialProcess, TrialReady, TrialStart, Turn
 from accel_engine.launch.trial_statistics import Comparison, compare_rates, spread, turn_order
@@ -29,6 +30,11 @@ WARM_UP_SECONDS = 0.5
 
 LEAST_ROUNDS = 6
 """Rounds from which an interval can be told, also if they take longer."""
+
+KEPT_SECONDS = 24 * 3600.0
+"""Age from which the directory of a killed process is removed; it may be that of a live one of another machine."""
+
+_PREFIX = ".trial-"
 
 OnProgress = Callable[[float, float], object]
 """Takes the seconds done, and all."""
@@ -142,8 +148,9 @@ class PlanTrials:
     def __enter__(self) -> Self:
         runs = runs_directory()
         make_private(runs)
+        _remove_left(runs)
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix=".trial-", dir=runs, ignore_cleanup_errors=True)
+            self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=runs, ignore_cleanup_errors=True)
         except OSError as error:
             raise RunError(f"cannot write to {runs}: {error.strerror}") from error
         try:
@@ -220,6 +227,14 @@ class PlanTrials:
 
 def _reading(done: int, of: int) -> str:
     return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
+
+
+def _remove_left(runs: Path) -> None:
+    """Remove the directories of trials that were killed long ago."""
+    for folder in runs.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if clock.now() - folder.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def copy_checkpoint(start: TrialStart, folder: Path) -> None:

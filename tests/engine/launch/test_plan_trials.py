@@ -1,3 +1,6 @@
+import os
+from pathlib import Path
+
 import pytest
 
 from accel_engine.launch import plan_trials
@@ -26,3 +29,14 @@ def test_a_process_that_cannot_be_started_does_not_hinder_the_next_ones(tmp_path
         trials.add(TrialStart(Plan()))
         trials.add(TrialStart(Plan()))
         assert len(trials.trials) == 2
+
+
+def test_directories_of_trials_that_were_killed_long_ago_are_removed(home: Path) -> None:
+    runs = home / "runs"
+    for name in (".trial-old", ".trial-live", "old-run"):
+        (runs / name / "0").mkdir(parents=True)
+    for name in (".trial-old", "old-run"):
+        os.utime(runs / name, (0, 0))
+    with PlanTrials(()):
+        assert not (runs / ".trial-old").exists()
+    assert {each.name for each in runs.iterdir()} == {".trial-live", "old-run"}
