@@ -164,6 +164,7 @@ def test_all_workers_are_started_again_when_one_is_killed(
     assert last(directory).outcome is Outcome.STOPPED
 
 
+@pytest.mark.campaign
 def test_several_workers_stop_at_a_loss_that_is_not_a_number(engines: list["subprocess.Popen[str]"]) -> None:
     directory = run.create(TOGETHER.replace(optimizer="sgd", learning_rate=1e20, keep_alive="off"))
     engines.append(start(directory))

@@ -115,6 +115,7 @@ def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
         assert ended.reason.startswith("training has ended, or coordinator")
 
 
+@pytest.mark.campaign
 def test_the_time_limit_ends_a_run_within_an_epoch(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     plan = SERVED.replace(model="linear", steps_per_epoch=1_000_000, time_limit="2s", validation="off")
     directory = run.create(plan)

@@ -13,7 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 
@@ -53,8 +53,8 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
     assert configuration.memory_of == "host"
     assert (configuration.examples_per_second or 0.0) > 0
     assert found["this plan"].rates
-    assert find_best(found.values())[Best.FASTEST] in found.values()
-    assert recall(resolved, devices) is None  # after three turns
+    assert not find_best(found.values())  # after three turns
+    assert recall(resolved, devices) is None
     assert list((tmp_path / "runs").iterdir()) == []  # nothing is left
 
 

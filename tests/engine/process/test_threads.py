@@ -122,6 +122,7 @@ def test_a_warm_engine_that_has_run_operations_is_replaced_by_one_with_the_plans
         engine.close()
 
 
+@pytest.mark.campaign
 def test_each_local_worker_has_the_plans_number(plan: Plan, engines: Engines, tmp_path: Path) -> None:
     directory = run.create(plan.replace(strategy="multi-worker", local_workers=2, threads=1))
     engines.append(start(directory))

@@ -61,9 +61,11 @@ OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
     ("model", "data", "fields", "shape"),
     [
         ("auto: tabular", "columns.npz", {}, (2,)),
-        ("auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,)),
+        pytest.param(
+            "auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,), marks=pytest.mark.campaign
+        ),
         ("lstm", "sensor.npz", {}, (2,)),
-        ("vit", "images.npz", {}, (2,)),
+        pytest.param("vit", "images.npz", {}, (2,), marks=pytest.mark.campaign),
         ("auto: cnn", "prices.npz", {"task": "regression"}, (1,)),
         ("auto: unet", "masks.npz", {}, (11, 9, 2)),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),

@@ -162,6 +162,7 @@ def test_a_run_with_all_of_it_continues_exactly(gym: Gym, own: str, steps: int, 
     check_continuation(gym, PLAN.replace(model=f"{own}:build", **spread), steps)
 
 
+@pytest.mark.campaign
 def test_a_fine_tuned_run_in_low_precision_continues_exactly(gym: Gym, own: str, tmp_path: Path) -> None:
     keras.utils.set_random_seed(3)
     weights = tmp_path / "initial.weights.h5"

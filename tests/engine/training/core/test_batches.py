@@ -242,8 +242,14 @@ def test_rows_end_an_epoch_with_its_last_step() -> None:
     assert batches.first_segment().order.shape == (1, 1, 5)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("examples", [200, 199, 33])
+@pytest.mark.parametrize(
+    ("examples", "replicas"),
+    [
+        (33, 2),
+        (200, 1),
+        *(pytest.param(*other, marks=pytest.mark.campaign) for other in [(33, 1), (199, 1), (199, 2), (200, 2)]),
+    ],
+)
 def test_a_stream_is_validated_on_every_example(train: Any, plan: Plan, replicas: int, examples: int) -> None:
     if replicas == 2:
         plan = plan.replace(strategy="mirrored", virtual_cpus=2)

@@ -171,7 +171,7 @@ def test_the_steps_are_those_without_xla(gym: Gym, programs: list[compiled_chunk
     ("model", "draws"),
     [
         ("noise", 4),
-        ("recurrent", 8),
+        pytest.param("recurrent", 8, marks=pytest.mark.campaign),
         pytest.param("dropout", 1, marks=pytest.mark.campaign),
         pytest.param("unseeded_dropout", 2, marks=pytest.mark.campaign),
         pytest.param("spatial", 2, marks=pytest.mark.campaign),

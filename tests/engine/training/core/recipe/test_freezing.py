@@ -138,6 +138,7 @@ def test_wrong_names_are_refused(gym: Gym, model: str, names: str, words: str) -
     assert words in refused.ended.reason
 
 
+@pytest.mark.campaign
 def test_everything_at_once_continues_exactly(gym: Gym, model: str) -> None:
     plan = Plan(
         model=model,

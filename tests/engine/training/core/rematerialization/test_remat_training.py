@@ -233,7 +233,7 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
         ("residual", {}),
         ("unseeded", {}),
         ("subclassed", {"precision": "mixed_bfloat16"}),
-        ("dense", {"strategy": "mirrored", "virtual_cpus": 2}),
+        pytest.param("dense", {"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
         ("dense", {"xla": "on"}),
         *(pytest.param(*other, marks=pytest.mark.campaign) for other in MORE),
     ],
