@@ -48,7 +48,7 @@ def script(tmp_path: Path) -> Path:
     ("how", "status", "reason"),
     [
         ("raise", Status.FAILED, "ValueError: oh no"),
-        ("exit", Status.FAILED, "the script exited with status 3"),
+        pytest.param("exit", Status.FAILED, "the script exited with status 3", marks=pytest.mark.campaign),
         ("interrupt", Status.STOPPED, "interrupted from the keyboard"),
     ],
 )

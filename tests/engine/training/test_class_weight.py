@@ -92,7 +92,7 @@ def train(gym: Gym, folder: Path, source: str, task: str, *class_weight: str, **
         ("classification", "data"),
         ("one_hot", "stream"),
         ("weighted", "data"),
-        ("binary", "stream"),
+        pytest.param("binary", "stream", marks=pytest.mark.campaign),
         pytest.param("classification", "stream", marks=pytest.mark.campaign),
         pytest.param("one_hot", "data", marks=pytest.mark.campaign),
         pytest.param("weighted", "stream", marks=pytest.mark.campaign),

@@ -21,7 +21,10 @@ from accel_engine.plan.resolved_plan import check
     "plan",
     [
         Plan(model="cnn", data="synthetic:64x64x3:10:500", batch_size=128, steps_per_epoch=4, epochs=1, xla="off"),
-        Plan(model="mlp", data="synthetic:96x96x3:10:300", optimizer="sgd", steps_per_epoch=4, epochs=1, xla="off"),
+        pytest.param(
+            Plan(model="mlp", data="synthetic:96x96x3:10:300", optimizer="sgd", steps_per_epoch=4, epochs=1, xla="off"),
+            marks=pytest.mark.campaign,
+        ),
     ],
     ids=["activations", "weights"],
 )

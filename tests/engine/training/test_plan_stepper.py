@@ -146,7 +146,10 @@ def variables_of(trial: PlanStepper) -> dict[str, np.ndarray]:
     "recipe",
     [
         {"optimizer": "sgd", "momentum": 0.9, "augmentation": ("flip",)},
-        {"schedule": "cosine", "warmup": 3, "ema_momentum": 0.9, "strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param(
+            {"schedule": "cosine", "warmup": 3, "ema_momentum": 0.9, "strategy": "mirrored", "virtual_cpus": 2},
+            marks=pytest.mark.campaign,
+        ),
         {"precision": "mixed_float16", "force": "on"},
     ],
     ids=["momentum and augmentation", "schedule and averages on two replicas", "scaled loss"],

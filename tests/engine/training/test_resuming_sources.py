@@ -15,7 +15,8 @@ from .conftest import Gym
 
 FILE = Path(__file__).with_name("source_models.py")
 
-STREAMS = ("tf_data", "endless_tf_data", "py_dataset", "generator", "endless_generator")
+STREAMS = ("tf_data", "py_dataset", "generator")
+ENDLESS = ("endless_tf_data", "endless_generator")
 
 
 def plan_of(source: str, **values: object) -> Plan:
@@ -45,19 +46,19 @@ def check_continuation(gym: Gym, plan: Plan, kind: str) -> None:
     np.testing.assert_array_equal(resumed.series["loss"], losses)
 
 
-@pytest.mark.parametrize("source", STREAMS)
+@pytest.mark.parametrize("source", [*STREAMS, *(pytest.param(each, marks=pytest.mark.campaign) for each in ENDLESS)])
 def test_a_stream_continues_where_it_was(gym: Gym, source: str) -> None:
     check_continuation(gym, plan_of(source), "streamed")
 
 
-@pytest.mark.parametrize("kind", ["resident", "streamed"])
+@pytest.mark.parametrize("kind", [pytest.param("resident", marks=pytest.mark.campaign), "streamed"])
 def test_arrays_continue_where_they_were(gym: Gym, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     if kind == "streamed":
         monkeypatch.setattr(feed, "CACHE_SHARE", 0.0)
     check_continuation(gym, plan_of("arrays"), kind)
 
 
-@pytest.mark.parametrize("lazy", [False, True], ids=["resident", "lazy"])
+@pytest.mark.parametrize("lazy", [pytest.param(False, marks=pytest.mark.campaign), True], ids=["resident", "lazy"])
 def test_windows_continue_where_they_were(
     gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lazy: bool
 ) -> None:

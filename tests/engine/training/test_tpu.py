@@ -118,7 +118,7 @@ def test_a_padded_batch_causes_advice(gym: Gym) -> None:
     assert "pads 5 examples" in trained.all(Warned)[0].message
 
 
-@pytest.mark.parametrize("examples", [710, 630, 20])
+@pytest.mark.parametrize("examples", [710, *(pytest.param(other, marks=pytest.mark.campaign) for other in (630, 20))])
 def test_validation_counts_every_example_once(gym: Gym, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
     """With a tenth of the examples: a last batch of odd size, one that is nearly whole, and a single batch of two."""
     monkeypatch.setattr("accel_engine.training.evaluation.validation.MAX_BATCH", 16)

@@ -65,7 +65,7 @@ def losses(trained: Trained) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("length", "steps"), KINDS)
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.campaign)])
 def test_a_stream_is_trained_on_as_its_rows_are(
     train: Any, plan: Plan, *, length: bool, steps: int | None, replicas: int
 ) -> None:

@@ -72,7 +72,7 @@ def test_a_smaller_last_batch_is_a_chunk_of_its_own(gym: Gym) -> None:
     assert [chunk.count for chunk in trained.chunks] == [5, 1, 5, 1, 1] * 2
 
 
-@pytest.mark.parametrize("share", [0.25, 0.0], ids=["resident", "streamed"])
+@pytest.mark.parametrize("share", [pytest.param(0.25, marks=pytest.mark.campaign), 0.0], ids=["resident", "streamed"])
 def test_replicas_share_a_smaller_last_batch(gym: Gym, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """1436 examples, as many on each of four replicas: the last step has 28."""
     monkeypatch.setattr(feed, "CACHE_SHARE", share)

@@ -79,7 +79,7 @@ def models(tmp_path: Path) -> str:
         pytest.param({"optimizer": "sgd", "learning_rate": 0.05}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 2},
         {"xla": "on"},
-        {"precision": "mixed_float16"},
+        pytest.param({"precision": "mixed_float16"}, marks=pytest.mark.campaign),
         {"class_weight": ("balanced",), "last_batch": "keep", "optimizer": "sgd", "learning_rate": 0.05},
     ],
     ids=["adam", "sgd", "mirrored", "xla", "float16", "weights"],

@@ -137,7 +137,7 @@ def by_hand(gym: Gym, plan: Plan, step: int, **changes: Any) -> np.ndarray:
     "changes",
     [
         {"xla": "on"},
-        {"schedule": "cosine", "warmup": 3.0},
+        pytest.param({"schedule": "cosine", "warmup": 3.0}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 2},
         pytest.param({}, marks=pytest.mark.campaign),
     ],
@@ -196,7 +196,7 @@ def test_weights_that_are_not_finite_behind_finite_losses(gym: Gym, plan: Plan) 
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.campaign),
         {"schedule": "cosine"},
         pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
     ],
