@@ -165,7 +165,7 @@ def _log() -> str:
 
 
 def until_input_ends(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of standard input, which a thread reads; the process exits with their end, whatever it does then."""
+    """Lines of standard input, which a thread reads from now on; the process exits with their end, whatever it does."""
     received: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -175,8 +175,7 @@ def until_input_ends(lines: Iterable[str]) -> Iterator[str]:
         os._exit(0)
 
     threading.Thread(target=read, name="requests", daemon=True).start()
-    while True:
-        yield received.get()
+    return iter(received.get, None)
 
 
 def wait_for_members(cluster: ClusterSpec) -> None:

@@ -36,7 +36,11 @@ for line in sys.stdin:
 _ENDLESS = """
 import sys, time
 from accel_engine.process.trial_group import until_input_ends
-for line in until_input_ends(sys.stdin):
+lines = until_input_ends(sys.stdin)
+print("started", flush=True)
+if "builds" in sys.argv:
+    time.sleep(600)
+for line in lines:
     print(line, end="", flush=True)
     time.sleep(600)
 """
@@ -108,14 +112,17 @@ def test_what_stops_a_worker_is_reported(
     started.close()
 
 
-def test_a_process_ends_with_its_input_whatever_it_does() -> None:
+@pytest.mark.parametrize("does", ["builds", "takes steps"])
+def test_a_process_ends_with_its_input_whatever_it_does(does: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _ENDLESS, does], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write("a request\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "a request\n"
+        assert process.stdout.readline() == "started\n"
+        if does == "takes steps":
+            process.stdin.write("a request\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "a request\n"
         process.stdin.close()
         assert process.wait(60) == 0
