@@ -61,6 +61,13 @@ class TrialGroup:
         os.environ |= environment(self.cluster)  # where TensorFlow reads it
 
     def _start(self, process: ClusterSpec) -> "subprocess.Popen[str]":
+        try:
+            return self._start_member(process)
+        except BaseException:  # the others are killed now, which is not the problem
+            self._stop_reports()
+            raise
+
+    def _start_member(self, process: ClusterSpec) -> "subprocess.Popen[str]":
         folder = Path(self._request["folder"], process.run_directory_name)
         (folder / CHECKPOINTS).mkdir(parents=True, mode=0o700)
         started = spawn("--try-plan", environment=environment(process), new_session=False)
@@ -104,9 +111,12 @@ class TrialGroup:
 
     def end(self) -> None:
         """Kill the processes."""
+        self._stop_reports()
+        self._workers.end(0.0)
+
+    def _stop_reports(self) -> None:
         for member in self._members:
             member.is_ending = True
-        self._workers.end(0.0)
 
 
 class _Member:

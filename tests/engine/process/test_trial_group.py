@@ -5,6 +5,7 @@ import os
 import queue
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from accel_engine.process import trial_group
 from accel_engine.process.trial_group import TrialGroup
 from accel_engine.run.run_paths import CHECKPOINTS
+from waiting import wait_until
 
 _MEMBER = """
 import json, os, sys
@@ -49,14 +51,19 @@ for line in lines:
 class Started:
     """A group of stand-ins, and what its members report."""
 
-    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, coordinated: bool = False) -> None:
+    group: TrialGroup
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.processes: list[subprocess.Popen[str]] = []
         self.problems: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         monkeypatch.setenv("TF_CONFIG", "")
         monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "")
         monkeypatch.setattr(trial_group, "spawn", self._spawn)
-        request = {"plan": {}, "folder": str(tmp_path)}
-        self.group = TrialGroup(request, self.problems.put, workers=2, coordinated=coordinated)
+        self._request = {"plan": {}, "folder": str(tmp_path)}
+
+    def lead(self, workers: int = 2, *, coordinated: bool = False) -> TrialGroup:
+        self.group = TrialGroup(self._request, self.problems.put, workers=workers, coordinated=coordinated)
+        return self.group
 
     def _spawn(self, option: str, *, environment: dict[str, str], new_session: bool) -> subprocess.Popen[str]:
         assert (option, new_session) == ("--try-plan", False)
@@ -67,8 +74,12 @@ class Started:
 
     def close(self) -> None:
         self.group.end()
+        self.check_ended()
+
+    def check_ended(self) -> None:
         assert all(process.poll() is not None for process in self.processes)
-        assert self.problems.empty()  # being killed at the end is none
+        wait_until(lambda: not any(each.name.startswith("replies of") for each in threading.enumerate()))
+        assert self.problems.empty()  # being killed is none
         for process in self.processes:
             for pipe in (process.stdin, process.stdout):
                 assert pipe is not None
@@ -77,7 +88,7 @@ class Started:
 
 def test_workers_get_the_same_requests_and_tell_their_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = Started(tmp_path, monkeypatch)
-    group = started.group
+    group = started.lead()
     assert json.loads(os.environ["TF_CONFIG"])["task"] == {"type": "worker", "index": 0}
     assert (tmp_path / "1" / CHECKPOINTS).is_dir()
     group.wait_ready()
@@ -90,8 +101,8 @@ def test_workers_get_the_same_requests_and_tell_their_memory(tmp_path: Path, mon
 
 
 def test_those_that_serve_a_coordinator_take_no_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started = Started(tmp_path, monkeypatch, coordinated=True)
-    group = started.group
+    started = Started(tmp_path, monkeypatch)
+    group = started.lead(coordinated=True)
     assert len(started.processes) == 3
     group.wait_ready()
     group.ask({"steps": 3})
@@ -105,11 +116,20 @@ def test_what_stops_a_worker_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, reason: str
 ) -> None:
     started = Started(tmp_path, monkeypatch)
-    started.group.ask({"steps": steps})
+    started.lead().ask({"steps": steps})
     problem = started.problems.get(timeout=60)
     assert problem["problem"].startswith(reason)
     assert problem["out_of_memory"]
     started.close()
+
+
+def test_a_worker_that_cannot_be_started_is_the_only_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Started(tmp_path, monkeypatch)
+    (tmp_path / "2").touch()  # where the directory of worker 2 would be
+    with pytest.raises(OSError, match="'.*2/checkpoints'"):
+        started.lead(workers=3)
+    assert len(started.processes) == 1
+    started.check_ended()
 
 
 @pytest.mark.parametrize("does", ["builds", "takes steps"])
