@@ -91,7 +91,8 @@ class TrialGroup:
         if self._coordinated:
             for member in self._members:
                 member.send({"memory": None})
-        found = [member.memory() for member in self._members if on_cpu or member.trains]
+        replies = [(member.memory(), member.trains) for member in self._members]  # all are read
+        found = [memory for memory, trains in replies if on_cpu or trains]
         found += [own] if on_cpu or not self._coordinated else []
         known = [each for each in found if each is not None]
         if len(known) < len(found):
