@@ -99,6 +99,15 @@ class TrialGroup:
             return None
         return sum(known) if on_cpu else max(known)
 
+    def device_memory(self, own: int | None) -> int | None:
+        """The memory of the smallest device that trains, once all are ready; ``None`` for host memory, or if unknown.
+
+        Args:
+            own: That of this process.
+        """
+        found = (own, *(member.device_memory for member in self._members))
+        return min((each for each in found if each is not None), default=None)
+
     def wait_ready(self) -> None:
         """Wait until the processes that serve this one have read their data."""
         if self._coordinated:
@@ -121,7 +130,13 @@ class TrialGroup:
 
 
 class _Member:
-    """One of the other processes, whose replies a thread reads."""
+    """One of the other processes, whose replies a thread reads.
+
+    Attributes:
+        is_ending: Whether its end is no problem.
+        trains: Whether it is a worker.
+        device_memory: Bytes of its smallest device, once it is ready; ``None`` for host memory.
+    """
 
     def __init__(
         self,
@@ -131,6 +146,7 @@ class _Member:
     ) -> None:
         self.is_ending = False
         self.trains = process.role == "worker"
+        self.device_memory: int | None = None
         self._name, self._process, self._on_problem = process.name, started, on_problem
         self._replies: queue.SimpleQueue[float | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name=f"replies of {process.name}", daemon=True)
@@ -158,8 +174,11 @@ class _Member:
                 reply = json.loads(line)
                 if "problem" in reply:
                     self._report(reply)
+                elif ready := reply.get("ready"):
+                    self.device_memory = ready["device_memory"]
+                    self._replies.put(ready["memory"])
                 elif "done" not in reply:
-                    self._replies.put(reply.get("ready", reply).get("memory"))
+                    self._replies.put(reply["memory"])
         error = exit_error(self._process.wait(), _log())
         self._report({"problem": f"{self._name}: {error}", "out_of_memory": error.out_of_memory})
 

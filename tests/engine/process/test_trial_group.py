@@ -18,12 +18,14 @@ from waiting import wait_until
 
 _MEMBER = """
 import json, os, sys
-own, asked = json.loads(os.environ["TF_CONFIG"])["task"]["index"], 0
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+own, asked = task["index"], 0
+device = 80 - own if task["type"] == "worker" else None
 for line in sys.stdin:
     request = json.loads(line)
     match request:
         case {"plan": _}:
-            reply = {"ready": {"memory": 100.0 + own}}
+            reply = {"ready": {"memory": 100.0 + own, "device_memory": device}}
         case {"steps": 1}:
             reply = {"taken": {}, "memory": 200.0 + own}
         case {"steps": 2}:
@@ -94,6 +96,7 @@ def test_workers_get_the_same_requests_and_tell_their_memory(tmp_path: Path, mon
     assert (tmp_path / "1" / CHECKPOINTS).is_dir()
     group.wait_ready()
     assert group.memory(10.0, on_cpu=True) == 10.0 + 101.0
+    assert (group.device_memory(50), group.device_memory(90)) == (50, 79)  # the smallest one
     group.ask({"steps": 1})
     assert group.memory(10.0, on_cpu=False) == 201.0  # of one device at most
     group.ask({"steps": 1})
@@ -106,6 +109,7 @@ def test_those_that_serve_a_coordinator_take_no_steps(tmp_path: Path, monkeypatc
     group = started.lead(coordinated=True)
     assert len(started.processes) == 3
     group.wait_ready()
+    assert group.device_memory(None) == 79  # the coordinator has none of the workers' devices
     group.ask({"steps": 3})
     assert group.memory(10.0, on_cpu=True) == 10.0 + 300.0 + 301.0 + 300.0  # two workers and a parameter server
     assert group.memory(None, on_cpu=False) == 311.0
